@@ -128,6 +128,8 @@ SERVER = only(
     labels=texts(),
 )
 
+ROBOT_SERVER = only("server_number", "server_name", "product", "dc", "server_ip", "server_ipv6_net")
+
 NETWORK = only(
     "id",
     "name",

@@ -1,11 +1,11 @@
-"""Readers of both APIs that answer from a world file each GET of an observation, as the APIs would.
+"""Readers of all APIs that answer from a world file each GET of an observation, as the APIs would.
 
 They are the clients' own readers with another source, so that a plan from a file is made in the same way as any other.
 There is no connection behind them, and so nothing that could be written to.
 """
 
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, timedelta
 from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qs
@@ -19,9 +19,11 @@ from actuators.http.hetzner import HetznerReader, RateLimit
 from actuators.http.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
 from actuators.http.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segment
 from actuators.http.requests import RequestCount
-from reconciler.capture.world_file import World
+from actuators.http.robot import RobotReader
+from reconciler.capture.world_file import Account, World
+from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers
+from reconciler.observe.world import Readers, Robot
 
 
 class _Named(msgspec.Struct):
@@ -30,10 +32,12 @@ class _Named(msgspec.Struct):
 
 
 class _Identity(msgspec.Struct):
-    """The identity of an object of either API."""
+    """The identity of an object of any API, and whether Robot said that it is on."""
 
     id: Any = None
     name: Any = None
+    server_number: Any = None
+    operating_status: Any = None
     metadata: _Named = msgspec.field(default_factory=_Named)
 
 
@@ -43,7 +47,9 @@ _IDENTITY = decoder(_Identity)
 def readers_of(world: World) -> Readers:
     """Readers of ``world`` for a pass."""
     project = FiledProject(world)
-    return Readers(FiledCluster(world), project, Confirmer(project))
+    account = FiledAccount(world, world.robot) if world.robot else None
+    robot = Robot(RobotCache(account, timedelta.max), Confirmer(account)) if account else None
+    return Readers(FiledCluster(world), project, Confirmer(project), robot=robot)
 
 
 class FiledCluster(KubernetesReader):
@@ -169,6 +175,30 @@ class FiledProject(HetznerReader):
         gap = self._gaps.get(place)
         if gap is not None and gap.error is not None:
             raise gap.as_error()
+
+
+class FiledAccount(RobotReader):
+    """The Robot account of the file."""
+
+    def __init__(self, world: World, account: Account) -> None:
+        self._servers = account.servers
+        self._objects = world.captured.objects
+        self._gaps = world.captured.gaps
+        self.requests = RequestCount()
+
+    def get(self, path: str) -> bytes:
+        """The body of the answer that the webservice gave, or would have given, when the file was written. Raises the
+        ApiError that it answered with, NotFound for what the file lacks."""
+        if path in self._gaps:
+            raise self._gaps[path].as_error()
+        if path == "/server":
+            return b"[%s]" % b",".join(b'{"server":%s}' % bytes(raw) for raw in self._servers)
+        kind, number = path.strip("/").split("/")
+        listed = (raw for raw in self._servers if str(_identity(raw).server_number) == number)
+        found = next(listed, None) or self._objects.get(f"/server/{number}")
+        if found is None or (kind == "reset" and _identity(found).operating_status is None):
+            raise NotFound(f"the world file has nothing at {path}")
+        return b'{"%s":%s}' % (kind.encode(), bytes(found))
 
 
 def _last(place: str) -> bytes:

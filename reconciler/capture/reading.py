@@ -2,7 +2,8 @@
 are.
 
 Costs one GET for each page of a list, one for the cluster's identity and one for approvals, and up to ten for servers
-that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for.
+that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for. Of Robot, where that
+is read, one for the list, up to ten for servers that it lacks, and as many for the reset status of silent Nodes' ones.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,29 +15,35 @@ from itertools import count, islice
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.hetzner_lists import Decoded, read_list
 from actuators.http.kubernetes import KubernetesReader, segment
+from actuators.http.robot import RobotReader
 from desired.guards.absence_proof import missing_servers, servers_to_confirm
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings, Waits
+from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.section import Present
+from desired.syntax.provider_id import Provider
 from reconciler import __version__
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import readers_of
-from reconciler.capture.world_file import Captured, Cluster, MissingPart, Objects, Project, World
+from reconciler.capture.world_file import Account, Captured, Cluster, MissingPart, Objects, Project, World
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.observe.primary_ips import MOST_AT_ONCE as MOST_PRIMARY_IPS
+from reconciler.observe.robot import decode_robot_servers
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
-from reconciler.observe.world import observe_world
+from reconciler.observe.world import observe_world, silent_robot_servers
 
 _PARALLEL = 6
 _TYPES = "/load_balancer_types"
+_ROBOT = "/server"
 _LISTS = {
     "/servers": masks.SERVER,
     "/networks": masks.NETWORK,
@@ -58,8 +65,15 @@ class _Found:
     """The API server's time; None of Hetzner, and of what could not be read."""
 
 
-def capture_world(cluster: KubernetesReader, project: HetznerReader, network: str | None, namespace: str) -> World:
-    """Read everything that a plan can depend on. ``network`` is ``HCLOUD_NETWORK``, ``namespace`` that of the Lease.
+def capture_world(
+    cluster: KubernetesReader,
+    project: HetznerReader,
+    network: str | None,
+    namespace: str,
+    robot: RobotReader | None = None,
+) -> World:
+    """Read everything that a plan can depend on. ``network`` is ``HCLOUD_NETWORK``, ``namespace`` that of the Lease;
+    ``robot`` is None where Robot is not read.
 
     What cannot be read is a gap in the file, as it is in a plan. Raises an ApiError when the Nodes or the servers
     cannot be read, as there is nothing to plan from then.
@@ -75,6 +89,7 @@ def capture_world(cluster: KubernetesReader, project: HetznerReader, network: st
             identity: pool.submit(_single, cluster, identity, masks.NAMESPACE),
             approvals: pool.submit(_single, cluster, approvals, masks.CONFIG_MAP),
             **{path: pool.submit(_pages, project, path, mask) for path, mask in _LISTS.items()},
+            **({_ROBOT: pool.submit(_account, robot)} if robot else {}),
         }
     found = {path: read.result() for path, read in reads.items()}
     nodes, servers = found["/api/v1/nodes"], found["/servers"]
@@ -100,14 +115,17 @@ def capture_world(cluster: KubernetesReader, project: HetznerReader, network: st
         hetzner=Project(
             **{name: found[f"/{name}"].objects for name in Project.__struct_fields__ if f"/{name}" in found}
         ),
+        robot=Account(found[_ROBOT].objects) if robot else UNSET,
     )
-    _look_closer(world.captured, project, world, network)
+    snapshot = _look_closer(world.captured, project, world, network)
+    if robot is not None and world.robot:
+        _look_closer_at_robot(world.captured, robot, world.robot, snapshot)
     return world
 
 
-def _look_closer(captured: Captured, project: HetznerReader, world: World, network: str | None) -> None:
+def _look_closer(captured: Captured, project: HetznerReader, world: World, network: str | None) -> Snapshot:
     """Add what follows from what was read: the members of the network, the servers that are only found by their ids,
-    and the Primary IPs that something depends on."""
+    and the Primary IPs that something depends on. Returns what a pass would see."""
     settings = Settings(network=network, waits=_AT_ONCE)
     snapshot = observe_world(readers_of(world), settings).snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
@@ -128,6 +146,46 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         except ApiError as error:
             captured.gaps[path] = MissingPart.of(error)
     world.hetzner.primary_ips += _primary_ips(captured, project, asked_primary_ips(snapshot, settings))
+    return snapshot
+
+
+def _account(robot: RobotReader) -> _Found:
+    try:
+        body = robot.get(_ROBOT)
+        decode_robot_servers(body)
+    except ApiError as error:
+        return _Found([], MissingPart.of(error))
+    entries = decoder(list[Any]).decode(body)
+    return _Found(
+        [_raw(entry.get("server") if isinstance(entry, dict) else {}, masks.ROBOT_SERVER) for entry in entries]
+    )
+
+
+def _look_closer_at_robot(captured: Captured, robot: RobotReader, account: Account, snapshot: Snapshot) -> None:
+    """Add the Robot servers that are only found by their numbers, and whether those of silent Nodes are on."""
+    settings = Settings(waits=_AT_ONCE)
+    for number in islice(servers_to_confirm(snapshot, settings, Provider.ROBOT), MOST_AT_ONCE):
+        path = f"{_ROBOT}/{number}"
+        try:
+            captured.objects[path] = _raw(_decoded(robot.get(path), path).get("server"), masks.ROBOT_SERVER)
+        except NotFound:
+            continue
+        except ApiError as error:
+            captured.gaps[path] = MissingPart.of(error)
+    listed = snapshot.servers_of(Provider.ROBOT).items
+    statuses: dict[int, Any] = {}
+    for number in islice(sorted(silent_robot_servers(snapshot, settings) & listed.keys()), MOST_AT_ONCE):
+        path = f"/reset/{number}"
+        try:
+            reset = _decoded(robot.get(path), path).get("reset")
+            statuses[number] = masks.value(reset.get("operating_status") if isinstance(reset, dict) else reset)
+        except ApiError as error:
+            captured.gaps[path] = MissingPart.of(error)
+    for place, raw in enumerate(account.servers):
+        found = _decoded(bytes(raw), _ROBOT)
+        if found.get("server_number") in statuses:
+            whole = {**found, "operating_status": statuses[found["server_number"]]}
+            account.servers[place] = msgspec.Raw(msgspec.json.encode(whole))
 
 
 def _primary_ips(captured: Captured, project: HetznerReader, asked: Iterable[int | str]) -> Objects:

@@ -94,6 +94,13 @@ class Project(msgspec.Struct):
     certificates: Objects = []
 
 
+class Account(msgspec.Struct):
+    """The Robot part."""
+
+    servers: Objects = []
+    """As the webservice has them, but without the wrapper; with ``operating_status`` where it was asked for."""
+
+
 class World(msgspec.Struct, kw_only=True):
     """A whole file."""
 
@@ -101,6 +108,8 @@ class World(msgspec.Struct, kw_only=True):
     captured: Captured
     kubernetes: Cluster
     hetzner: Project
+    robot: Account | msgspec.UnsetType = msgspec.UNSET
+    """Not there where Robot is not read."""
 
 
 class _Head(msgspec.Struct):
@@ -151,7 +160,8 @@ def _world(text: bytes) -> World:
             ' add "captured": {"taken_at": "..."} with the time of the plan'
         )
     world = decoder(World).decode(text)
-    for part, sections in {"kubernetes": world.kubernetes, "hetzner": world.hetzner}.items():
+    parts = {"kubernetes": world.kubernetes, "hetzner": world.hetzner, "robot": world.robot or Account()}
+    for part, sections in parts.items():
         for name in sections.__struct_fields__:
             _check_objects(getattr(sections, name), f"{part}.{name}")
     for path, objects in world.captured.lists.items():

@@ -19,7 +19,7 @@ from reconciler.cli.streams import begin, fail, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
-from reconciler.runtime import open_cloud, open_cluster
+from reconciler.runtime import open_cloud, open_cluster, open_robot
 
 
 def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -61,10 +61,11 @@ def _world(config: Config, stop: threading.Event) -> World | str:
 
 
 def _read(config: Config, stop: threading.Event) -> World:
-    """Both connections refuse everything but GET."""
+    """All connections refuse everything but GET."""
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     project = HetznerReader(open_cloud(config, stop, read_only=True))
-    return capture_world(cluster, project, config.settings.network, config.lease_namespace)
+    robot = open_robot(config, stop)
+    return capture_world(cluster, project, config.settings.network, config.lease_namespace, robot)
 
 
 def _would_overwrite(config: Config) -> bool:
@@ -100,6 +101,8 @@ def _tell(world: World) -> None:
         say(f"warning: {path} is not whole in the file: {gap.message or 'the list changed while it was being read'}")
     cluster, project = world.kubernetes, world.hetzner
     sizes = {"Node": cluster.nodes, "Service": cluster.services, "server": project.servers}
+    if world.robot:
+        sizes["Robot server"] = world.robot.servers
     counted = ", ".join(_counted(objects, word) for word, objects in sizes.items())
     balancers = _counted(project.load_balancers, "load balancer")
     when = f"{world.captured.taken_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -148,7 +148,7 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     errors += _check_timings(flags)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
-    config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ)))
+    config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ, flags)))
     file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
     robot_files = {
         name: Path(environ[f"{name}_FILE"]) for name in _ROBOT_CREDENTIALS if config.robot_login and name not in environ
@@ -319,7 +319,7 @@ def _ipv4_of(cidrs: Iterable[IPv4Network | IPv6Network]) -> IPv4Network | None:
     return next((cidr for cidr in cidrs if isinstance(cidr, IPv4Network)), None)
 
 
-def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str], flags: Mapping[str, Any]) -> tuple[str, ...]:
     lines = former_variables(environ)
     token = variables.get("HCLOUD_TOKEN")
     if token and len(token) != _TOKEN_LENGTH:
@@ -331,7 +331,7 @@ def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str]) -> tuple
             shown = without_credentials(endpoint)
             why = f"whoever is on the way reads the {secret} and changes the answers; write https:// before it"
             lines.append(f"{name} is {shown}, which is reached without encryption: {why}")
-    if variables.get("ROBOT_ENABLED") and not variables["ROBOT_USER"]:
+    if variables.get("ROBOT_ENABLED") and not variables["ROBOT_USER"] and not flags["--from"]:
         only = "load balancers alone know Robot servers, by their Nodes' InternalIPs, and the Nodes are left alone"
         lines.append(f"ROBOT_ENABLED without ROBOT_USER and ROBOT_PASSWORD: {only}")
     if variables and not variables["HCLOUD_NETWORK"] and _is_true(environ.get(_ROUTES, "")):

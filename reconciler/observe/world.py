@@ -301,13 +301,16 @@ def _with_robot(robot: Robot, snapshot: Snapshot, account: RobotAccount, setting
     depends on an absence, and whether the servers of silent Nodes are on."""
     if account.age > FRESH and servers_to_confirm(snapshot, settings, Provider.ROBOT):
         account = robot.cache.read(FRESH).account
-    silent = {
-        key.id
-        for node, key in nodes_of(Provider.ROBOT, snapshot, settings)
-        if node.ready is not Readiness.TRUE and Controller.LIFECYCLE in settings.controllers
-    }
-    account = robot.cache.with_power(account, silent)
+    account = robot.cache.with_power(account, silent_robot_servers(snapshot, settings))
     return robot.confirmer.confirm(replace(snapshot, robot=account), settings, most)
+
+
+def silent_robot_servers(snapshot: Snapshot, settings: Settings) -> frozenset[int]:
+    """Numbers of the Robot servers of which something depends on whether they are on: their Nodes are not Ready."""
+    if Controller.LIFECYCLE not in settings.controllers:
+        return frozenset()
+    nodes = nodes_of(Provider.ROBOT, snapshot, settings)
+    return frozenset(key.id for node, key in nodes if node.ready is not Readiness.TRUE)
 
 
 def _with_members(readers: Readers, settings: Settings, observation: Observation) -> Observation:

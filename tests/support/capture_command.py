@@ -79,15 +79,26 @@ def workloads(name: str, image: str) -> list[dict[str, Any]]:
     return [{"metadata": {"name": name, "namespace": "kube-system"}, "spec": spec, "status": {"readyReplicas": 1}}]
 
 
-def a_world(simulate: Callable[..., Simulation], tokens: Mapping[str, Any] = TOKENS, *, more: int = 0) -> Simulation:
+def a_world(
+    simulate: Callable[..., Simulation],
+    tokens: Mapping[str, Any] = TOKENS,
+    *,
+    more: int = 0,
+    robot: list[dict[str, Any]] | None = None,
+) -> Simulation:
     """The world on its ports, with this right of each token of the API server, and ``more`` Nodes that join, up to 120
-    of them with a server, and as many load balancers."""
+    of them with a server, and as many load balancers; with a Robot account that has these servers, and a Node that
+    joins on each and one whose server is gone."""
     numbers = range(100, 100 + min(more, 120))
     others = [joining_node(f"more-{number}") for number in range(100, 100 + more)]
     machines = [*PROJECT["servers"], *(server(number, f"more-{number}") for number in numbers)]
     balancers = [*PROJECT["load_balancers"], *({"id": number, "name": f"more-{number}"} for number in numbers)]
     project = {**PROJECT, "servers": machines, "load_balancers": balancers}
-    sim = simulate(project=project, kubernetes_tokens=tokens)
+    sim = simulate(project=project, kubernetes_tokens=tokens, robot=robot)
+    if robot is not None:
+        gone = settled_node("db-9", 9, "Unknown")
+        gone["spec"]["providerID"] = "hrobot://9"
+        others += [*(joining_node(each["server_name"]) for each in robot), gone]
     approvals = {"metadata": {"name": "hcloud-reconciler", "namespace": "kube-system"}, "data": {}}
     identity = {"metadata": {"name": "kube-system", "uid": "11111111-2222-3333-4444-555555555555"}}
     sim.kubernetes.replace_world(

@@ -16,6 +16,7 @@ import pytest
 from actuators.http import hetzner, kubernetes
 from reconciler.cli import capture as command
 from reconciler.cli.stopping import Stop
+from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.running import read_world as read_for_sandbox
 from tests.support.capture_command import FLAGS, SECRETS, Shell, a_world
 from tests.support.explain_command import VIEWER
@@ -73,6 +74,34 @@ def test_the_same_plan_from_both(
     assert json.loads(offline.stdout)["requests"] == {"kubernetes": 0, "hetzner": 0}
     assert (offline.code, offline.stderr) == (online.code, online.stderr)
     assert (sim.sent_to_hetzner(), sim.sent_to_kubernetes()) == ([], [])
+
+
+def test_the_same_plan_with_robot_servers(
+    simulate: Callable[..., Simulation],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """The file needs no credentials of Robot, and has none; its servers are there for the sandbox too."""
+    sim = a_world(simulate, robot=[{"server_number": 1, "server_name": "db-1"}])
+    shell, file = Shell(sim, monkeypatch, capsys), str(tmp_path / "world.json")
+    assert sim.robot_proxy is not None
+    switched_on = {"ROBOT_ENABLED": "true", "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
+    login = {"ROBOT_USER": RobotSimulator.USER, "ROBOT_PASSWORD": RobotSimulator.PASSWORD}
+    reach = {**switched_on, **login, "ROBOT_ENDPOINT": sim.robot_proxy.url}
+
+    captured = shell("capture", "--to", file, **reach)
+    online = shell(*PLAN[:-2], **reach)
+    sim.robot_proxy.journal.clear()
+    offline = shell.offline(*PLAN[:-2], "--from", file, **switched_on)
+
+    assert "2 servers, 1 Robot server and 1 load balancer" in captured.stderr
+    assert "node/db-1" in {change["key"] for change in json.loads(online.stdout)["changes"]}
+    assert without_cost(offline.stdout) == without_cost(online.stdout)
+    assert (offline.code, offline.stderr, sim.sent_to_robot()) == (online.code, online.stderr, [])
+    text = Path(file).read_text()
+    assert [secret for secret in (*SECRETS, *login.values()) if secret in text] == []
+    assert [each["server_number"] for each in read_for_sandbox(file)["robot"]["servers"]] == [1]
 
 
 @pytest.mark.parametrize(

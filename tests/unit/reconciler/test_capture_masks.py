@@ -8,7 +8,7 @@ import pytest
 from desired.model.snapshot import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
-from reconciler.observe import catalogue, hetzner, load_balancers, networks
+from reconciler.observe import catalogue, hetzner, load_balancers, networks, robot
 from reconciler.observe import kubernetes as controllers
 from reconciler.observe import load_balancers as certificates
 from reconciler.observe import networks as members
@@ -51,6 +51,7 @@ def example(kind: Any) -> Any:
         pytest.param(masks.WORKLOAD, DEPLOYMENTS._one.type, id="Deployment"),
         pytest.param(masks.WORKLOAD, DAEMON_SETS._one.type, id="DaemonSet"),
         pytest.param(masks.SERVER, hetzner._PAGES._one.type, id="server"),
+        pytest.param(masks.ROBOT_SERVER, robot._Server, id="Robot server"),
         pytest.param(masks.NETWORK, networks._Network, id="network"),
         pytest.param(masks.MEMBER, members._MEMBER.type, id="member"),
         pytest.param(masks.BALANCER_TYPE, catalogue._TYPES._one.type, id="type"),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world
+from reconciler.sandbox.robot import RobotSimulator
 from tests.support.capture_command import a_world
+from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE
 from tests.support.simulators import Simulation
 
@@ -75,8 +78,10 @@ def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snap
     """What is observed of the APIs, and of the file."""
     cluster = _Cluster(sim.kubernetes_reader(), changes)
     project = _Project(sim.hetzner_reader(), changes)
-    file.write_bytes(write_world(capture_world(cluster, project, SETTINGS.network, NAMESPACE)))
-    online = observe_world(Readers(cluster, project, Confirmer(project)), SETTINGS, NAMESPACE)
+    world = capture_world(cluster, project, SETTINGS.network, NAMESPACE, sim.robot_reader())
+    file.write_bytes(write_world(world))
+    readers = Readers(cluster, project, Confirmer(project), robot=sim.robot_readers())
+    online = observe_world(readers, SETTINGS, NAMESPACE)
     offline = observe_world(readers_of(read_world(str(file))), SETTINGS, NAMESPACE)
     assert {part: (type(error), str(error)) for part, error in offline.failures.items()} == {
         part: (type(error), str(error)) for part, error in online.failures.items()
@@ -166,6 +171,71 @@ def test_servers_that_only_answer_to_their_ids(sim: Simulation, tmp_path: Path) 
 
     assert "it lacks server 1, which a GET by its id finds" in str(online.servers.why_incomplete)
     assert offline == online
+
+
+def robot_world(simulate: Callable[..., Simulation]) -> Simulation:
+    """Five Nodes on Robot servers of which one is gone and two are silent, one that joins, and one of the cloud."""
+    nodes = [
+        settled_node(f"db-{number}", number, "Unknown" if number in (1, 2, 9) else "True") for number in (1, 2, 3, 4, 9)
+    ]
+    for node in nodes:
+        node["spec"]["providerID"] = node["spec"]["providerID"].replace("hcloud", "hrobot")
+    return simulate(
+        nodes=[*nodes, joining_node("db-5"), settled_node("web-1", 1)],
+        project={"servers": [server(1, "web-1")]},
+        robot=[
+            {"server_number": 1, "server_name": "db-1", "operating_status": "shut off"},
+            {"server_number": 2, "server_name": "db-2", "server_ip": None, "operating_status": "not supported"},
+            *({"server_number": number, "server_name": f"db-{number}"} for number in (3, 4, 5)),
+        ],
+    )
+
+
+OF_ROBOT: Mapping[str, Callable[[Simulation, RobotSimulator], object]] = {
+    "nothing": lambda *_: None,
+    "no servers": lambda _, robot: robot.replace_world({"servers": []}),
+    "a server that the list lacks": lambda _, robot: robot.set_faults(
+        [{"kind": "list_lacks", "numbers": [1], "count": None}]
+    ),
+    "wrong password": lambda _, robot: robot.set_credentials("#ws+other", "other"),
+    "maintenance": lambda sim, _: sim.spoil_robot("status", code=503, body="", count=None),
+    "another service": lambda sim, _: sim.spoil_robot("status", code=200, body="<html>", count=None),
+    "half a list": lambda sim, _: sim.spoil_robot(
+        "status", path="/server$", code=200, body=[{"server": {"server_number": 1}}, {}, 5, {"server": []}], count=None
+    ),
+    "no reset": lambda sim, _: sim.spoil_robot("status", path="/reset", code=503, body="", count=None),
+    "garbage for a reset": lambda sim, _: sim.spoil_robot(
+        "status", path="/reset", code=200, body={"reset": 1}, count=None
+    ),
+    "no single server": lambda sim, _: sim.spoil_robot("status", path="/server/9", code=503, body="", count=None),
+}
+
+
+@pytest.mark.parametrize("spoil", OF_ROBOT.values(), ids=OF_ROBOT)
+def test_the_same_robot_account(
+    simulate: Callable[..., Simulation], tmp_path: Path, spoil: Callable[[Simulation, RobotSimulator], object]
+) -> None:
+    """Servers, whether they are on, what was said of single ones, and why something is missing; no credentials."""
+    sim = robot_world(simulate)
+    assert sim.robot is not None
+    spoil(sim, sim.robot)
+
+    online, offline = both(sim, {}, tmp_path / "world.json")
+
+    assert online.robot is not None
+    assert offline.robot == replace(online.robot, age=timedelta(0))
+    assert offline == replace(online, robot=offline.robot)
+    text = (tmp_path / "world.json").read_text()
+    assert [secret for secret in (RobotSimulator.USER, RobotSimulator.PASSWORD, "paid_until") if secret in text] == []
+
+
+def test_whether_robot_servers_are_on(simulate: Callable[..., Simulation], tmp_path: Path) -> None:
+    """Of silent Nodes' servers it is in the file, where the webservice can tell; nothing is asked of others."""
+    _, offline = both(robot_world(simulate), {}, tmp_path / "world.json")
+
+    assert offline.robot is not None
+    found = {number: server.status.value for number, server in offline.robot.servers.items.items()}
+    assert found == {1: "off", 2: "other", 3: "unknown", 4: "unknown", 5: "unknown"}
 
 
 def test_large_worlds(simulate: Callable[..., Simulation], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from actuators.http.errors import (
 )
 from reconciler.capture.world_file import (
     FORMAT_VERSION,
+    Account,
     Captured,
     Cluster,
     MissingPart,
@@ -51,6 +52,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ),
         kubernetes=Cluster(raw, [], raw[:1], raw[1:]),
         hetzner=Project([], raw, raw[:1], raw[1:]),
+        robot=Account(raw),
     )
     file = tmp_path / "world.json"
     file.write_bytes(write_world(world))
