@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from desired.guards.absence_proof import servers_presumed_gone
-from desired.guards.anchor import AnchorState, anchor_of_cloud
+from desired.guards.anchor import AnchorState, anchor_of
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import GUARDS
 from desired.guards.nodes import closes_to_pods, losses_of, takes_addresses
@@ -85,7 +85,8 @@ class GuardFact:
 
 @dataclass(frozen=True, slots=True)
 class AnchorFact:
-    """The anchor: whether the token's project is the cluster's, judged by the Ready Nodes found in it."""
+    """The anchor: whether the token's project, or the Robot account, is the cluster's, judged by the Ready Nodes found
+    in it."""
 
     state: AnchorState
     found: int
@@ -93,38 +94,44 @@ class AnchorFact:
     """The Ready Nodes without a planned disruption."""
     unknown: int
     needed: int
+    provider: Provider = Provider.CLOUD
 
 
 @dataclass(frozen=True, slots=True)
 class LossFact:
-    """The Nodes of the cluster, and those whose servers are gone without a planned disruption."""
+    """The Nodes of a provider, and those whose servers are gone without a planned disruption."""
 
     lost: tuple[str, ...]
     """Keys of these Nodes, sorted."""
     nodes: int
     limit: int
     """How many may be lost."""
+    provider: Provider = Provider.CLOUD
 
 
-def explain_anchor(snapshot: Snapshot, settings: Settings) -> AnchorFact:
-    """The state of the anchor of Hetzner Cloud."""
-    anchor = anchor_of_cloud(snapshot, settings)
-    return AnchorFact(anchor.state, anchor.found, anchor.total, anchor.unknown, anchor.needed)
+def explain_anchor(snapshot: Snapshot, settings: Settings, provider: Provider = Provider.CLOUD) -> AnchorFact:
+    """The state of a provider's anchor."""
+    anchor = anchor_of(provider, snapshot, settings)
+    return AnchorFact(anchor.state, anchor.found, anchor.total, anchor.unknown, anchor.needed, provider)
 
 
-def explain_losses(snapshot: Snapshot, settings: Settings) -> LossFact:
-    """The losses of Hetzner Cloud, proven or not."""
-    losses = losses_of(Provider.CLOUD, snapshot, settings)
-    return LossFact(tuple(sorted(losses.lost)), losses.nodes, losses.limit)
+def explain_losses(snapshot: Snapshot, settings: Settings, provider: Provider = Provider.CLOUD) -> LossFact:
+    """The losses of a provider, proven or not."""
+    losses = losses_of(provider, snapshot, settings)
+    return LossFact(tuple(sorted(losses.lost)), losses.nodes, losses.limit, provider)
 
 
 def explain_guards(
-    owner: Key, facts: Facts, holds: Collection[Hold] = (), concerns: Concern = Concern.CHANGES
+    owner: Key,
+    facts: Facts,
+    holds: Collection[Hold] = (),
+    concerns: Concern = Concern.CHANGES,
+    provider: Provider = Provider.CLOUD,
 ) -> tuple[GuardFact, ...]:
     """The decision of each guard on the changes that are planned for the Node or Service with this key, in the order of
     the guards; empty when none is planned.
 
-    ``holds`` are those of the judged plan.
+    ``holds`` are those of the judged plan, ``provider`` is that of the Node's server.
     """
     mine = facts.by_owner.get(owner, ())
     if not mine:
@@ -135,7 +142,7 @@ def explain_guards(
     for rule in GUARDS:
         told = [_withheld(finding, holds, concerns) for finding in found if finding.rule == rule]
         if not told and _looks_at(rule, mine, facts):
-            told = [GuardFact(rule, concerns, Verdict.ALLOWED, None, *_measured(rule, facts))]
+            told = [GuardFact(rule, concerns, Verdict.ALLOWED, None, *_measured(rule, facts, provider))]
         decided |= dict.fromkeys(told)
     return tuple(decided)
 
@@ -153,7 +160,7 @@ def explain_guards_on_deletion(
     supposed = replace(snapshot.without(server), nodes=nodes)
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
     facts = Facts(plan, supposed, settings, compute_desired(supposed, settings), NO_SETBACKS)
-    return explain_guards(silent.key, facts, concerns=Concern.DELETION)
+    return explain_guards(silent.key, facts, concerns=Concern.DELETION, provider=server.provider)
 
 
 def _looks_at(rule: str, changes: Collection[Change], facts: Facts) -> bool:
@@ -180,14 +187,15 @@ def _withheld(finding: GuardResult, holds: Collection[Hold], concerns: Concern) 
     return GuardFact(finding.rule, concerns, verdict, why, value, limit, due_in_s, hold, approved)
 
 
-def _measured(rule: str, facts: Facts) -> tuple[str | None, str | None]:
+def _measured(rule: str, facts: Facts, provider: Provider) -> tuple[str | None, str | None]:
     """Value and limit of a guard that lets pass; None for one that measures nothing."""
     if rule == GuardName.PROJECT_ANCHOR:
-        return str(facts.anchor.found), str(facts.anchor.needed)
+        anchor = facts.robot_anchor if provider is Provider.ROBOT else facts.anchor
+        return str(anchor.found), str(anchor.needed)
     if rule == GuardName.OTHER_CONTROLLER:
         return str(len(other_controllers(facts.snapshot))), "0"
     if rule == GuardName.NODE_BLAST_RADIUS:
-        losses = losses_of(Provider.CLOUD, facts.snapshot, facts.settings)
+        losses = losses_of(provider, facts.snapshot, facts.settings)
         return str(losses.value), str(losses.limit)
     return None, None
 

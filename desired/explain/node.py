@@ -35,7 +35,7 @@ from desired.model.snapshot import (
     Taint,
 )
 from desired.names import TAINT_UNINITIALIZED
-from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips
+from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips, why_not_forwarded
 from desired.nodes.contested import ContestedAddress, Others, choose_hostname
 from desired.nodes.desired import (
     DesiredNode,
@@ -43,17 +43,18 @@ from desired.nodes.desired import (
     UninitializedNode,
     desired_addresses,
     has_shutdown_taint,
+    power_of,
     with_shutdown_taint,
 )
 from desired.nodes.disruption import announces_disruption, planned_disruption
 from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
-from desired.nodes.matching import is_ignored, matcher_of
+from desired.nodes.matching import Matched, is_ignored, matcher_of
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
-from desired.syntax.provider_id import Provider, ServerKey, server_key
+from desired.syntax.provider_id import Provider, ServerKey, provider_of, server_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,8 @@ def explain_node(
     if gone is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
         supposed = explain_guards_on_deletion(node, gone, snapshot, settings)
     facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS)
+    provider = found.server.provider if isinstance(found, Matched) else provider_of(node.provider_id)
+    provider = provider or Provider.CLOUD
     return NodeExplanation(
         stage=stage,
         why=why_in(stage, node, match, changes, [note for note in part.notes if note.key == node.key], settings),
@@ -113,12 +116,12 @@ def explain_node(
         conditions=explain_conditions(node, settings.waits, deletable=gone is not None, network=network),
         changes=changes,
         guards=(
-            *explain_guards(node.key, facts, part.holds),
+            *explain_guards(node.key, facts, part.holds, provider=provider),
             *supposed,
         ),
         announced=planned_disruption(node, snapshot, settings.waits.given_up_after),
-        anchor=explain_anchor(snapshot, settings),
-        losses=explain_losses(snapshot, settings),
+        anchor=explain_anchor(snapshot, settings, provider),
+        losses=explain_losses(snapshot, settings, provider),
         notes=tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL),
     )
 
@@ -139,8 +142,9 @@ def why_no_node(name: str, snapshot: Snapshot) -> str:
     gap = f", but {snapshot.nodes.why_incomplete}" if snapshot.nodes.why_incomplete else ""
     near = get_close_matches(name, sorted(snapshot.nodes.items), n=3)
     hint = f"; nearest: {', '.join(near)}" if near else ""
-    named = [str(server.id) for server in snapshot.servers if server.name == name]
-    server = f"; server {', '.join(named)} has the name: its kubelet has not registered here" if named else ""
+    servers = (*snapshot.servers, *(snapshot.robot.servers if snapshot.robot else ()))
+    named = [server.key.name for server in servers if server.name == name]
+    server = f"; {', '.join(named)} has the name: its kubelet has not registered here" if named else ""
     return f"the cluster has no Node {name!r}{gap}{hint}{server}"
 
 
@@ -247,9 +251,13 @@ class _Addresses:
             return Rule.NODE_IP, f"goes away: {why}"
         if address in offered:
             return Rule.SERVER, f"goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is {self.settings.address_family}"
+        if address.type == AddressType.INTERNAL_IP and self.server.provider is Provider.ROBOT:
+            if not self.settings.forward_internal_ips:
+                return Rule.SERVER, "goes away: ROBOT_FORWARD_INTERNAL_IPS is false"
+            return Rule.SERVER, f"goes away: {why_not_forwarded(address, self.server, self.settings.address_family)}"
         if address.type == AddressType.INTERNAL_IP and self.network is None:
             return Rule.SERVER, "goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address"
-        return Rule.SERVER, f"goes away: not {_what(address)} of server {self.server.id}"
+        return Rule.SERVER, f"goes away: not {_what(address)} of {self.server.key.name}"
 
     def _is_named(self, address: NodeAddress) -> bool:
         return address.type != AddressType.HOSTNAME and address.address in self.named
@@ -345,7 +353,7 @@ def _why_taint(taint: Taint, wanted: DesiredNode | None, stage: Stage, settings:
 def _why_shutdown(wanted: DesiredNode | None, stage: Stage, settings: Settings) -> str:
     if not isinstance(wanted, InitializedNode) or Controller.LIFECYCLE not in settings.controllers:
         return f"stays as it is: {why_left(stage, Controller.LIFECYCLE, settings)}"
-    state = f"server {wanted.server.id} is {wanted.server.status}"
+    state = power_of(wanted)
     return f"stays as it is: {state}" if isinstance(wanted.shut_down, Unmanaged) else state
 
 

@@ -9,7 +9,7 @@ from typing import Literal, assert_never
 from desired.explain.fact import becomes, planned
 from desired.model.absence import is_going_away
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, ServerStatus, Snapshot
+from desired.model.snapshot import Node, Server, ServerStatus, Snapshot
 from desired.nodes.desired import asked_to_go, is_uninitialized
 from desired.nodes.matching import (
     Ambiguous,
@@ -25,7 +25,7 @@ from desired.nodes.matching import (
 )
 from desired.plan.change import Change, Note, NoteKind
 from desired.section import Absent, Unknown
-from desired.syntax.provider_id import CloudID, ServerKey, parse_provider_id
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Candidate:
     id: int
     name: str
     why_not: str
+    provider: Provider = Provider.CLOUD
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,16 @@ class ServerFact:
     id: int
     name: str
     status: ServerStatus
+    """Of Robot ``unknown`` while the Node is Ready: then nobody asks."""
     type: str
     location: str
     """"" when the API sent none."""
+    provider: Provider = Provider.CLOUD
+
+    @property
+    def called(self) -> str:
+        """In sentences, ``server 42``."""
+        return ServerKey(self.provider, self.id).name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +76,11 @@ def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | 
     by: Literal["providerID", "name"] = "name" if node.provider_id is None else "providerID"
     if disowned is not None:
         why_not = f"it would be the one, but {disowned}"
-        near = (Candidate(match.server.id, match.server.name, why_not),) if isinstance(match, Matched) else ()
+        near = (_candidate(match.server, why_not),) if isinstance(match, Matched) else ()
         return ServerMatch(by, node.provider_id, None, disowned, near)
     if isinstance(match, Matched):
         server = match.server
-        fact = ServerFact(server.id, server.name, server.status, server.type, server.location)
+        fact = ServerFact(server.id, server.name, server.status, server.type, server.location, server.provider)
         return ServerMatch(by, node.provider_id, fact)
     names = match.candidates if isinstance(match, Unmatched) else (node.name,) if isinstance(match, Gone) else ()
     candidates = tuple(candidate for name in names for candidate in _candidates(name, node, snapshot))
@@ -101,18 +109,16 @@ def _confirmed(server: ServerKey, snapshot: Snapshot) -> str:
 
 def _candidates(name: str, node: Node, snapshot: Snapshot) -> Iterator[Candidate]:
     """The servers of this name: it is not exactly the Node's, or the Node's id is another one's."""
-    for server in snapshot.servers:
+    for server in (*snapshot.servers, *(snapshot.robot.servers if snapshot.robot else ())):
         if server.name != name:
             continue
-        owners = sorted(other.name for other in snapshot.nodes if _claims(other, server.id))
+        owners = sorted(other.name for other in snapshot.nodes if server_key(other.provider_id) == server.key)
         why = "the Node's providerID has another id" if name == node.name else "its name is not the Node's"
-        yield Candidate(
-            server.id, name, why + (f", and it is the server of node {', '.join(owners)}" if owners else "")
-        )
+        yield _candidate(server, why + (f", and it is the server of node {', '.join(owners)}" if owners else ""))
 
 
-def _claims(node: Node, server_id: int) -> bool:
-    return parse_provider_id(node.provider_id or "") == CloudID(server_id)
+def _candidate(server: Server, why_not: str) -> Candidate:
+    return Candidate(server.id, server.name, why_not, server.provider)
 
 
 class Stage(StrEnum):
@@ -215,7 +221,7 @@ def why_in(
 ) -> str:
     """One sentence on why the Node is in its stage and what comes next. ``notes`` are those on this Node."""
     said = {note.kind: note.text for note in notes}
-    server = f"server {match.server.id}" if match.server else ""
+    server = match.server.called if match.server else ""
     match stage:
         case Stage.JOINING:
             doubts = (NoteKind.UNUSABLE_NODE_IP, NoteKind.AMBIGUOUS, NoteKind.UNKNOWN)

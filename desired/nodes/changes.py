@@ -12,6 +12,7 @@ from desired.nodes.desired import (
     UninitializedNode,
     current_identity,
     has_shutdown_taint,
+    power_of,
 )
 from desired.nodes.labels import OWNED_LABELS, owned_labels
 from desired.plan.change import Change
@@ -41,7 +42,7 @@ def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Ch
         verb=Verb.ADD,
         before=current_identity(node, settings),
         after=wanted.identity,
-        reason=f"joins as server {wanted.server.id}, recognized by its {wanted.matched_by}",
+        reason=f"joins as {wanted.server.key.name}, recognized by its {wanted.matched_by}",
         owner=node.key,
         consequences=wanted.consequences,
     )
@@ -67,8 +68,9 @@ def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator
 
 def _why_labels(before: Mapping[str, str], after: Mapping[str, str], server: Server) -> str:
     if any(before.get(key) != after.get(key) for key in OWNED_LABELS):
-        return f"differs from server {server.id}, a {server.type} in {server.location}"
-    return f"differs from the labels of server {server.id}"
+        article = "an" if server.type[:1] in "AEIOU" and server.type else "a"
+        return f"differs from {server.key.name}, {article} {server.type} in {server.location}"
+    return f"differs from the labels of {server.key.name}"
 
 
 def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
@@ -79,7 +81,7 @@ def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
             verb=Verb.MODIFY,
             before=node.addresses,
             after=wanted.addresses,
-            reason=f"differs from what server {wanted.server.id} has now",
+            reason=f"differs from what {wanted.server.key.name} has now",
             owner=node.key,
             consequences=wanted.lost_addresses,
         )
@@ -94,7 +96,7 @@ def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
             verb=Verb.MODIFY,
             before=tainted,
             after=wanted.shut_down,
-            reason=f"{wanted.server.key.name} is {wanted.server.status}",
+            reason=power_of(wanted),
             owner=node.key,
         )
 

@@ -52,7 +52,7 @@ from desired.nodes.matching import (
 )
 from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
-from desired.syntax.provider_id import Provider, provider_id_of
+from desired.syntax.provider_id import Provider, ServerKey, provider_id_of
 
 _NO_NETWORK: Present[Network | None] = Present(None)
 """Robot servers are in none."""
@@ -87,10 +87,15 @@ def desired_addresses(
     return chosen if why is None else ContestedAddress(why)
 
 
-def lost_addresses(node: Node, addresses: tuple[NodeAddress, ...], settings: Settings) -> tuple[str, ...]:
+def lost_addresses(
+    node: Node, server: Server, addresses: tuple[NodeAddress, ...], settings: Settings
+) -> tuple[str, ...]:
     """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back."""
     kept = {address.address for address in addresses}
-    why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
+    if server.provider is Provider.ROBOT:
+        why = "" if settings.forward_internal_ips else ": ROBOT_FORWARD_INTERNAL_IPS is false"
+    else:
+        why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
     return tuple(
         f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
         for address in node.addresses
@@ -174,7 +179,7 @@ def uninitialized_node(
         tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED),
         addresses,
     )
-    lost = lost_addresses(node, addresses, settings)
+    lost = lost_addresses(node, match.server, addresses, settings)
     notes = (
         *notes_on_labels(node, labels),
         *notes_on_hostname(node, match.server, others, joins=True),
@@ -253,6 +258,16 @@ class InitializedNode:
     """A warning for each IP address that goes away."""
 
 
+def power_of(wanted: InitializedNode) -> str:
+    """Text: what is known of whether the Node's server is on. Of Robot nobody asks while its Node is Ready."""
+    server, name = wanted.server, wanted.server.key.name
+    if server.provider is Provider.ROBOT and server.status is ServerStatus.UNKNOWN:
+        return (
+            f"{name} is on, as its Node is Ready" if wanted.shut_down is False else f"whether {name} is on is not known"
+        )
+    return f"{name} is {server.status}"
+
+
 def initialized_node(
     node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others
 ) -> tuple[InitializedNode, tuple[Note, ...]]:
@@ -283,7 +298,7 @@ def initialized_node(
                 notes += (Note(node.key, NoteKind.UNKNOWN, why),)
             return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
     return InitializedNode(
-        server, labels.labels, addresses, shut_down, lost_addresses(node, addresses, settings)
+        server, labels.labels, addresses, shut_down, lost_addresses(node, server, addresses, settings)
     ), notes
 
 
@@ -328,7 +343,8 @@ def orphaned_node(node: Node, gone: Gone, settings: Settings) -> tuple[OrphanedN
     if node.deleted_at is None:
         why = f"{missing}, and its kubelet reports Ready: nothing is done while it does"
         if gone.namesake is not None:
-            why += f"; server {gone.namesake} has its name: delete the Node, so that the kubelet there registers anew"
+            namesake = ServerKey(gone.server.provider, gone.namesake).name
+            why += f"; {namesake} has its name: delete the Node, so that the kubelet there registers anew"
         return None, (Note(node.key, NoteKind.UNMATCHED, why),)
     return None, (Note(node.key, NoteKind.DELETING, f"{missing}; the Node {asked_to_go(node)}"),)
 

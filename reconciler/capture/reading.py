@@ -126,7 +126,7 @@ def capture_world(
 def _look_closer(captured: Captured, project: HetznerReader, world: World, network: str | None) -> Snapshot:
     """Add what follows from what was read: the members of the network, the servers that are only found by their ids,
     and the Primary IPs that something depends on. Returns what a pass would see."""
-    settings = Settings(network=network, waits=_AT_ONCE)
+    settings = Settings(network=network, waits=_AT_ONCE, robot=bool(world.robot))
     snapshot = observe_world(readers_of(world), settings).snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if wanted is not None:
@@ -163,7 +163,7 @@ def _account(robot: RobotReader) -> _Found:
 
 def _look_closer_at_robot(captured: Captured, robot: RobotReader, account: Account, snapshot: Snapshot) -> None:
     """Add the Robot servers that are only found by their numbers, and whether those of silent Nodes are on."""
-    settings = Settings(waits=_AT_ONCE)
+    settings = Settings(waits=_AT_ONCE, robot=True)
     for number in islice(servers_to_confirm(snapshot, settings, Provider.ROBOT), MOST_AT_ONCE):
         path = f"{_ROBOT}/{number}"
         try:

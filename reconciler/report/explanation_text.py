@@ -23,10 +23,12 @@ from desired.explain.service import ServiceExplanation, ServiceStage, Wait
 from desired.explain.stage import ServerMatch, Stage
 from desired.guards.anchor import AnchorState
 from desired.model.load_balancer import Health
+from desired.model.snapshot import ServerStatus
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Note, Verdict
 from desired.routes.claims import FAILING, RouteStatus
 from desired.syntax.bounds import counted
+from desired.syntax.provider_id import Provider
 from reconciler.report.escaping import visible
 from reconciler.report.text_report import (
     TextLine,
@@ -216,7 +218,11 @@ def _server(match: ServerMatch, _: Explained) -> Iterator[TextLine]:
     else:
         where = f" in {server.location}" if server.location else ""
         by = match.by + (f" {match.provider_id}" if match.provider_id else "")
-        yield TextLine(f"  {server.id}  {server.name}, {server.status}, {server.type}{where}")
+        is_robot = server.provider is Provider.ROBOT
+        status = "a Robot server" if is_robot else str(server.status)
+        if is_robot and server.status is not ServerStatus.UNKNOWN:
+            status += f", {server.status}"
+        yield TextLine(f"  {server.id}  {server.name}, {status}, {server.type}{where}")
         yield TextLine(f"  matched by {by}", Tone.DETAIL)
     for candidate in match.candidates:
         yield TextLine(f"  near: {candidate.id}  {candidate.name}: {candidate.why_not}")
@@ -303,11 +309,12 @@ def _why_no_deletion(explanation: NodeExplanation | ServiceExplanation | None) -
 
 
 def _anchor(anchor: AnchorFact) -> TextLine:
+    place = "the Robot account" if anchor.provider is Provider.ROBOT else "the project"
     if anchor.state is AnchorState.UNFOUND:
-        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and no Node's server is in the project", Tone.BAD)
+        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and no Node's server is in {place}", Tone.BAD)
     unknown = f", {anchor.unknown} unknown" if anchor.unknown else ""
     nodes = counted(anchor.total, "Ready Node")
-    found = f"{anchor.found} of {nodes} found in the project, {anchor.needed} needed{unknown}"
+    found = f"{anchor.found} of {nodes} found in {place}, {anchor.needed} needed{unknown}"
     tone = Tone.BAD if anchor.state is AnchorState.VIOLATED else Tone.PLAIN
     return TextLine(f"  anchor {anchor.state}: {found}", tone)
 

@@ -7,7 +7,16 @@ from ipaddress import IPv4Address, IPv6Network
 
 from desired.explain.node import why_no_node
 from desired.model.settings import Settings
-from desired.model.snapshot import AddressType, Condition, NodeAddress, Readiness, ServerStatus, Snapshot, Taint
+from desired.model.snapshot import (
+    AddressType,
+    Condition,
+    NodeAddress,
+    Readiness,
+    RobotAccount,
+    ServerStatus,
+    Snapshot,
+    Taint,
+)
 from desired.planner import compute_plan
 from desired.section import Absent, Present
 from desired.syntax.selector import parse_selector
@@ -19,6 +28,7 @@ from tests.builders import (
     a_lost_node,
     a_network,
     a_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
@@ -121,6 +131,22 @@ def _approved() -> Explained:
     return explained(snapshot, approved=(hold.hash,))
 
 
+def _dedicated(number: int = 321) -> Explained:
+    """A Node on a Robot server that is off: one InternalIP is kept and one is public."""
+    addresses = [("Hostname", "db-1"), ("ExternalIP", "192.0.2.65"), ("InternalIP", "10.1.0.1"), ("InternalIP", "::1")]
+    node = a_settled_node(
+        "db-1",
+        provider_id="hrobot://321",
+        created_at=BORN,
+        ready=Readiness.UNKNOWN,
+        ready_since=NOW - timedelta(minutes=5),
+        addresses=tuple(NodeAddress(AddressType(kind), text) for kind, text in addresses),
+    )
+    account = servers_of(a_robot_server(number, "db-1", status=ServerStatus.OFF), a_robot_server(322, "db-2"))
+    snapshot = a_snapshot([CONTROL, node], [CONTROL_SERVER], robot=RobotAccount(account))
+    return explained(snapshot, name="db-1")
+
+
 EXPLANATIONS: Mapping[str, Explained] = {
     "settled": _settled(),
     "drifted": _drifted(),
@@ -158,6 +184,8 @@ EXPLANATIONS: Mapping[str, Explained] = {
         )
     ),
     "malformed": explained(a_snapshot([CONTROL, a_node(provider_id="hcloud://web-1")], [CONTROL_SERVER, a_server()])),
+    "dedicated": _dedicated(),
+    "dedicated_lost": _dedicated(400),
     "robot": explained(a_snapshot([CONTROL, a_node(provider_id="hrobot://7")], [CONTROL_SERVER])),
     "unreadable": _unreadable(),
     "waiting": _waiting(),

@@ -8,16 +8,18 @@ import pytest
 from desired.explain.fact import Fact, Rule
 from desired.explain.node import explain_addresses
 from desired.model.settings import AddressFamily, Controller, Settings
-from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
+from desired.model.snapshot import AddressType, Node, NodeAddress, RobotAccount, Server, Snapshot
 from desired.nodes.desired import desired_nodes
 from desired.section import Present, Unknown
 from tests.builders import (
     a_dual_stack_server,
     a_joining_node,
     a_network,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
+    servers_of,
 )
 
 HOSTNAME, INTERNAL, EXTERNAL = AddressType.HOSTNAME, AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP
@@ -316,3 +318,44 @@ def test_the_name_of_another_node_goes() -> None:
     assert (gone.value, gone.wanted, gone.rule) == ("web-2", None, Rule.SERVER)
     assert gone.source == "goes away: it is another Node's name, or that of another Node's server"
     assert (kept.value, kept.wanted, kept.rule) == (None, "web-1", Rule.KEPT)
+
+
+KEPT = "what the kubelet reported, kept as ROBOT_FORWARD_INTERNAL_IPS says"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(
+            Settings(),
+            [
+                ("10.1.0.1", "10.1.0.1", KEPT),
+                ("192.0.2.65", None, "goes away: is the Node's ExternalIP"),
+                (
+                    "2001:db8::9",
+                    None,
+                    "goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is ipv4",
+                ),
+            ],
+            id="forwarded",
+        ),
+        pytest.param(
+            Settings(network="private"), [("10.1.0.1", "10.1.0.1", KEPT)], id="whatever the network of the others is"
+        ),
+        pytest.param(
+            Settings(forward_internal_ips=False),
+            [("10.1.0.1", None, "goes away: ROBOT_FORWARD_INTERNAL_IPS is false")],
+            id="not forwarded",
+        ),
+    ],
+)
+def test_internal_ips_on_a_robot_server(settings: Settings, expected: list[tuple[str | None, str | None, str]]) -> None:
+    """Robot knows none: the kubelet's word is kept, or goes for a reason that is told."""
+    texts = [f"InternalIP {value}" for value, *_ in expected]
+    node = with_addresses("Hostname db-1", *texts, name="db-1", provider_id="hrobot://321")
+    account = RobotAccount(servers_of(a_robot_server(321, "db-1")))
+    snapshot = a_snapshot([node], robot=account, network=Present(a_network() if settings.network else None))
+
+    found = [fact for fact in explained(node, snapshot, settings) if fact.subject == INTERNAL]
+
+    assert [(fact.value, fact.wanted, fact.source) for fact in found] == expected

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 import pytest
 
 from desired.explain.stage import Candidate, ServerFact, ServerMatch, explain_match
-from desired.model.snapshot import Node, ServerStatus, Snapshot
+from desired.model.snapshot import Node, RobotAccount, ServerStatus, Snapshot
 from desired.nodes.matching import matcher_of
 from desired.section import Absent, Unknown
+from desired.syntax.provider_id import Provider
 from tests.builders import (
     a_joining_node,
     a_lost_node,
     a_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
@@ -95,6 +97,49 @@ def test_match(node: Node, expected: ServerMatch) -> None:
     other = a_settled_node("other", 2)
 
     assert matched(node, a_snapshot([node, other], [WEB_1, WEB_2])) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        pytest.param(
+            a_settled_node("db-1", provider_id="hrobot://321"),
+            ServerMatch(
+                "providerID",
+                "hrobot://321",
+                ServerFact(321, "db-1", ServerStatus.UNKNOWN, "AX41-NVMe", "fsn1", Provider.ROBOT),
+            ),
+            id="by-number",
+        ),
+        pytest.param(
+            a_lost_node("db-1", provider_id="hrobot://9"),
+            ServerMatch(
+                "providerID",
+                "hrobot://9",
+                None,
+                "no server of the Robot account has the number 9, and asking for it alone says the same",
+                (Candidate(321, "db-1", "the Node's providerID has another id", Provider.ROBOT),),
+            ),
+            id="a-server-that-is-gone",
+        ),
+        pytest.param(
+            a_joining_node("db1"),
+            ServerMatch(
+                "name",
+                None,
+                None,
+                "no server of the project is named 'db1', nor of the Robot account",
+                (Candidate(321, "db-1", "its name is not the Node's", Provider.ROBOT),),
+            ),
+            id="a-name-that-nothing-has",
+        ),
+    ],
+)
+def test_robot_servers(node: Node, expected: ServerMatch) -> None:
+    """Their numbers are no ids of the project's servers."""
+    account = RobotAccount(servers_of(a_robot_server(321, "db-1")), confirmations={9: Absent()})
+
+    assert matched(node, a_snapshot([node], [a_server(321, "web-1")], robot=account)) == expected
 
 
 def test_two_nodes_of_one_server() -> None:

@@ -16,23 +16,26 @@ from desired.guards.anchor import AnchorState
 from desired.guards.judge import GUARDS
 from desired.load_balancers.targets import Membership
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
+from desired.model.snapshot import Node, NodeAddress, RobotAccount, Snapshot, Taint
 from desired.plan.change import GuardName, NodeIdentity, Note, NoteKind, Verdict
 from desired.planner import compute_plan
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
-from desired.section import Section
+from desired.section import Absent, Section
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
     a_joining_node,
     a_lost_node,
     a_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
     incomplete,
     nodes_of,
+    servers_of,
 )
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
@@ -133,6 +136,25 @@ def test_measures() -> None:
     assert found.announced == "it is cordoned"
     assert found.anchor == AnchorFact(AnchorState.HOLDS, found=1, total=1, unknown=0, needed=1)
     assert found.losses == LossFact(("node/web-2",), nodes=3, limit=1)
+
+
+def test_measures_of_robot() -> None:
+    """Of a Node on a Robot server those of its own provider are told, whatever becomes of the project's servers."""
+    lost, there = (a_lost_node(name, provider_id=f"hrobot://{number}") for name, number in (("db-1", 1), ("db-2", 2)))
+    ready = a_settled_node("db-3", provider_id="hrobot://3")
+    account = RobotAccount(
+        servers_of(a_robot_server(2, "db-2"), a_robot_server(3, "db-3")), confirmations={1: Absent()}
+    )
+    found = explained(lost, a_snapshot([a_settled_node(), a_lost_node("web-2", 2), lost, there, ready], robot=account))
+
+    assert found.anchor == AnchorFact(AnchorState.HOLDS, 1, 1, 0, 1, Provider.ROBOT)
+    assert found.losses == LossFact(("node/db-1",), 3, 1, Provider.ROBOT)
+    measured = {guard.rule: (guard.value, guard.limit) for guard in found.guards}
+    assert measured[GuardName.PROJECT_ANCHOR] == ("1", "1")
+    assert measured[GuardName.NODE_BLAST_RADIUS] == ("1", "1")
+    assert found.why.startswith(
+        "no server of the Robot account has the number 1, and asking for it alone says the same; "
+    )
 
 
 def test_a_node_that_was_given_up() -> None:

@@ -20,6 +20,7 @@ from tests.builders import (
     a_dual_stack_server,
     a_joining_node,
     a_network,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
@@ -205,7 +206,15 @@ NO_NETWORK = ": HCLOUD_NETWORK is not set, so the cloud knows no private address
 def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: str | None, lost: tuple[str, ...]) -> None:
     """Each IP address of the Node that the cloud does not know is told as going away, with its cause."""
     node, settings = a_joining_node(addresses=addresses), Settings(network=network)
-    assert lost_addresses(node, WEB_1_ADDRESSES, settings) == lost
+    assert lost_addresses(node, a_server(), WEB_1_ADDRESSES, settings) == lost
+
+
+@pytest.mark.parametrize(("forwards", "why"), [(True, ""), (False, ": ROBOT_FORWARD_INTERNAL_IPS is false")])
+def test_lost_addresses_on_a_robot_server(forwards: bool, why: str) -> None:
+    """The private network of the others has nothing to do with it."""
+    node, settings = a_joining_node(addresses=(VPN,)), Settings(forward_internal_ips=forwards)
+
+    assert lost_addresses(node, a_robot_server(), (), settings) == (f"InternalIP 100.64.0.1 goes away{why}",)
 
 
 @pytest.mark.parametrize(

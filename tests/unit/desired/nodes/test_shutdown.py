@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.model.snapshot import ServerStatus, Taint
-from desired.nodes.desired import has_shutdown_taint, is_shut_down, with_shutdown_taint
+from desired.model.snapshot import Server, ServerStatus, Taint
+from desired.nodes.desired import InitializedNode, has_shutdown_taint, is_shut_down, power_of, with_shutdown_taint
 from desired.section import UNMANAGED, Unmanaged
 from tests.builders import UNINITIALIZED, a_lost_node, a_robot_server, a_server, a_settled_node
 
@@ -34,6 +34,21 @@ def test_is_shut_down(status: ServerStatus) -> None:
     """Off wants the taint, running wants it away, and any state in between leaves it as it is."""
     for node in (a_settled_node(), a_lost_node()):
         assert is_shut_down(a_server(status=status), node) is STATES[status]
+
+
+@pytest.mark.parametrize(
+    ("server", "shut_down", "said"),
+    [
+        (a_server(status=ServerStatus.OFF), True, "server 1 is off"),
+        (a_server(status=ServerStatus.UNKNOWN), UNMANAGED, "server 1 is unknown"),
+        (a_robot_server(status=ServerStatus.OFF), True, "Robot server 321 is off"),
+        (a_robot_server(), False, "Robot server 321 is on, as its Node is Ready"),
+        (a_robot_server(), UNMANAGED, "whether Robot server 321 is on is not known"),
+    ],
+)
+def test_what_is_known_of_it(server: Server, shut_down: bool | Unmanaged, said: str) -> None:
+    """In the words of plans and explanations."""
+    assert power_of(InitializedNode(server, {}, UNMANAGED, shut_down)) == said
 
 
 @pytest.mark.parametrize("status", ServerStatus)
