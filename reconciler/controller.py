@@ -85,8 +85,13 @@ class RotatingLogin:
 
     def refresh(self) -> bool:
         """Read the files; whether there are new credentials in use now. To be called between passes alone, for the
-        reason that a token has."""
-        found = {name: file.read() for name, file in self._files.items()}
+        reason that a token has.
+
+        Files that are replaced while they are read wait for the next time: a new user and an old password are wrong.
+        """
+        found = self._read()
+        if found != self._read():
+            return False
         user, password = found.get("ROBOT_USER", self._login.user), found.get("ROBOT_PASSWORD", self._login.password)
         if user is None or password is None or (login := RobotLogin(user, password)) == self._login:
             return False
@@ -96,6 +101,9 @@ class RotatingLogin:
         files = ", ".join(str(file.path) for file in self._files.values())
         _secrets_log.info("new Robot credentials are in use %s", pairs(file=files))
         return True
+
+    def _read(self) -> Mapping[str, str | None]:
+        return {name: file.read() for name, file in self._files.items()}
 
 
 class SecretFile:

@@ -2,11 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from reconciler.sandbox.robot import RobotSimulator
+from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.controller import OFTEN, Controller, running
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.projects import Projects, served
@@ -151,3 +154,48 @@ def test_half_a_token_does_no_harm(rotation: Rotation) -> None:
         controller.wait_for_passes(controller.passes('result="no_changes"') + 1, 'result="no_changes"')
         assert controller.page("/livez") == (200, "ok")
     _no_token_is_told(controller)
+
+
+LOGINS = (("#ws+old", "old-Robot-secret"), ("#ws+new", "new-Robot-secret"))
+
+
+def test_robot_credentials_are_rotated(stage: Stage) -> None:
+    """Wrong ones are sent once, however many passes there are, and keep neither Hetzner Cloud nor the probes waiting;
+    new ones are used from the next pass on. The log has no password."""
+    account = RobotSimulator(
+        stage.clock, credentials=LOGINS[1], world={"servers": [{"server_number": 1, "server_name": "db-1"}]}
+    )
+    stage.project.replace_world({"servers": [server(1, "web-1")]})
+    stage.register(joining_node("db-1"), joining_node("web-1"))
+    files = [stage.folder / name for name in ("robot-user", "robot-password")]
+
+    def write(login: tuple[str, str]) -> None:
+        for file, text in zip(files, login, strict=True):
+            beside = file.with_suffix(".new")
+            beside.write_text(f"{text}\n")
+            beside.replace(file)
+
+    write(LOGINS[0])
+    variables = {"ROBOT_ENABLED": "true", "ROBOT_USER_FILE": str(files[0]), "ROBOT_PASSWORD_FILE": str(files[1])}
+    with closing(BackgroundLoop()) as loop, ExitStack() as beside:
+        served = SimulatorServer(loop, account, stage.clock).start()
+        beside.callback(served.stop)
+        controller = beside.enter_context(
+            running(stage, *OFTEN, HCLOUD_DEBUG="true", ROBOT_ENDPOINT=served.url, **variables)
+        )
+        wait_for(lambda: is_initialised(stage.nodes()["web-1"]), "the Node of Hetzner Cloud")
+        controller.wait_for_passes(controller.passes() + 2, 'result="error"')
+        assert [entry.status for entry in served.journal.entries()] == [401]
+        assert controller.page("/readyz")[0] == 200
+        assert controller.metric("hcloud_reconciler_robot_requests_total", 'code="401"', 'endpoint="/server"') == 1
+        assert "providerID" not in stage.nodes()["db-1"]["spec"]
+        write(LOGINS[1])
+        wait_for(lambda: "providerID" in stage.nodes()["db-1"]["spec"], "the Node on the dedicated server")
+        controller.wait_to_say("new Robot credentials are in use")
+        assert controller.metric("hcloud_reconciler_snapshot_complete", 'section="robot"') == 1
+        assert controller.metric("hcloud_reconciler_robot_calls_left", 'endpoint="server"') > 50
+        assert controller.end()[0] == 0
+
+    assert stage.nodes()["db-1"]["spec"]["providerID"] == "hrobot://1"
+    said = "\n".join([*controller.stdout, *controller.stderr])
+    assert [password for _, password in LOGINS if password in said] == []

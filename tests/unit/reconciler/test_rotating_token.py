@@ -175,3 +175,32 @@ def test_half_a_login_changes_nothing(
     assert rotated.used == []
     (warning,) = caplog.messages
     assert str(rotated.files[name]) in warning
+
+
+class Replacing(type(Path())):  # type: ignore[misc]
+    """A file that is replaced, with another one, just after it was read for the first time."""
+
+    other: Path
+    is_old = True
+
+    def read_text(self, *how: str) -> str:
+        """What was in it."""
+        text = str(super().read_text(*how))
+        if self.is_old:
+            type(self).is_old = False
+            self.write_text("#ws+new")
+            self.other.write_text("new")
+        return text
+
+
+def test_files_that_are_replaced_while_they_are_read(tmp_path: Path) -> None:
+    """The two halves are of one login, or wait for the next time."""
+    user, password = Replacing(tmp_path / "user"), tmp_path / "password"
+    Replacing.other = password
+    user.write_text(LOGIN.user)
+    password.write_text(LOGIN.password)
+    used: list[RobotLogin] = []
+    login = RotatingLogin({"ROBOT_USER": user, "ROBOT_PASSWORD": password}, LOGIN, used.append)
+
+    assert [login.refresh(), login.refresh()] == [False, True]
+    assert used == [RobotLogin("#ws+new", "new")]
