@@ -16,6 +16,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.proxy import FaultProxy
+from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.warm_start import Process, start_command
@@ -67,6 +68,9 @@ class Stage:
         self._judge = ValidatingSimulator(self.project, spec, collect=True) if spec else None
         self.hetzner = SimulatorServer(self._loop, self._judge or self.project, self.clock).start()
         self.hetzner_proxy = FaultProxy(self._loop, self.hetzner.url).start()
+        self._robot_ports: tuple[FaultProxy | SimulatorServer, ...] = ()
+        self.robot_proxy: FaultProxy | None = None
+        """None until ``with_robot``."""
         self.environment: dict[str, str] = {
             "HCLOUD_ENDPOINT": f"{self.hetzner_proxy.url}/v1",
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
@@ -77,11 +81,26 @@ class Stage:
             "HCLOUD_METRICS_ENABLED": "false",
         }
 
+    def with_robot(self, *servers: Mapping[str, Any]) -> RobotSimulator:
+        """Begin to serve a Robot account with these servers, which runs from now on are told of. Routes are off: with
+        Robot the product refuses them."""
+        robot = RobotSimulator(self.clock, world={"servers": list(servers)})
+        account = SimulatorServer(self._loop, robot, self.clock).start()
+        self.robot_proxy = FaultProxy(self._loop, account.url).start()
+        self._robot_ports = (self.robot_proxy, account)
+        self.environment |= {
+            "ROBOT_ENABLED": "true",
+            "ROBOT_USER": RobotSimulator.USER,
+            "ROBOT_PASSWORD": RobotSimulator.PASSWORD,
+            "ROBOT_ENDPOINT": self.robot_proxy.url,
+            "HCLOUD_NETWORK_ROUTES_ENABLED": "false",
+        }
+        return robot
+
     def close(self) -> None:
         """Close the ports. Raises AssertionError when an answer of the simulator did not fit the vendor's document."""
-        self.proxy.stop()
-        self.hetzner_proxy.stop()
-        self.hetzner.stop()
+        for port in (self.proxy, self.hetzner_proxy, self.hetzner, *self._robot_ports):
+            port.stop()
         self._loop.close()
         assert self._judge is None or self._judge.problems == []
 
