@@ -1,8 +1,8 @@
 """The Robot webservice (dedicated servers), read alone: raw bytes out.
 
 Three wrong log-ins lock this address out for ten minutes, for people and other tools as well. Therefore calls go one at
-a time until the credentials have proven good, and after a 401 none is sent until they change. After a 403 none is sent
-for as long as the answer asks for.
+a time, and after a 401 none is sent until the credentials change. After a 403 none is sent for as long as the answer
+asks for.
 
 | Answer | Error |
 |---|---|
@@ -52,7 +52,11 @@ _MOST_AN_HOUR: Mapping[str, int] = {"server": 60, "reset": 150}
 ENDPOINTS = tuple(_MOST_AN_HOUR)
 _FOR_LISTS = 15
 """Of those to servers, so many are for lists alone: one each five minutes, and a few that are tried again."""
-_NOT_FOUND = frozenset({"SERVER_NOT_FOUND", "NOT_FOUND", "RESET_NOT_AVAILABLE"})
+_NOT_FOUND: Mapping[str, frozenset[str]] = {
+    "server": frozenset({"SERVER_NOT_FOUND"}),
+    "reset": frozenset({"SERVER_NOT_FOUND", "NOT_FOUND", "RESET_NOT_AVAILABLE"}),
+}
+"""Endpoint → the words by which it says that something is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,6 @@ class RobotReader:
         self._session: requests.Session | None = None
         self._lock = threading.Lock()
         self._logging_in = threading.Lock()
-        self._is_proven = False
         self._is_refused = False
         self._refused_at: deque[float] = deque(maxlen=_MOST_WRONG)
         self._waits: dict[str, tuple[float, str]] = {}
@@ -135,7 +138,7 @@ class RobotReader:
         that were, not before a third wrong one would do no harm."""
         with self._lock:
             if login != self._login:
-                self._login, self._is_proven, self._is_refused = login, False, False
+                self._login, self._is_refused = login, False
 
     def left(self, endpoint: str) -> int:
         """How many calls may be sent to ``server`` or ``reset`` now; 0 while the webservice asks for silence."""
@@ -152,9 +155,7 @@ class RobotReader:
             sent.popleft()
 
     def _one_login(self, path: str, timeout_s: float) -> bytes:
-        """Until an answer has shown that the credentials are good, one call at a time."""
-        if self._is_proven:
-            return self._attempt(path, timeout_s)
+        """One call at a time, so that credentials that have become wrong are sent once, and not by ten threads."""
         with self._logging_in:
             return self._attempt(path, timeout_s)
 
@@ -206,7 +207,6 @@ class RobotReader:
     def _prove(self) -> None:
         """An answer has shown that the credentials are good: failed log-ins before it count no more."""
         with self._lock:
-            self._is_proven = True
             self._refused_at.clear()
 
     def _error(self, path: str, response: "requests.Response", login: RobotLogin) -> ApiError:
@@ -225,7 +225,7 @@ class RobotReader:
         message = f"{self._shown}: GET {path} answers {status} {why}"
         if status == HTTPStatus.FORBIDDEN:
             return self._throttled(path, message, said)
-        if status == HTTPStatus.NOT_FOUND and said.code in _NOT_FOUND:
+        if status == HTTPStatus.NOT_FOUND and said.code in _NOT_FOUND[path.strip("/").partition("/")[0]]:
             self._prove()
             return NotFound(message, status=status, code=said.code, said=said.message)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:

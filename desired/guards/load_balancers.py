@@ -193,12 +193,13 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
             continue
         yield from _floor_of_a_move(lb, present, changes, facts.snapshot)
         led_to = lb.targets.node_targets.led_to
+        serving = set(map(led_to, lb.targets.targets))
         reasons = {
             change.key: removal_reason(change.before, server, lb.targets.claiming(server), facts.snapshot)
             for change in changes
             if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE
             if isinstance(change.before, Target) and (server := led_to(change.before))
-            if server not in lb.targets.node_targets.candidates
+            if server not in serving
         }
         living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
         unexplained = tuple(key for key in living if not reasons[key].explained)

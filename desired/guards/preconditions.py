@@ -7,7 +7,7 @@ from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.model.key import PLAN, Key, ObjectKind
-from desired.model.load_balancer import Owner
+from desired.model.load_balancer import IpTarget, Owner
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
@@ -46,7 +46,7 @@ def _robot_anchor(facts: Facts) -> Iterator[GuardResult]:
     """Writes derived from Robot are held while fewer than half of its Ready Nodes are found in the account and, with
     none Ready, while none of its Nodes is: nothing but a server tells whose account it is."""
     anchor = facts.robot_anchor
-    derived = tuple(c.key for c in facts.plan.changes if _provider(c, facts.snapshot) is Provider.ROBOT)
+    derived = tuple(c.key for c in facts.plan.changes if _depends_on_robot(c, facts.snapshot))
     match anchor.state:
         case AnchorState.VIOLATED:
             why = explain_robot_violation(anchor)
@@ -59,6 +59,14 @@ def _robot_anchor(facts: Facts) -> Iterator[GuardResult]:
         case AnchorState.UNDETERMINED | AnchorState.UNFOUND:
             why = "too few Robot servers could be read to tell whether this is the cluster's account"
             yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, derived, why)
+
+
+def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:
+    """Whether a change is derived from Robot: of a Node there, or of a target that is an address."""
+    is_address = change.kind == ChangeKind.LB_TARGET and any(
+        isinstance(side, IpTarget) for side in (change.before, change.after)
+    )
+    return is_address or _provider(change, snapshot) is Provider.ROBOT
 
 
 def _cloud_anchor(facts: Facts) -> Iterator[GuardResult]:

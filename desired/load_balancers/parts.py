@@ -261,14 +261,15 @@ def _targets(
         if set(there) == set(after_all):
             continue
         if not after_all:
-            yield from (_removal(lb, target, server, snapshot) for target in _one_of_each_name(there))
+            yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(there))
             continue
         (after,) = after_all
         others = [target for target in there if target != after]
         if after not in there or isinstance(after, ServerTarget):
             same = next((target for target in others if target.name == after.name), None)
             yield _addition(lb, same, after, server, before_them)
-        yield from (_removal(lb, target, server, snapshot) for target in others if target.name != after.name)
+        gone = (target for target in others if target.name != after.name)
+        yield from (_removal(lb, target, server, snapshot, serves=True) for target in gone)
 
 
 def _one_of_each_name(targets: Iterable[Target]) -> Iterable[Target]:
@@ -435,9 +436,10 @@ def _stays_in_network(change: Change) -> bool:
     return isinstance(before, Attachment) and isinstance(after, Attachment) and before.network_id == after.network_id
 
 
-def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapshot: Snapshot) -> Change:
+def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapshot: Snapshot, *, serves: bool) -> Change:
+    """The removal of a target that leads to ``server``, which ``serves`` by another one."""
     removal = removal_reason(target, server, lb.targets.claiming(server), snapshot)
-    loses = removal.server_lives and server not in lb.targets.node_targets.candidates
+    loses = removal.server_lives and not serves
     return _change(
         lb,
         ("target", target.name),

@@ -182,11 +182,12 @@ def _on_robot_server(
         text = str(_ip(internal))
         return Membership.TARGET, f"{key.name} by the InternalIP {text} of its Node", IpTarget(text)
     if found is None:
+        # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
         if options.use_private_ip:
-            return Membership.UNUSABLE, "the Node has no InternalIP", None
+            return Membership.UNCERTAIN, "the Node has no InternalIP", None
         private = BY_FIELD["use_private_ip"].full_key
         why = f"without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone; set {private} to true"
-        return Membership.UNUSABLE, why, None
+        return Membership.UNCERTAIN, why, None
     if isinstance(found, Unknown):
         return Membership.UNCERTAIN, found.why, None
     address = found.value.ipv4 or public_ipv6(found.value, node.provided_node_ip)

@@ -160,6 +160,22 @@ def test_wrong_credentials_in_several_threads(service: Webservice) -> None:
     assert service.received() == 1
 
 
+def test_good_credentials_that_become_wrong_in_several_threads(service: Webservice) -> None:
+    """Ten servers that are asked for at once are one wrong log-in."""
+    client = service.client()
+    client.get("/server")
+    service.robot.set_credentials("#ws+new", "changed")
+    together = threading.Barrier(10)
+
+    def ask(number: int) -> type:
+        together.wait()
+        return type(refused(lambda: client.get(f"/server/{number}")))
+
+    with ThreadPoolExecutor(10) as pool:
+        assert set(pool.map(ask, range(10))) == {Denied}
+    assert service.received() == 2
+
+
 def test_credentials_that_become_wrong(service: Webservice) -> None:
     """What was good until a person changed it is sent once more, and no more."""
     client = service.client()
@@ -175,6 +191,7 @@ def test_credentials_that_become_wrong(service: Webservice) -> None:
     [
         pytest.param(404, {"error": {"code": "SERVER_NOT_FOUND", "message": "no"}}, NotFound, id="no such server"),
         pytest.param(404, {"error": {"code": "SOMETHING", "message": "no"}}, Invalid, id="another 404"),
+        pytest.param(404, {"error": {"code": "NOT_FOUND", "message": "no"}}, Invalid, id="a word of other endpoints"),
         pytest.param(404, "<html>", Broken, id="a page that is not there"),
         pytest.param(404, [], Broken, id="JSON of somebody else"),
         pytest.param(400, {"error": {"code": "INVALID_INPUT", "message": "no"}}, Invalid, id="refused"),

@@ -327,6 +327,20 @@ def test_a_target_goes_with_its_server(simulate: Simulate) -> None:
     assert served(run) == ["192.0.2.2", "192.0.2.3", *SERVERS]
 
 
+@pytest.mark.parametrize("ready", ["True", "Unknown"])
+def test_no_target_goes_by_the_word_of_another_account(simulate: Simulate, ready: str) -> None:
+    """Its list lacks all of ours, and each question by number says so as well."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2), robot_node(3))
+    before = served(run)
+    status = {"status": {"conditions": [condition("Ready", "Unknown", since=ago(-100))]}}
+    for name in ("db-1", "db-2") if ready == "True" else ("db-1", "db-2", "db-3"):
+        run.sim.kubernetes_writer().patch(f"/api/v1/nodes/{name}/status", status)
+    run.sim.robot.replace_world({"servers": [dedicated(9)]})  # type: ignore[union-attr]
+    run.sim.clock.advance(300)
+
+    assert served(run) == before
+
+
 @pytest.mark.parametrize("code", [503, 401, 403])
 def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: int) -> None:
     """None comes either; cloud servers come and go."""
@@ -357,5 +371,5 @@ def test_targets_without_credentials(simulate: Simulate) -> None:
     run = a_served_run(simulate, robot_node(1), account=None)
 
     assert served(run) == SERVERS
-    (note,) = [note.text for note in run.plan().notes if note.kind is NoteKind.UNUSABLE_TARGET]
-    assert "Node db-1 is no target: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone" in note
+    (note,) = [note.text for note in run.plan().notes if "db-1" in note.text and note.kind is NoteKind.KEPT]
+    assert "Node db-1 is unchanged: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone" in note

@@ -116,6 +116,16 @@ def test_targets_that_nobody_explains(count: int, gone: int, limit: str | None) 
     assert found == ((removals(*range(1, gone + 1)), str(count - gone), limit) if limit else None)
 
 
+def test_targets_for_which_the_type_has_no_room() -> None:
+    """A Node without room may get traffic, and its server loses it all the same."""
+    full = balancing(10)
+    small = replace(full, type=replace(full.type, max_targets=4))
+
+    assert floor_of(world_of(a_fleet(10), small)) == (removals(*range(4, 10)), "4", "5")
+    changes = [change for change in judged(world_of(a_fleet(10), small), LOCATED).changes if change.verb is Verb.REMOVE]
+    assert all(change.consequences for change in changes)
+
+
 @pytest.mark.parametrize("how", ["label", "taint", "deletion", "selector"])
 @pytest.mark.parametrize(
     ("count", "gone", "is_held"),

@@ -687,7 +687,7 @@ def by_address(ip: str, why: str) -> tuple[Membership, str, IpTarget]:
             by_address("10.1.0.1", "by the InternalIP 10.1.0.1 of its Node"),
             id="without credentials",
         ),
-        pytest.param(BARE, PRIVATE, None, (UNUSABLE, "the Node has no InternalIP", None), id="neither"),
+        pytest.param(BARE, PRIVATE, None, (UNCERTAIN, "the Node has no InternalIP", None), id="neither"),
         pytest.param(
             replace(ON_ROBOT, labels=OUT),
             PUBLIC,
