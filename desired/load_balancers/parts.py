@@ -252,10 +252,12 @@ def _targets(
     for target in present.targets:
         if server := led_to(target):
             by_server.setdefault(server, []).append(target)
-    wanted_by_server: dict[ServerKey, list[Target]] = {}
-    for target in wanted.targets:
-        if server := led_to(target):
-            wanted_by_server.setdefault(server, []).append(target)
+    asked = lb.targets.node_targets.candidates.items()
+    wanted_by_server: dict[ServerKey, list[Target]] = {
+        key: [target] for key, target in asked if target in wanted.targets
+    }
+    for server, there in by_server.items():
+        wanted_by_server.setdefault(server, [target for target in there if target in wanted.targets])
     for server in sorted(by_server.keys() | wanted_by_server.keys()):
         there, after_all = by_server.get(server, []), wanted_by_server.get(server, [])
         if set(there) == set(after_all):

@@ -11,7 +11,7 @@ Everything is decided anew in each pass, the Service's selector included. Whethe
 control plane does not matter: health checks see to the first two, and kubeadm labels the third.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
+from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of, is_private
 from desired.model.settings import Settings
 from desired.model.snapshot import ROBOT_NOT_READ, AddressType, Node, Readiness, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
@@ -111,7 +111,7 @@ def node_targets(
         _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings) for node in snapshot.nodes
     ]
     unreadable = [NodeTarget(name, Membership.UNCERTAIN, why) for name, why in snapshot.nodes.unreadable.items()]
-    return tuple(sorted((*read, *unreadable), key=lambda member: member.node))
+    return tuple(sorted((*_without_clashes(read, snapshot), *unreadable), key=lambda member: member.node))
 
 
 def _node_target(
@@ -147,14 +147,43 @@ def _node_target(
 
 
 def _addresses_of(node: Node, key: ServerKey | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """The addresses by which a target may lead to a Robot server's Node: those of the server, and those that the Node
-    has. Empty for any other Node."""
+    """The addresses by which a target may lead to a Robot server's Node; empty for any other Node.
+
+    Public ones are those of the server, by Robot's word. Private ones are what the Node reports, as nothing else knows
+    them: no more than that, since a kubelet may report what it likes.
+    """
     if key is None or key.provider is not Provider.ROBOT:
         return ()
     server = snapshot.find(key)
     own = (server.value.ipv4, first_host(server.value.ipv6)) if isinstance(server, Present) else ()
-    there = (_ip(address.address) for address in node.addresses if address.type in _IPS)
-    return tuple(dict.fromkeys(str(ip) for ip in (*own, *there) if ip is not None))
+    return tuple(dict.fromkeys((*(str(ip) for ip in own if ip is not None), *_private_ips(node))))
+
+
+def _private_ips(node: Node) -> Iterator[str]:
+    """The InternalIPs by which Hetzner's private networks reach the Node: IPv4 of the private ranges."""
+    for address in node.addresses:
+        ip = _ip(address.address) if address.type == AddressType.INTERNAL_IP else None
+        if isinstance(ip, IPv4Address) and is_private(IpTarget(str(ip))):
+            yield str(ip)
+
+
+def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot) -> Iterator[NodeTarget]:
+    """The members, in which nobody is a target by an address that another server has or asks for, nor by one of
+    several that its server has according to its Nodes: what is there stays, until a person has decided."""
+    asked: dict[IpTarget, set[ServerKey]] = {}
+    claimed: dict[ServerKey, set[Target]] = {}
+    for member in members:
+        if member.server is not None and isinstance(member.target, IpTarget):
+            asked.setdefault(member.target, set()).add(member.server)
+            claimed.setdefault(member.server, set()).add(member.target)
+    taken = {str(ip) for server in snapshot.servers for _, ip in server.private_ips} if asked else set()
+    for member in members:
+        if member.server is None or not isinstance(member.target, IpTarget):
+            yield member
+            continue
+        is_alone = len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken
+        why = f"{member.target.ip} is the address of another server or Node as well"
+        yield member if is_alone else replace(member, membership=Membership.UNCERTAIN, why=why, target=None)
 
 
 def _ip(text: str) -> IPv4Address | IPv6Address | None:
@@ -162,9 +191,6 @@ def _ip(text: str) -> IPv4Address | IPv6Address | None:
         return ip_address(text)
     except ValueError:
         return None
-
-
-_IPS = (AddressType.EXTERNAL_IP, AddressType.INTERNAL_IP)
 
 
 def _on_robot_server(
@@ -177,10 +203,9 @@ def _on_robot_server(
     found = joining or _find(key, snapshot, [node]) if snapshot.robot is not None else None
     if isinstance(found, Absent):
         return Membership.SERVERLESS, "the server is gone", None
-    internal = next((a.address for a in node.addresses if a.type == AddressType.INTERNAL_IP and _ip(a.address)), None)
+    internal = next(_private_ips(node), None)
     if options.use_private_ip and internal is not None:
-        text = str(_ip(internal))
-        return Membership.TARGET, f"{key.name} by the InternalIP {text} of its Node", IpTarget(text)
+        return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
     if found is None:
         # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
         if options.use_private_ip:

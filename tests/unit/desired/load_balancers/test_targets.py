@@ -733,6 +733,48 @@ def test_whose_address_it_is() -> None:
     assert found.led_to(SELECTED) is None
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(replace(ON_ROBOT, name="other"), id="a Node with the same server, and the same address"),
+        pytest.param(
+            replace(ON_ROBOT, name="other", addresses=(NodeAddress("InternalIP", "10.1.0.66"),)),
+            id="a Node with the same server, and another address",
+        ),
+        pytest.param(
+            a_settled_node("other", provider_id="hrobot://7", addresses=(NodeAddress("InternalIP", "10.1.0.1"),)),
+            id="a Node with another server, and the same address",
+        ),
+        pytest.param(a_settled_node("other", 5), id="a cloud server with the same address"),
+    ],
+)
+def test_who_claims_what_another_has(other: Node) -> None:
+    """Nothing comes, and nothing that is there goes; two Nodes that agree are one target."""
+    account = RobotAccount(servers_of(a_robot_server(321), a_robot_server(7)))
+    cloud = a_server(5, "other", private_ips=((7, IPv4Address("10.1.0.1")),))
+    is_cloud = other.provider_id == "hcloud://5"
+    snapshot = a_snapshot([ON_ROBOT, other], [cloud] if is_cloud else [], robot=account)
+    members = target_candidates(node_targets(PRIVATE, 7, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+    there = with_targets(IpTarget("10.1.0.1"))
+
+    found = of_roster(members, there, None, "").targets
+    assert IpTarget("10.1.0.1") in found
+    assert IpTarget("10.1.0.66") not in found
+    agree = other.addresses == ON_ROBOT.addresses
+    assert (of_roster(members, None, None, "").targets >= {IpTarget("10.1.0.1")}) is agree
+
+
+def test_a_kubelet_that_reports_addresses_of_others() -> None:
+    """Public ones are the server's by Robot's word alone: strangers' targets stay, however many a Node names."""
+    strangers = [f"198.51.100.{number}" for number in range(1, 20)]
+    node = replace(ON_ROBOT, addresses=tuple(NodeAddress("InternalIP", ip) for ip in strangers))
+    snapshot = a_snapshot([node], [], robot=RobotAccount(servers_of(a_robot_server())))
+    members = target_candidates(node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+
+    found = of_roster(members, with_targets(*map(IpTarget, strangers)), None, "").targets
+    assert found == {*map(IpTarget, strangers), IpTarget("192.0.2.65")}
+
+
 def test_exactly_one_address() -> None:
     """What leads to the same Node by another address goes, in both directions; strangers stay."""
     snapshot = a_snapshot([ON_ROBOT], [], robot=RobotAccount(servers_of(a_robot_server())))
