@@ -33,7 +33,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SWITCH
 from desired.plan.change import Change, State
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from desired.section import Unmanaged
+from desired.section import Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -267,11 +267,18 @@ def _targets(
             continue
         (after,) = after_all
         others = [target for target in there if target != after]
-        if after not in there or isinstance(after, ServerTarget):
-            same = next((target for target in others if target.name == after.name), None)
-            yield _addition(lb, same, after, server, before_them)
-        gone = (target for target in others if target.name != after.name)
+        if others and _is_out_of_reach(server, snapshot):
+            continue
+        before = next(iter(others), None)
+        if after not in there or before is not None:
+            yield _addition(lb, before, after, server, before_them)
+        gone = (target for target in others[1:] if target.name != after.name)
         yield from (_removal(lb, target, server, snapshot, serves=True) for target in gone)
+
+
+def _is_out_of_reach(server: ServerKey, snapshot: Snapshot) -> bool:
+    """Whether nothing can be said of the server by now: it keeps the address by which it gets traffic."""
+    return snapshot.robot is not None and isinstance(snapshot.find(server), Unknown)
 
 
 def _one_of_each_name(targets: Iterable[Target]) -> Iterable[Target]:

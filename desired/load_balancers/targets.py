@@ -149,13 +149,18 @@ def _node_target(
 def _addresses_of(node: Node, key: ServerKey | None, snapshot: Snapshot) -> tuple[str, ...]:
     """The addresses by which a target may lead to a Robot server's Node; empty for any other Node.
 
-    Public ones are those of the server, by Robot's word. Private ones are what the Node reports, as nothing else knows
-    them: no more than that, since a kubelet may report what it likes.
+    Public ones are those of the server, by Robot's word, and only where Robot does not know it any more those that the
+    Node was given: one of each family. Private ones are what the Node reports, as nothing else knows them. It is no
+    more than that, since a kubelet may report what it likes.
     """
     if key is None or key.provider is not Provider.ROBOT:
         return ()
     server = snapshot.find(key)
-    own = (server.value.ipv4, first_host(server.value.ipv6)) if isinstance(server, Present) else ()
+    if isinstance(server, Present):
+        own: Iterable[IPv4Address | IPv6Address | None] = (server.value.ipv4, first_host(server.value.ipv6))
+    else:
+        given = [_ip(address.address) for address in node.addresses if address.type == AddressType.EXTERNAL_IP]
+        own = {type(ip): ip for ip in reversed(given)}.values()
     return tuple(dict.fromkeys((*(str(ip) for ip in own if ip is not None), *_private_ips(node))))
 
 

@@ -132,6 +132,12 @@ class DirectSimulation:
         retry = Retry(self.stop, Patience())
         return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=False)
 
+    def robot_readers(self) -> None:
+        """Robot is not enabled here."""
+
+    def robot_reader(self) -> None:
+        """Robot is not enabled here."""
+
     def kubernetes_reader(self) -> KubernetesReader:
         """A reader of the API server."""
         return KubernetesReader(self.kubernetes_connection())

@@ -91,6 +91,33 @@ def test_addition_and_removal(simulate: Callable[..., Simulation], target: Targe
     assert stage.polls() == 2
 
 
+OTHER_ADDRESS = IpTarget("198.51.100.8")
+REFUSED = {"error": {"code": "ip_not_owned", "message": "not yours"}}
+
+
+def test_a_dedicated_server_by_its_other_address(simulate: Callable[..., Simulation]) -> None:
+    """The new one comes first: it never gets no traffic."""
+    stage = a_stage(simulate, balancer(public(1), DEDICATED))
+
+    stage.carry_out(change(DEDICATED, OTHER_ADDRESS))
+
+    assert stage.targets() == {public(1), OTHER_ADDRESS}
+    assert [action for action, _ in stage.acted()] == ["add_target", "remove_target"]
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_another_address_that_is_refused(simulate: Callable[..., Simulation], is_full: bool) -> None:
+    """What was there is there."""
+    there = balancer(public(1), DEDICATED)
+    stage = a_stage(simulate, replace(there, type=replace(there.type, max_targets=2)) if is_full else there)
+    stage.sim.spoil_hetzner("status", path=".*/add_target$", code=422, body=REFUSED)
+
+    with pytest.raises(Invalid):
+        stage.carry_out(change(DEDICATED, OTHER_ADDRESS))
+
+    assert stage.targets() == {public(1), DEDICATED}
+
+
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
 def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Target) -> None:
     """Somebody was faster: done."""
@@ -449,7 +476,6 @@ def test_a_label_selector_that_comes_back(simulate: Callable[..., Simulation]) -
     [
         pytest.param(public(1), SELECTED, id="a server for a label selector"),
         pytest.param(public(1), public(2), id="one server for another"),
-        pytest.param(DEDICATED, IpTarget("198.51.100.8"), id="one address for another"),
         pytest.param(public(1), DEDICATED, id="a server for an address"),
         pytest.param(None, True, id="a switch"),
     ],
