@@ -12,7 +12,7 @@ from desired.plan.approval import Approval
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Section
-from tests.builders import a_settled_node
+from tests.builders import a_settled_node, in_cloud
 from tests.property.strategies import addresses, labels, provider_ids, some, taints
 from tests.property.worlds import lost_nodes, snapshots
 from tests.support.keys import key_of
@@ -25,7 +25,7 @@ identities = st.builds(
     st.just(()),
 )
 losses = st.builds(
-    lambda identity, node, server_id: LostNode(identity, proof_of_absence(node, server_id)),
+    lambda identity, node, server_id: LostNode(identity, proof_of_absence(node, in_cloud(server_id))),
     identities,
     lost_nodes,
     some(1, 4, 5),
