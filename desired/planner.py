@@ -1,14 +1,14 @@
 """Planner: computes the desired state from the rules of each kind of object, and the changes that lead to it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.notes import notes_on_stuck_services
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
 from desired.model.key import Key, ObjectKind
-from desired.model.load_balancer import IpTarget, ServerTarget
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.changes import node_changes
@@ -22,7 +22,9 @@ from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.section import Present
-from desired.syntax.provider_id import Provider, ServerKey
+
+if TYPE_CHECKING:
+    from desired.syntax.provider_id import ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +81,16 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried."""
-    removals: dict[ServerKey | str, list[str]] = {}
+    removals: dict[ServerKey, list[str]] = {}
     for change in changes:
-        if change.kind != ChangeKind.LB_TARGET or change.verb is not Verb.REMOVE:
-            continue
-        if isinstance(change.before, ServerTarget):
-            removals.setdefault(ServerKey(Provider.CLOUD, change.before.server_id), []).append(change.key)
-        elif isinstance(change.before, IpTarget):
-            removals.setdefault(change.before.ip, []).append(change.key)
+        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server:
+            removals.setdefault(change.server, []).append(change.key)
     return tuple(
-        replace(change, follows=tuple(sorted(_of_node(change.before, removals))))
-        if isinstance(change.before, LostNode)
+        replace(change, follows=tuple(sorted(removals[change.before.proof.server])))
+        if isinstance(change.before, LostNode) and change.before.proof.server in removals
         else change
         for change in changes
     )
-
-
-def _of_node(lost: LostNode, removals: Mapping[ServerKey | str, list[str]]) -> Iterator[str]:
-    """The removals of targets that led to this Node's server, by its key or by an address of the Node."""
-    yield from removals.get(lost.proof.server, ())
-    if lost.proof.provider is Provider.ROBOT:
-        for address in lost.identity.addresses:
-            yield from removals.get(address.address, ())
 
 
 def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:

@@ -31,7 +31,7 @@ def write_target(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         case ServerTarget() as before, ServerTarget() as after if before.server_id == after.server_id:
             _exchange(writers, balancer_of(change, snapshot), before, after, snapshot, look)
         case IpTarget() as before, IpTarget() as after:
-            _exchange_addresses(writers, balancer_of(change, snapshot), before, after, look)
+            _swap(writers, balancer_of(change, snapshot), before, after, look)
         case _:
             raise unexpected_change(change)
 
@@ -55,25 +55,11 @@ def _exchange(
     if beside and address is not None:
         _remove(writers, balancer, before, address)
         return
-    _remove(writers, balancer, before)
-    try:
-        add_target(writers, balancer, after, look)
-    except Transient:  # it may have happened, and nothing can be said by way of the same API
-        raise
-    except ApiError:
-        put_back(writers, balancer, before, look)
-        raise
+    _swap(writers, balancer, before, after, look)
 
 
-def _exchange_addresses(
-    writers: Writers, balancer: CloudBalancer, before: IpTarget, after: IpTarget, look: Look
-) -> None:
-    """Lead to a dedicated server by its other address. Both may be targets for a moment: the old one goes when the new
-    one is there, and where there is no room for both it comes back when the new one is refused."""
-    if len(balancer.targets) < balancer.type.max_targets:
-        add_target(writers, balancer, after, look)
-        _remove(writers, balancer, before)
-        return
+def _swap(writers: Writers, balancer: CloudBalancer, before: Target, after: Target, look: Look) -> None:
+    """Remove one target and add another: what was there comes back when the new one is refused."""
     _remove(writers, balancer, before)
     try:
         add_target(writers, balancer, after, look)

@@ -15,7 +15,7 @@ from desired.guards.nodes import closes_to_pods, losses_of, takes_addresses
 from desired.guards.preconditions import other_controllers
 from desired.load_balancers.switch import SWITCH
 from desired.model.key import Key
-from desired.model.load_balancer import LoadBalancer
+from desired.model.load_balancer import IpTarget, LoadBalancer
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.nodes.desired import orphaned_node
@@ -41,7 +41,8 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
         or (change.kind == ChangeKind.LB_NETWORK and change.before is not None)
     ),
     GuardName.TARGET_HEALTH: lambda change: (
-        (change.kind == ChangeKind.LB_TARGET and change.verb is Verb.MODIFY) or change.key.parts == SWITCH
+        (change.kind == ChangeKind.LB_TARGET and (change.verb is Verb.MODIFY or isinstance(change.before, IpTarget)))
+        or change.key.parts == SWITCH
     ),
     GuardName.CERTIFICATE_ISSUANCE: lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known,
     GuardName.ROUTE_BLAST_RADIUS: lambda change: change.kind in {ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE},

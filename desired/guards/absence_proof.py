@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network
 from desired.guards.facts import Facts, GuardResult
 from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_going_away, proof_of_absence, wait_for
 from desired.model.key import is_below
-from desired.model.load_balancer import IpTarget, ServerTarget
+from desired.model.load_balancer import ServerTarget
 from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -24,7 +24,7 @@ from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
 from desired.routes.gateways import Gateways
 from desired.section import Absent, Present
-from desired.syntax.provider_id import Provider, ServerKey, server_key
+from desired.syntax.provider_id import Provider, ServerKey
 
 _ROUTES = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 
@@ -38,27 +38,11 @@ def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways
     """
     if isinstance(change.before, LostNode):
         return (change.before.proof.server,)
-    if change.kind == ChangeKind.LB_TARGET and isinstance(change.before, ServerTarget):
-        key = ServerKey(Provider.CLOUD, change.before.server_id)
-        return (key,) if isinstance(snapshot.find(key), Absent) else ()
-    if change.kind == ChangeKind.LB_TARGET and isinstance(change.before, IpTarget) and change.after is None:
-        keys = _robot_servers_at(change.before.ip, snapshot)
-        return tuple(key for key in keys if isinstance(snapshot.find(key), Absent))
+    if change.server is not None and change.before is not None:
+        return (change.server,) if isinstance(snapshot.find(change.server), Absent) else ()
     ends = _ends_of(change)
     holders = gateways.last_holders(*ends) if ends else ()
     return tuple(ServerKey(Provider.CLOUD, server_id) for server_id in holders)
-
-
-def _robot_servers_at(ip: str, snapshot: Snapshot) -> tuple[ServerKey, ...]:
-    """The Robot servers whose Nodes have the address."""
-    claims = ((server_key(node.provider_id), node) for node in snapshot.nodes)
-    return tuple(
-        key
-        for key, node in claims
-        if key is not None
-        and key.provider is Provider.ROBOT
-        and any(address.address == ip for address in node.addresses)
-    )
 
 
 def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:

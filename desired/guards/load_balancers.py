@@ -12,7 +12,7 @@
 | ``certificate-issuance`` | an https port without its certificate |
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -20,10 +20,18 @@ from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unk
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Ownership, former_of, owner_of, ownership
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
-from desired.load_balancers.switch import RETRY_AFTER, SWITCH, Phase, patience_s, switch_of
+from desired.load_balancers.switch import (
+    RETRY_AFTER,
+    SWITCH,
+    Phase,
+    exchanges_of,
+    look_again_s,
+    patience_s,
+    switch_of,
+)
 from desired.load_balancers.targets import Membership, removal_reason
 from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, PrimaryIp, Target
+from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, Target
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
@@ -270,6 +278,7 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
         present = lb.present
         if present is None or lb.wanted is None or isinstance(lb.wanted.targets, Unmanaged):
             continue
+        yield from _exchanges(lb, present, changes)
         switch = switch_of(present, changes, facts.snapshot, to_private=lb.options.use_private_ip)
         if switch.phase is Phase.FREE:
             continue
@@ -308,6 +317,48 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
             )
         why = f"{named}: the switch of its targets has not ended, and may have to go back"
         yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
+
+
+def _exchanges(lb: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change]) -> Iterator[GuardResult]:
+    """A dedicated server keeps the address by which it answers until it does by the other one. Where there is no room
+    for both, one server at a time changes its address."""
+    going = [exchange for exchange in exchanges_of(present, lb.targets) if not exchange.has_ended(present)]
+    if not going:
+        return
+    named = f"load balancer {present.id} {present.spec.name}"
+    of_targets = [change for change in changes if change.kind == ChangeKind.LB_TARGET]
+    for is_unchecked in (True, False):
+        some = [exchange for exchange in going if present.is_unchecked(exchange.new) is is_unchecked]
+        old = {target for exchange in some for target in exchange.old}
+        removals = tuple(sorted(c.key for c in of_targets if c.verb is Verb.REMOVE and c.before in old))
+        yield _until_they_answer(named, [exchange.new for exchange in some], present, removals)
+    swaps = sorted((c.key, c) for c in of_targets if c.verb is Verb.MODIFY and isinstance(c.after, IpTarget))
+    new = [t for t in present.targets if isinstance(t, IpTarget) and t in lb.targets.targets]
+    silent = [t for t in new if not present.passed(t) and lb.targets.node_targets.led_to(t)]
+    is_next = not silent or not any(present.passed(target) for exchange in going for target in exchange.old)
+    if swaps and not is_next:
+        yield _until_they_answer(named, silent, present, tuple(key for key, _ in swaps))
+    elif swaps:
+        why = f"{named}: it has no room for both addresses of a server, and these go one server at a time"
+        keys = tuple(key for key, _ in swaps[1:])
+        due_in_s = look_again_s(present.spec.listeners.values())
+        yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, keys, why, due_in_s=due_in_s)
+    closing = tuple(c.key for c in changes if _takes_away_the_way_back(c, to_private=lb.options.use_private_ip))
+    why = f"{named}: targets are still reached by the addresses that they are to lose"
+    yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, closing, why)
+
+
+def _until_they_answer(
+    named: str, silent: Sequence[IpTarget], present: CloudBalancer, keys: tuple[str, ...]
+) -> GuardResult:
+    """What waits for health checks, or for a person once they have said that there is no answer."""
+    shown = ", ".join(target.ip for target in silent[:_SHOWN]) + (", ..." if len(silent) > _SHOWN else "")
+    why = f"{named}: dedicated servers keep the addresses by which they answer until they do by others ({shown})"
+    if any(map(present.is_unchecked, silent)):
+        due_in_s = look_again_s(present.spec.listeners.values())
+        return GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, keys, why, due_in_s=due_in_s)
+    why += "; look at the vSwitch, firewalls and node ports, or approve it to go on without an answer"
+    return GuardResult(GuardName.TARGET_HEALTH, Verdict.HELD, keys, why, str(len(silent)), "0")
 
 
 def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:

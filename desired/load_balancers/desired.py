@@ -315,7 +315,8 @@ def desired_load_balancers(
         """Services that ask for the same Nodes in the same way share the answer: there may be thousands of Nodes."""
         asked = (options.use_private_ip, options.node_selector)
         if asked not in known:
-            known[asked] = target_candidates(node_targets(options, network_id(snapshot), snapshot, nodes, settings))
+            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings)
+            known[asked] = target_candidates(members, snapshot.robot)
         return known[asked]
 
     for key, match in matches.items():

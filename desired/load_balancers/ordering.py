@@ -117,7 +117,10 @@ def _targets(
     living = [change for change in removals if change.consequences]
     mixed = [*back, *interleaved(adds, [*dead, *living], headroom)]
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
-    one_by_one = [_needing(flip, flips[place - 1 : place] if place else adds) for place, flip in enumerate(flips)]
+    first = [
+        add for add in adds if not isinstance(add.after, IpTarget)
+    ]  # what Robot refuses is no matter of the cloud's
+    one_by_one = [_needing(flip, flips[place - 1 : place] if place else first) for place, flip in enumerate(flips)]
     ordered = [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
     if not hangs_on_others:
         return ordered

@@ -13,7 +13,7 @@ from desired.load_balancers.move import (
     spoken,
     unknown_to_nodes,
 )
-from desired.load_balancers.switch import SWITCH, Phase, switch_of
+from desired.load_balancers.switch import SWITCH, Exchange, Phase, exchanges_of, switch_of
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -258,6 +258,9 @@ def _targets(
     }
     for server, there in by_server.items():
         wanted_by_server.setdefault(server, [target for target in there if target in wanted.targets])
+    exchanges = {exchange.server: exchange for exchange in exchanges_of(present, lb.targets)}
+    room = max(present.type.max_targets, lb.size.type.max_targets if lb.size.type else 0) - len(present.targets)
+    room -= len(wanted_by_server.keys() - by_server.keys())
     for server in sorted(by_server.keys() | wanted_by_server.keys()):
         there, after_all = by_server.get(server, []), wanted_by_server.get(server, [])
         if set(there) == set(after_all):
@@ -266,19 +269,31 @@ def _targets(
             yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(there))
             continue
         (after,) = after_all
-        others = [target for target in there if target != after]
-        if others and _is_out_of_reach(server, snapshot):
-            continue
-        before = next(iter(others), None)
-        if after not in there or before is not None:
+        exchange = exchanges.get(server)
+        if exchange is None:
+            before = next((target for target in there if target != after), None)
             yield _addition(lb, before, after, server, before_them)
-        gone = (target for target in others[1:] if target.name != after.name)
-        yield from (_removal(lb, target, server, snapshot, serves=True) for target in gone)
+        elif not (snapshot.robot is not None and isinstance(snapshot.find(server), Unknown)):
+            yield from _exchange(lb, exchange, present, snapshot, before_them, is_full=room < 1)
+            room -= exchange.new not in there
 
 
-def _is_out_of_reach(server: ServerKey, snapshot: Snapshot) -> bool:
-    """Whether nothing can be said of the server by now: it keeps the address by which it gets traffic."""
-    return snapshot.robot is not None and isinstance(snapshot.find(server), Unknown)
+def _exchange(
+    lb: DesiredLoadBalancer,
+    exchange: Exchange,
+    present: CloudBalancer,
+    snapshot: Snapshot,
+    before_them: tuple[Change, ...],
+    *,
+    is_full: bool,
+) -> Iterator[Change]:
+    """A dedicated server is a target by both of its addresses until the new one answers (``target-health``). Where
+    there is no room for both, one takes the place of the other."""
+    server = exchange.server
+    if exchange.new in present.targets:
+        yield from (_removal(lb, target, server, snapshot, serves=True) for target in exchange.old)
+    else:
+        yield _addition(lb, exchange.old[0] if is_full else None, exchange.new, server, before_them)
 
 
 def _one_of_each_name(targets: Iterable[Target]) -> Iterable[Target]:
@@ -293,15 +308,33 @@ def _addition(
     member = next((each for each in reversed(lb.targets.claiming(server)) if each.target == after), None)
     name = f"Node {member.node}" if member else server.name
     joins = (Key(ObjectKind.NODE, member.node),) if member and member.joins else ()
-    return _change(
+    return _target_change(
         lb,
-        ("target", after.name),
-        ChangeKind.LB_TARGET,
         before,
         after,
+        server,
         f"{name} gets traffic by its {_spoken_address(after)}",
         depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
     )
+
+
+def _target_change(
+    lb: DesiredLoadBalancer,
+    before: Target | None,
+    after: Target | None,
+    server: ServerKey | None,
+    reason: str,
+    *,
+    consequences: tuple[str, ...] = (),
+    depends_on: tuple[str, ...] = (),
+) -> Change:
+    """The change of a target that leads to ``server``, None for one of which nobody knows where it leads."""
+    named = after or before
+    part = ("target", named.name if named else "")
+    change = _change(
+        lb, part, ChangeKind.LB_TARGET, before, after, reason, consequences=consequences, depends_on=depends_on
+    )
+    return replace(change, server=server)
 
 
 def _spoken_address(target: Target) -> str:
@@ -345,15 +378,11 @@ def _step_by_step(
     )
     planned = {change.key for change in targets}
     back = (
-        _change(
+        _target_change(
             lb,
-            ("target", target.name),
-            ChangeKind.LB_TARGET,
             target,
-            replace(
-                _candidate(lb, target),
-                use_private_ip=not target.use_private_ip,
-            ),
+            replace(_candidate(lb, target), use_private_ip=not target.use_private_ip),
+            ServerKey(Provider.CLOUD, target.server_id),
             f"server {target.server_id} does not answer by its {'private' if target.use_private_ip else 'public'}"
             " address, and gets traffic by the other one again",
             depends_on=needed if switch.phase is Phase.FAILS else (),
@@ -385,20 +414,14 @@ def _moved(
     for target in dict.fromkeys((*stay, *owed)):
         if lb.service.balancer_key.part("target", target.name) in planned:
             continue
+        server = lb.targets.node_targets.led_to(target)
         if may_return(target, place, present, snapshot):
             why = f"{spoken(target)} is added again: it goes with the place in the network"
-            yield _change(lb, ("target", target.name), ChangeKind.LB_TARGET, None, target, why, depends_on=attached)
+            yield _target_change(lb, None, target, server, why, depends_on=attached)
         elif target in stay:
             why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
-            yield _change(
-                lb,
-                ("target", target.name),
-                ChangeKind.LB_TARGET,
-                target,
-                None,
-                why,
-                consequences=() if is_dead(target, snapshot) else (f"{spoken(target)} gets no traffic any more",),
-            )
+            lost = () if is_dead(target, snapshot) else (f"{spoken(target)} gets no traffic any more",)
+            yield _target_change(lb, target, None, server, why, consequences=lost)
 
 
 def _memory(
@@ -449,12 +472,5 @@ def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapsho
     """The removal of a target that leads to ``server``, which ``serves`` by another one."""
     removal = removal_reason(target, server, lb.targets.claiming(server), snapshot)
     loses = removal.server_lives and not serves
-    return _change(
-        lb,
-        ("target", target.name),
-        ChangeKind.LB_TARGET,
-        target,
-        None,
-        removal.why,
-        consequences=(f"{server.name} gets no traffic any more",) if loses else (),
-    )
+    lost = (f"{server.name} gets no traffic any more",) if loses else ()
+    return _target_change(lb, target, None, server, removal.why, consequences=lost)

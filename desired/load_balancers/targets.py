@@ -12,7 +12,7 @@ control plane does not matter: health checks see to the first two, and kubeadm l
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -23,7 +23,7 @@ from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of, is_private
 from desired.model.settings import Settings
-from desired.model.snapshot import ROBOT_NOT_READ, AddressType, Node, Readiness, Server, Snapshot
+from desired.model.snapshot import ROBOT_NOT_READ, AddressType, Node, Readiness, RobotAccount, Server, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import first_host, public_ipv6
 from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
@@ -157,7 +157,12 @@ def _addresses_of(node: Node, key: ServerKey | None, snapshot: Snapshot) -> tupl
         return ()
     server = snapshot.find(key)
     if isinstance(server, Present):
-        own: Iterable[IPv4Address | IPv6Address | None] = (server.value.ipv4, first_host(server.value.ipv6))
+        found = server.value
+        own: Iterable[IPv4Address | IPv6Address | None] = (
+            found.ipv4,
+            first_host(found.ipv6),
+            public_ipv6(found, node.provided_node_ip),
+        )
     else:
         given = [_ip(address.address) for address in node.addresses if address.type == AddressType.EXTERNAL_IP]
         own = {type(ip): ip for ip in reversed(given)}.values()
@@ -239,7 +244,8 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
         return Membership.SERVERLESS, "the Node belongs to another cloud"
     if not is_uninitialized(node):
         return Membership.SERVERLESS, "the Node has no providerID"
-    gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
+    read = [snapshot.servers_of(provider) for provider in Provider if provider is Provider.CLOUD or snapshot.robot]
+    gaps = (gap for section in read for gap in (section.why_incomplete, *section.unreadable.values()))
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
     gap = next((gap for gap in (*gaps, network) if gap), None)
     if gap is not None:
@@ -327,6 +333,8 @@ class TargetCandidates:
 
     members: tuple[NodeTarget, ...]
     """In the order of names."""
+    account: Mapping[str, ServerKey] = field(default_factory=lambda: MappingProxyType({}))
+    """Main public address → the server of the Robot account that has it, whether or not it is a Node."""
 
     @cached_property
     def candidates(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
@@ -339,8 +347,9 @@ class TargetCandidates:
 
     @cached_property
     def by_address(self) -> Mapping[str, ServerKey]:
-        """Address → the Robot server whose Node has it. One that several have is nobody's."""
-        owners: dict[str, set[ServerKey]] = {}
+        """Address → the Robot server whose Node has it, or that has it without being a Node. One that several have is
+        nobody's."""
+        owners = {address: {key} for address, key in self.account.items() if key not in self.by_server}
         for member in self.members:
             for address in member.addresses:
                 if member.server is not None:
@@ -348,7 +357,8 @@ class TargetCandidates:
         return {address: next(iter(keys)) for address, keys in owners.items() if len(keys) == 1}
 
     def led_to(self, target: Target) -> ServerKey | None:
-        """The server that an existing target leads to; None for a label selector, and for an address of no Node."""
+        """The server that an existing target leads to; None for a label selector, and for an address of no server that
+        is known."""
         match target:
             case ServerTarget(server_id=server_id):
                 return ServerKey(Provider.CLOUD, server_id)
@@ -397,9 +407,11 @@ class TargetCandidates:
         return any(member.server is None for member in self.by_membership.get(Membership.UNCERTAIN, ()))
 
 
-def target_candidates(members: Iterable[NodeTarget]) -> TargetCandidates:
-    """These Nodes in the order of their names."""
-    return TargetCandidates(tuple(sorted(members, key=lambda member: member.node)))
+def target_candidates(members: Iterable[NodeTarget], robot: RobotAccount | None = None) -> TargetCandidates:
+    """These Nodes in the order of their names; ``robot`` is None where Robot servers are not read."""
+    servers = () if robot is None else robot.servers
+    account = {str(server.ipv4): server.key for server in servers if server.ipv4 is not None}
+    return TargetCandidates(tuple(sorted(members, key=lambda member: member.node)), account)
 
 
 @dataclass(frozen=True)
@@ -412,7 +424,7 @@ class DesiredTargets:
     """The input. A Node for which there is no room has the membership ``target`` here, and ``over-limit`` in
     ``members``."""
     foreign: tuple[Target, ...] = ()
-    """Targets that are left alone: label selectors, and addresses of no Node."""
+    """Targets that are left alone: label selectors, and addresses of no server that is known."""
     chosen: frozenset[ServerKey] | None = None
     """The candidates for which there is room; None when there is room for all."""
     full: str = ""

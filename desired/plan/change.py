@@ -23,6 +23,7 @@ from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
+from desired.syntax.provider_id import ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,8 @@ class Change:
     cloud_id: int | None = None
     """Id of the load balancer or network that it is about, or whose addresses it publishes; None while that does
     not exist, and for a change that concerns none."""
+    server: ServerKey | None = None
+    """Of a target the server that it leads to; None for one that leads to none that is known, and for other changes."""
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:

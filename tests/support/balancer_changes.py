@@ -19,6 +19,7 @@ from desired.model.service import Ingress
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, State
 from desired.plan.kinds import ChangeKind, Verb
+from desired.syntax.provider_id import Provider, ServerKey
 from tests.balancers import DEFAULT_NAME, SERVICE_UID
 from tests.builders import CLUSTER_UID
 from tests.support.keys import key_of
@@ -57,6 +58,8 @@ def a_part(
     """The change of a part of the load balancer, ``listener/80``."""
     name = part.split("/", 1)[0]
     kind = "lb.public_interface" if name == "public" else f"lb.{name}"
+    ends = (side.server_id for side in (before, after) if isinstance(side, ServerTarget))
+    more = {"server": next((ServerKey(Provider.CLOUD, server_id) for server_id in ends), None)} | more
     return a_difference(f"{BALANCER}/{part}", kind, before, after, reason, *consequences, **more)
 
 

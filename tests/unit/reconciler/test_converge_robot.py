@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
+from desired.model.settings import Settings
 from desired.names import TAINT_SHUTDOWN
-from desired.plan.change import NoteKind
+from desired.plan.change import GuardName, NoteKind, Verdict
+from desired.plan.kinds import Verb
 from reconciler.passes.loop import went_wrong
 from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import render_lines
 from reconciler.result import Report, Result
 from reconciler.telemetry.pass_logger import Meter, PassLogger
 from reconciler.telemetry.pass_metrics import succeeded
-from tests.balancers import LOCATED, annotated
+from tests.balancers import IN_NETWORK, LOCATED, annotated
 from tests.builders import SERVER_LABELS
-from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
+from tests.support.balanced_passes import NETWORK, SERVICES, balancers, load_balancer_service
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import Run
 from tests.support.simulators import Simulation, ago
@@ -51,13 +53,21 @@ def robot_node(number: int, ready: str = "True", *, since: str = ago(3600), **sp
     return node
 
 
+CLOUD_SUBNET = {"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}
+VSWITCH = {"type": "vswitch", "ip_range": "10.1.0.0/24", "network_zone": "eu-central", "vswitch_id": 4}
+COUPLED: dict[str, Any] = NETWORK | {"ip_range": "10.0.0.0/8", "subnets": [CLOUD_SUBNET, VSWITCH]}
+"""The network, with the vSwitch of the dedicated servers."""
+
+
 def a_run(simulate: Simulate, *nodes: dict[str, Any], account: tuple[int, ...] | None = (1, 2, 3), **run: Any) -> Run:
     """Three cloud Nodes in order, these Nodes, and a Robot account with servers of these numbers; without credentials
     for it where there is none."""
     cloud = {100 + number: f"web-{number}" for number in range(1, 4)}
+    places = {server_id: [{"network": NETWORK["id"], "ip": f"10.0.0.{server_id}"}] for server_id in cloud}
+    servers = [server(server_id, name, private_net=places[server_id]) for server_id, name in cloud.items()]
     sim = simulate(
         nodes=[*nodes, *(settled_node(name, server_id) for server_id, name in cloud.items())],
-        project={"servers": [server(server_id, name) for server_id, name in cloud.items()]},
+        project={"servers": servers, "networks": [COUPLED]},
         robot=None if account is None else [dedicated(number) for number in account],
     )
     return Run(sim, **run)
@@ -273,6 +283,7 @@ def test_an_hour_without_hetzner_cloud(simulate: Simulate) -> None:
 
 
 SERVED = replace(LOCATED, robot=True)
+INSIDE = replace(IN_NETWORK, robot=True)
 SERVERS = ["server 101", "server 102", "server 103"]
 
 
@@ -287,9 +298,9 @@ def served(run: Run, *, private: bool = False) -> list[str]:
     return sorted(f"server {t['server']['id']}" if t["type"] == "server" else t["ip"]["ip"] for t in found)
 
 
-def a_served_run(simulate: Simulate, *nodes: dict[str, Any], **how: Any) -> Run:
+def a_served_run(simulate: Simulate, *nodes: dict[str, Any], settings: Settings = SERVED, **how: Any) -> Run:
     """The same with a Service of type LoadBalancer."""
-    run = a_run(simulate, *nodes, settings=SERVED, **how)
+    run = a_run(simulate, *nodes, settings=settings, **how)
     run.sim.kubernetes_writer().create(SERVICES, load_balancer_service())
     return run
 
@@ -373,3 +384,70 @@ def test_targets_without_credentials(simulate: Simulate) -> None:
     assert served(run) == SERVERS
     (note,) = [note.text for note in run.plan().notes if "db-1" in note.text and note.kind is NoteKind.KEPT]
     assert "Node db-1 is unchanged: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone" in note
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"), [("unknown", Verdict.WAITING), ("unhealthy", Verdict.HELD)], ids=["unchecked", "silent"]
+)
+def test_no_address_goes_before_the_other_one_answers(simulate: Simulate, status: str, verdict: Verdict) -> None:
+    """Both are targets meanwhile; once it answers exactly one is left."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2), settings=INSIDE)
+    assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]
+    run.sim.hetzner.set_faults([{"kind": "no_answer", "ranges": ["10.1.0.0/16"], "status": status}])
+
+    assert served(run, private=True)[:4] == ["10.1.0.1", "10.1.0.2", "192.0.2.1", "192.0.2.2"]
+    kept = [line.change for line in run.plan().lines if line.change.key.endswith("ip:192.0.2.1")]
+    assert [(change.verb, change.decision.rule, change.decision.verdict) for change in kept] == [
+        (Verb.REMOVE, GuardName.TARGET_HEALTH, verdict)
+    ]
+
+    run.sim.hetzner.clear_faults()
+    run.sim.clock.advance(60)
+    assert served(run, private=True) == ["10.1.0.1", "10.1.0.2", *SERVERS]
+
+
+def test_a_person_may_end_an_exchange_that_nobody_answers(simulate: Simulate) -> None:
+    """Who knows better than the health checks approves it."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2), settings=INSIDE)
+    served(run)
+    run.sim.hetzner.set_faults([{"kind": "no_answer", "ranges": ["10.1.0.0/16"]}])
+    served(run, private=True)
+
+    (hold,) = [hold for hold in run.plan().holds if hold.rule == GuardName.TARGET_HEALTH]
+    run.approve(hold.hash)
+
+    run.sim.clock.advance(60)
+    assert served(run, private=True) == ["10.1.0.1", "10.1.0.2", *SERVERS]
+
+
+def test_a_full_load_balancer_exchanges_one_address_at_a_time(simulate: Simulate) -> None:
+    """There is no room for both: what does not answer by the new address stops the others."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2), robot_node(3), settings=INSIDE)
+    served(run)
+    (balancer,) = balancers(run)
+    path = f"/load_balancers/{balancer['id']}/actions/add_target"
+    for number in range(balancer["load_balancer_type"]["max_targets"] - len(balancer["targets"])):
+        run.sim.hetzner_writer().post(path, {"type": "ip", "ip": {"ip": f"198.51.100.{number + 1}"}})
+        run.sim.clock.advance(5)
+    run.sim.hetzner.set_faults([{"kind": "no_answer", "ranges": ["10.1.0.0/16"]}])
+
+    exchanged = served(run, private=True)
+
+    assert [ip for ip in exchanged if ip.startswith(("10.1.", "192.0.2."))] == ["10.1.0.1", "192.0.2.2", "192.0.2.3"]
+    run.sim.hetzner.clear_faults()
+    for _ in range(3):
+        run.sim.clock.advance(60)
+        exchanged = served(run, private=True)
+    assert [ip for ip in exchanged if ip.startswith(("10.1.", "192.0.2."))] == ["10.1.0.1", "10.1.0.2", "10.1.0.3"]
+
+
+def test_a_server_of_the_account_that_is_no_node(simulate: Simulate) -> None:
+    """Its target goes, as that of a cloud server would."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2), account=(1, 2, 3))
+    served(run)
+    (balancer,) = balancers(run)
+    target = {"type": "ip", "ip": {"ip": "192.0.2.3"}}
+    run.sim.hetzner_writer().post(f"/load_balancers/{balancer['id']}/actions/add_target", target)
+    run.sim.clock.advance(5)
+
+    assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]
