@@ -4,7 +4,7 @@ lose.
 Both measure the state of the cluster and not one plan, so that one pass and ten small ones have the same limits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from desired.guards.facts import Facts, GuardResult
@@ -19,7 +19,7 @@ from desired.nodes.matching import cloud_nodes, nodes_of
 from desired.plan.change import Change, GuardName, LostNode, NodeIdentity, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.section import Absent, Present, Unknown
-from desired.syntax.provider_id import Provider
+from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     Counted over the state and not over one plan, so that one pass and ten small ones mean the same: Nodes that lack an
     address already, whose kubelets contradict the plan, or of which nothing is known count as well.
     """
-    yield from _losses(facts)
+    for provider in Provider:
+        yield from _losses(provider, facts)
     yield from _closures(facts)
 
 
@@ -119,26 +120,33 @@ def closes_to_pods(change: Change) -> bool:
     return change.after == UNROUTED and isinstance(before, NetworkCondition) and before.status != UNROUTED.status
 
 
-def _losses(facts: Facts) -> Iterator[GuardResult]:
-    """Changes by which Nodes lose addresses. Where no network is configured a joining Node loses the internal address
-    that its kubelet reported. HCCM does the same, every cluster without a network starts that way, and it is reported
-    as a consequence: it does not count."""
+_LOOK_AT: Mapping[Provider, str] = {
+    Provider.CLOUD: "HCLOUD_NETWORK and HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    Provider.ROBOT: "ROBOT_FORWARD_INTERNAL_IPS and HCLOUD_INSTANCES_ADDRESS_FAMILY",
+}
+
+
+def _losses(provider: Provider, facts: Facts) -> Iterator[GuardResult]:
+    """Changes by which Nodes of a provider lose addresses. Where no network is configured a joining Node loses the
+    internal address that its kubelet reported. HCCM does the same, every cluster without a network starts that way, and
+    it is reported as a consequence: it does not count."""
     in_network = facts.settings.network is not None
     losing = {
         change.owner: change
         for change in facts.plan.changes
         if takes_addresses(change) and (in_network or change.kind != ChangeKind.NODE_INITIALISE)
+        if provider_behind(change, facts.snapshot) is provider
     }
     if not losing:
         return
-    ours = {node.key for node, _ in cloud_nodes(facts.snapshot, facts.settings)} | losing.keys()
+    ours = {node.key for node, _ in nodes_of(provider, facts.snapshot, facts.settings)} | losing.keys()
     leaves_none = any(map(_leaves_the_network, losing.values()))
-    value, limit = len(losing.keys() | _without(facts, leaves_none=leaves_none)), _limit(len(ours))
+    value, limit = len(losing.keys() | _without(provider, facts, leaves_none=leaves_none)), _limit(len(ours))
     if value <= limit:
         return
     why = (
-        f"{value} of {len(ours)} Nodes would be without an address that they had or should have: check HCLOUD_NETWORK"
-        " and HCLOUD_INSTANCES_ADDRESS_FAMILY, and approve this if it was meant"
+        f"{value} of {len(ours)} Nodes{' on Robot servers' if provider is Provider.ROBOT else ''} would be without an"
+        f" address that they had or should have: check {_LOOK_AT[provider]}, and approve this if it was meant"
     )
     keys = tuple(sorted(change.key for change in losing.values()))
     yield GuardResult(GuardName.ADDRESS_BLAST_RADIUS, Verdict.HELD, keys, why, str(value), str(limit))
@@ -165,34 +173,43 @@ def _limit(nodes: int) -> int:
     return max(1, nodes // 4)
 
 
+def provider_behind(change: Change, snapshot: Snapshot) -> Provider | None:
+    """The provider of the server of the Node that the change is about, of a joining Node that of the one that it will
+    have; None for another cloud's, and for a change of something else."""
+    if isinstance(change.after, NodeIdentity):
+        return provider_of(change.after.provider_id)
+    node = snapshot.node(change.owner)
+    return provider_of(node.provider_id) if node else None
+
+
 def _leaves_the_network(change: Change) -> bool:
     """Whether the Node had an internal address and has none afterwards."""
     before, after = _sides(change)
     return _has_internal(before) and not _has_internal(after)
 
 
-def _without(facts: Facts, *, leaves_none: bool) -> set[str]:
-    """Keys of our Nodes that lose nothing by this plan, and count all the same: those of which too little is known,
-    whose kubelets contradict it, and, where some would be without any internal address, those that are."""
+def _without(provider: Provider, facts: Facts, *, leaves_none: bool) -> set[str]:
+    """Keys of our Nodes of a provider that lose nothing by this plan, and count all the same: those of which too little
+    is known, whose kubelets contradict it, and, where some would be without any internal address, those that are."""
     refused = {note.key for note in facts.plan.notes if note.kind is NoteKind.UNUSABLE_NODE_IP}
     return {
         node.key
-        for node, server_id in cloud_nodes(facts.snapshot, facts.settings)
-        if _is_unknown(server_id, facts.snapshot)
+        for node, server in nodes_of(provider, facts.snapshot, facts.settings)
+        if _is_unknown(server, facts.snapshot)
         or (node.key in refused and _speaks_for_itself(node))
-        or (leaves_none and _is_outside(node, server_id, facts.snapshot))
+        or (leaves_none and provider is Provider.CLOUD and _is_outside(node, server, facts.snapshot))
     }
 
 
-def _is_unknown(server_id: int, snapshot: Snapshot) -> bool:
-    found = snapshot.servers.find(server_id)
+def _is_unknown(server: ServerKey, snapshot: Snapshot) -> bool:
+    found = snapshot.find(server)
     return isinstance(found, Unknown) or (isinstance(found, Present) and bool(found.value.missing & _FIELDS))
 
 
-def _is_outside(node: Node, server_id: int, snapshot: Snapshot) -> bool:
+def _is_outside(node: Node, server: ServerKey, snapshot: Snapshot) -> bool:
     """Whether the Node has no address in the network that is configured, as it lost it or never had one."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-    found = snapshot.servers.find(server_id)
+    found = snapshot.find(server)
     if network is None or not isinstance(found, Present) or _has_internal(node.addresses):
         return False
     return all(place != network.id for place, _ in found.value.private_ips)

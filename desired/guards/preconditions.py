@@ -5,17 +5,18 @@ from collections.abc import Collection, Iterator
 
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.guards.facts import Facts, GuardResult
+from desired.guards.nodes import provider_behind
 from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.load_balancer import IpTarget, Owner
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
-from desired.plan.change import Change, GuardName, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unknown
 from desired.syntax.bounds import counted
-from desired.syntax.provider_id import Provider, provider_of
+from desired.syntax.provider_id import Provider
 
 
 def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
@@ -200,11 +201,7 @@ def _provider(change: Change, snapshot: Snapshot) -> Provider | None:
     """
     if change.row.writes_cloud or change.row.controller in (Controller.SERVICE, Controller.ROUTE):
         return Provider.CLOUD
-    for side in (change.after, change.before):
-        if isinstance(side, NodeIdentity):
-            return provider_of(side.provider_id)
-    node = snapshot.node(change.owner)
-    return provider_of(node.provider_id) if node else None
+    return provider_behind(change, snapshot)
 
 
 _UNTOLD = "whether another cloud controller is at work could not be told"

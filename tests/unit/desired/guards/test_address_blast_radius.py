@@ -7,11 +7,20 @@ import pytest
 
 from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.settings import Settings
-from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
+from desired.model.snapshot import AddressType, Network, Node, NodeAddress, RobotAccount, Server, Snapshot
 from desired.plan.change import Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section
-from tests.builders import UNINITIALIZED, a_joining_node, a_network, a_server, a_snapshot
+from tests.builders import (
+    UNINITIALIZED,
+    a_joining_node,
+    a_network,
+    a_robot_server,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    servers_of,
+)
 from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_routed_world, gateway_of
 from tests.support.judging import judge
 from tests.support.route_decisions import judged
@@ -187,3 +196,28 @@ def test_a_few_are_closed_to_pods(closed: int, is_held: bool) -> None:
     snapshot = a_routed_world([a_pod_node(n) for n in range(1, 9)], servers)
     expected = {str(n): HELD if is_held else ALLOWED for n in range(1, closed + 1)}
     assert verdicts(judged(snapshot, ROUTING), "node.network_condition") == expected
+
+
+@pytest.mark.parametrize(("bare", "expected"), [(1, ALLOWED), (3, HELD)])
+def test_each_provider_has_a_limit_of_its_own(bare: int, expected: tuple[Verdict, str | None]) -> None:
+    """Many Nodes of Hetzner Cloud do not let the few on Robot servers lose their addresses at once."""
+    dedicated = [
+        a_settled_node(
+            f"db-{number}",
+            provider_id=f"hrobot://{number}",
+            addresses=(
+                NodeAddress(AddressType.HOSTNAME, f"db-{number}"),
+                NodeAddress(AddressType.EXTERNAL_IP, f"192.0.2.{number}"),
+            ),
+        )
+        for number in (1, 2, 3)
+    ]
+    account = [a_robot_server(number, name=f"db-{number}") for number in (1, 2, 3)]
+    account = [replace(server, ipv4=None) if server.id <= bare else server for server in account]
+    cloud, settings = fleet(40), replace(IN_NETWORK, robot=True)
+    nodes = replace(cloud.nodes, items={**cloud.nodes.items, **{node.name: node for node in dedicated}})
+    snapshot = replace(cloud, nodes=nodes, robot=RobotAccount(servers_of(*account)))
+
+    found = verdicts(judge(compute_plan(snapshot, settings), snapshot, settings), "node.addresses")
+
+    assert found["node/db-1"] == expected
