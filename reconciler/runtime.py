@@ -214,7 +214,7 @@ def open_robot(config: Config, stop: threading.Event) -> RobotReader | None:
         config.robot_login,
         endpoint=config.robot_endpoint,
         user_agent=_USER_AGENT,
-        retry=Retry(stop, Patience(attempts=2, deadline_s=2 * config.request_timeout_s)),
+        retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s)),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
     )

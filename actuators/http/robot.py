@@ -10,7 +10,7 @@ asks for.
 | 403 ``RATE_LIMIT_EXCEEDED`` | Throttled for its ``interval``, and so is every later call to that endpoint |
 | another 403 | Throttled for ten minutes: the address is locked out, and so is every later call |
 | 404 with the service's own code | NotFound: ``SERVER_NOT_FOUND`` is also how an empty list is told |
-| 503 and other 5xx | Transient |
+| 503 and other 5xx, and no answer | Transient, and nothing is asked for a minute, then up to five |
 | what is none of the service's answers | Broken |
 
 The limits are those of an endpoint and an hour, 200 for servers and 500 for resets (Robot webservice, documentation):
@@ -31,7 +31,7 @@ import msgspec
 
 from actuators.http.call_budget import OverBudget
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient, one_line
+from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Stopped, Throttled, Transient, one_line
 from actuators.http.requests import Observe, RequestCount, ignore, observed
 from actuators.http.retry import Retry
 from actuators.http.shown import is_loopback, without_credentials
@@ -44,6 +44,8 @@ _log = logging.getLogger("hcloud-reconciler.clients")
 
 _HOUR_S = 3600.0
 _LOCKED_OUT_S = 600.0
+_FIRST_REST_S, _LONGEST_REST_S = 60.0, 300.0
+"""After a call that got no answer."""
 _MOST_WRONG = 2
 """Log-ins that may fail in the time of a lock-out: the third one would bring it about (Robot webservice, documentation:
 authentication)."""
@@ -121,7 +123,10 @@ class RobotReader:
         self._clock = clock
         self._session: requests.Session | None = None
         self._lock = threading.Lock()
-        self._logging_in = threading.Lock()
+        self._one_by_one = threading.Lock()
+        """Credentials that have become wrong are sent once, and a service that hangs is waited for once, and not by ten
+        threads."""
+        self._rest_s = 0.0
         self._is_refused = False
         self._refused_at: deque[float] = deque(maxlen=_MOST_WRONG)
         self._waits: dict[str, tuple[float, str]] = {}
@@ -131,7 +136,14 @@ class RobotReader:
 
     def get(self, path: str) -> bytes:
         """The body of the answer to ``/server``, ``/server/NUMBER`` or ``/reset/NUMBER``. Raises an ApiError."""
-        return self._retry.call(lambda timeout_s: self._one_login(path, timeout_s), timeout_s=self._timeout_s)
+        with self._one_by_one:
+            try:
+                return self._retry.call(lambda timeout_s: self._attempt(path, timeout_s), timeout_s=self._timeout_s)
+            except Stopped:
+                raise
+            except Transient as error:
+                self._rest(error)
+                raise
 
     def use_login(self, login: RobotLogin) -> None:
         """Use other credentials from the next call on, which is sent even if the last ones were refused; but after two
@@ -153,11 +165,6 @@ class RobotReader:
         sent = self._sent[endpoint]
         while sent and sent[0] <= now - _HOUR_S:
             sent.popleft()
-
-    def _one_login(self, path: str, timeout_s: float) -> bytes:
-        """One call at a time, so that credentials that have become wrong are sent once, and not by ten threads."""
-        with self._logging_in:
-            return self._attempt(path, timeout_s)
 
     def _attempt(self, path: str, timeout_s: float) -> bytes:
         login = self._admit(path)
@@ -208,6 +215,13 @@ class RobotReader:
         """An answer has shown that the credentials are good: failed log-ins before it count no more."""
         with self._lock:
             self._refused_at.clear()
+            self._rest_s = 0.0
+
+    def _rest(self, error: Transient) -> None:
+        """Ask nothing for a while, each time twice as long: what hangs must not keep the pass of a healthy cloud."""
+        with self._lock:
+            self._rest_s = min(self._rest_s * 2 or _FIRST_REST_S, _LONGEST_REST_S)
+            self._waits[""] = (self._clock() + self._rest_s, str(error))
 
     def _error(self, path: str, response: "requests.Response", login: RobotLogin) -> ApiError:
         """The ApiError for the service's refusal."""

@@ -219,6 +219,26 @@ def test_trouble_on_the_way_passes(service: Webservice, kind: str) -> None:
     assert service.received() == 2
 
 
+def test_a_service_without_an_answer_is_left_alone(service: Webservice) -> None:
+    """For a minute, two, four, then five, whatever is asked; an answer ends that."""
+    service.spoil("reset", count=None)
+    client = service.client()
+
+    for received, rest_s in ((2, 60), (4, 120), (6, 240), (8, 300), (10, 300)):
+        assert isinstance(refused(lambda: client.get("/server")), Transient)
+        assert isinstance(refused(lambda: client.get("/reset/321")), OverBudget)
+        assert client.left("reset") == 0
+        assert service.received() == received
+        service.clock.advance(rest_s)
+
+    service.proxy.clear_faults()
+    assert client.get("/server")
+    service.spoil("reset", count=None)
+    refused(lambda: client.get("/server"))
+    service.clock.advance(60)
+    assert isinstance(refused(lambda: client.get("/server")), Transient)
+
+
 def test_nobody_answers() -> None:
     """One line, which names the variable and no password."""
     retry = Retry(ImpatientStop(), Patience(attempts=2))
