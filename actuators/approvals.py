@@ -1,8 +1,9 @@
-"""Writes to the product's ConfigMap: the approval of a hold, its use, what the cluster remembers of its project, and
-what a controller has suspended."""
+"""Writes to the product's ConfigMap: the approval of a hold, its use, what the cluster remembers of its project, what
+a controller has suspended, and which log-ins Robot refused."""
 
 from datetime import datetime
 
+from actuators.http import robot_refusals
 from actuators.http.errors import Conflict, Denied, NotFound
 from actuators.http.kubernetes import KubernetesWriter, segment
 from desired.model.remembered import KEY, Remembered, format_remembered
@@ -53,6 +54,12 @@ def trace_suspended(writer: KubernetesWriter, namespace: str, trace: str | None)
     """Write which changes this controller has suspended, or take that away with None. Raises NotFound when there is no
     ConfigMap, and other ApiErrors."""
     _set(writer, namespace, suspended.KEY, trace)
+
+
+def note_refused_logins(writer: KubernetesWriter, namespace: str, refused: str) -> None:
+    """Write which log-ins Robot refused, for the next process. Raises NotFound when there is no ConfigMap, and other
+    ApiErrors."""
+    _set(writer, namespace, robot_refusals.KEY, refused)
 
 
 def _set(writer: KubernetesWriter, namespace: str, key: str, value: str | None) -> None:

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from socket import gethostname
 
 from actuators.apply import Actuator
-from actuators.approvals import remember, trace_suspended, use_up
+from actuators.approvals import note_refused_logins, remember, trace_suspended, use_up
 from actuators.certificates import create as create_certificate
 from actuators.http import hetzner, kubernetes
 from actuators.http.errors import Broken
@@ -19,6 +20,7 @@ from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import RobotReader
+from actuators.http.robot_refusals import Refusals
 from actuators.lease import Leases
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import (
@@ -88,7 +90,10 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     left = LeftBehind(looks_first=config.mode is Mode.LOOP)
-    account = open_robot(config, stop)
+    note_refused = None
+    if not read_only and config.settings.policy is not Policy.OBSERVE:
+        note_refused = partial(note_refused_logins, kubernetes.KubernetesWriter(cluster), config.lease_namespace)
+    account = open_robot(config, stop, cluster_reader, note_refused)
     robot = Robot(RobotCache(account, config.robot_max_age), Confirmer(account)) if account else None
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
     plan_context = _plan_context(readers, config)
@@ -206,10 +211,17 @@ def open_cloud(
     )
 
 
-def open_robot(config: Config, stop: threading.Event) -> RobotReader | None:
-    """The reader of the Robot account; None where Robot is not enabled, or has no credentials."""
+def open_robot(
+    config: Config,
+    stop: threading.Event,
+    cluster: kubernetes.KubernetesReader,
+    note_refused: Callable[[str], None] | None = None,
+) -> RobotReader | None:
+    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``note_refused`` writes
+    down which log-ins were refused, None: nobody does."""
     if config.robot_login is None:
         return None
+    read = partial(observe_config_map, cluster, config.lease_namespace)
     return RobotReader(
         config.robot_login,
         endpoint=config.robot_endpoint,
@@ -217,6 +229,7 @@ def open_robot(config: Config, stop: threading.Event) -> RobotReader | None:
         retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s)),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
+        refusals=Refusals(read, note_refused, partial(datetime.now, UTC)),
     )
 
 

@@ -1,8 +1,8 @@
 """The Robot webservice (dedicated servers), read alone: raw bytes out.
 
 Three wrong log-ins lock this address out for ten minutes, for people and other tools as well. Therefore calls go one at
-a time, and after a 401 none is sent until the credentials change. After a 403 none is sent for as long as the answer
-asks for.
+a time, and after a 401 none is sent until the credentials change, by the next process neither. After a 403 none is sent
+for as long as the answer asks for.
 
 | Answer | Error |
 |---|---|
@@ -10,7 +10,7 @@ asks for.
 | 403 ``RATE_LIMIT_EXCEEDED`` | Throttled for its ``interval``, and so is every later call to that endpoint |
 | another 403 | Throttled for ten minutes: the address is locked out, and so is every later call |
 | 404 with the service's own code | NotFound: ``SERVER_NOT_FOUND`` is also how an empty list is told |
-| 503 and other 5xx, and no answer | Transient, and nothing is asked for a minute, then up to five |
+| 503 and other 5xx, and no answer | Transient, and its endpoint is not asked for a minute, then up to five |
 | what is none of the service's answers | Broken |
 
 The limits are those of an endpoint and an hour, 200 for servers and 500 for resets (Robot webservice, documentation):
@@ -34,6 +34,7 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Stopped, Throttled, Transient, one_line
 from actuators.http.requests import Observe, RequestCount, ignore, observed
 from actuators.http.retry import Retry
+from actuators.http.robot_refusals import Refusals, tag_of
 from actuators.http.shown import is_loopback, without_credentials
 from actuators.http.transport import failures_as_errors, prepare, time_outs
 
@@ -109,9 +110,10 @@ class RobotReader:
         timeout_s: float,
         pause_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
+        refusals: Refusals | None = None,
     ) -> None:
         """``pause_s`` is how long nothing is asked after a rate limit, 0: as long as the answer says. ``clock`` gives
-        seconds and never goes back."""
+        seconds and never goes back. ``refusals`` is what other processes were refused, None where nobody tells."""
         self._login = login
         self._endpoint = endpoint.rstrip("/")
         self._shown = f"Robot webservice {without_credentials(self._endpoint)}"
@@ -126,7 +128,9 @@ class RobotReader:
         self._one_by_one = threading.Lock()
         """Credentials that have become wrong are sent once, and a service that hangs is waited for once, and not by ten
         threads."""
-        self._rest_s = 0.0
+        self._rests: dict[str, float] = {}
+        self._refusals = refusals
+        self._recalled = refusals is None
         self._is_refused = False
         self._refused_at: deque[float] = deque(maxlen=_MOST_WRONG)
         self._waits: dict[str, tuple[float, str]] = {}
@@ -137,12 +141,14 @@ class RobotReader:
     def get(self, path: str) -> bytes:
         """The body of the answer to ``/server``, ``/server/NUMBER`` or ``/reset/NUMBER``. Raises an ApiError."""
         with self._one_by_one:
+            if not self._recalled:
+                self._recall()
             try:
                 return self._retry.call(lambda timeout_s: self._attempt(path, timeout_s), timeout_s=self._timeout_s)
             except Stopped:
                 raise
             except Transient as error:
-                self._rest(error)
+                self._rest(_endpoint_of(path), error)
                 raise
 
     def use_login(self, login: RobotLogin) -> None:
@@ -160,6 +166,17 @@ class RobotReader:
                 return 0
             self._forget_old(endpoint, now)
             return max(0, _MOST_AN_HOUR[endpoint] - len(self._sent[endpoint]))
+
+    def _recall(self) -> None:
+        """Take over what other processes were refused: this one is not the third."""
+        refused = self._refusals.recall() if self._refusals else ()
+        with self._lock:
+            self._recalled = True
+            now, login = self._clock(), self._login
+            self._refused_at.extend(now - age_s for _, age_s in refused)
+        if refused and tag_of(login.user, login.password) in (tag for tag, _ in refused):
+            with self._lock:
+                self._is_refused = login == self._login
 
     def _forget_old(self, endpoint: str, now: float) -> None:
         sent = self._sent[endpoint]
@@ -185,7 +202,7 @@ class RobotReader:
             )
         _log.debug("robot GET %s %s", path, response.status_code)
         if response.status_code == HTTPStatus.OK:
-            self._prove()
+            self._prove(path)
             return response.content
         raise self._error(path, response, login)
 
@@ -211,17 +228,17 @@ class RobotReader:
             sent.append(now)
             return self._login
 
-    def _prove(self) -> None:
+    def _prove(self, path: str) -> None:
         """An answer has shown that the credentials are good: failed log-ins before it count no more."""
         with self._lock:
             self._refused_at.clear()
-            self._rest_s = 0.0
+            self._rests.pop(_endpoint_of(path), None)
 
-    def _rest(self, error: Transient) -> None:
-        """Ask nothing for a while, each time twice as long: what hangs must not keep the pass of a healthy cloud."""
+    def _rest(self, endpoint: str, error: Transient) -> None:
+        """Ask it nothing for a while, each time twice as long: what hangs must not keep the pass of a healthy cloud."""
         with self._lock:
-            self._rest_s = min(self._rest_s * 2 or _FIRST_REST_S, _LONGEST_REST_S)
-            self._waits[""] = (self._clock() + self._rest_s, str(error))
+            rest_s = self._rests[endpoint] = min(self._rests.get(endpoint, 0.0) * 2 or _FIRST_REST_S, _LONGEST_REST_S)
+            self._waits[endpoint] = (self._clock() + rest_s, str(error))
 
     def _error(self, path: str, response: "requests.Response", login: RobotLogin) -> ApiError:
         """The ApiError for the service's refusal."""
@@ -234,13 +251,15 @@ class RobotReader:
             with self._lock:
                 self._is_refused = self._is_refused or login == self._login
                 self._refused_at.append(self._clock())
+            if self._refusals:
+                self._refusals.note(tag_of(login.user, login.password))
             return Denied(self._refusal(), status=status, code=said.code)
         why = f"{one_line(said.message)} ({one_line(said.code)})" if said.code else response.reason or "without a word"
         message = f"{self._shown}: GET {path} answers {status} {why}"
         if status == HTTPStatus.FORBIDDEN:
             return self._throttled(path, message, said)
-        if status == HTTPStatus.NOT_FOUND and said.code in _NOT_FOUND[path.strip("/").partition("/")[0]]:
-            self._prove()
+        if status == HTTPStatus.NOT_FOUND and said.code in _NOT_FOUND[_endpoint_of(path)]:
+            self._prove(path)
             return NotFound(message, status=status, code=said.code, said=said.message)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
             return Transient(message, status=status, code=said.code)
@@ -252,7 +271,7 @@ class RobotReader:
         """After a rate limit its endpoint is left alone, after any other 403 the whole service."""
         is_limit = said.code == "RATE_LIMIT_EXCEEDED"
         wait_s = (self._pause_s or _seconds(said.interval)) if is_limit else max(self._pause_s, _LOCKED_OUT_S)
-        whom = path.strip("/").partition("/")[0] if is_limit else ""
+        whom = _endpoint_of(path) if is_limit else ""
         if not is_limit:
             message += ": this address is locked out after wrong log-ins, or may not use the service"
         with self._lock:
@@ -272,6 +291,10 @@ class RobotReader:
             if self._session is None:
                 self._session = prepare(requests.Session())
             return self._session
+
+
+def _endpoint_of(path: str) -> str:
+    return path.strip("/").partition("/")[0]
 
 
 def _seconds(interval: Any) -> float:

@@ -64,7 +64,7 @@ def _read(config: Config, stop: threading.Event) -> World:
     """All connections refuse everything but GET."""
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     project = HetznerReader(open_cloud(config, stop, read_only=True))
-    robot = open_robot(config, stop)
+    robot = open_robot(config, stop, cluster)
     return capture_world(cluster, project, config.settings.network, config.lease_namespace, robot)
 
 

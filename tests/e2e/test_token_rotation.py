@@ -199,3 +199,17 @@ def test_robot_credentials_are_rotated(stage: Stage) -> None:
     assert stage.nodes()["db-1"]["spec"]["providerID"] == "hrobot://1"
     said = "\n".join([*controller.stdout, *controller.stderr])
     assert [password for _, password in LOGINS if password in said] == []
+
+
+def test_a_cronjob_sends_a_wrong_robot_password_once(stage: Stage) -> None:
+    """Each run is a new process, and the third wrong log-in would lock everybody out."""
+    stage.with_robot({"server_number": 1, "server_name": "db-1"})
+    config_map = {"metadata": {"name": "hcloud-reconciler"}}
+    stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", config_map)
+
+    runs = [stage.reconcile("--once", ROBOT_PASSWORD="mistyped") for _ in range(4)]
+
+    assert ["user or password is wrong" in ran.stderr + ran.stdout for ran in runs] == [True] * 4
+    assert stage.robot_proxy is not None
+    assert len(stage.robot_proxy.journal.entries()) == 1
+    assert stage.reconcile("--once").code == 0

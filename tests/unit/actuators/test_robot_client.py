@@ -4,6 +4,8 @@ import base64
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from actuators.http.call_budget import OverBudget
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
+from actuators.http.robot_refusals import KEY, Refusals
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
@@ -19,7 +22,7 @@ from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.simulators import USER_AGENT, ImpatientStop
 
 GOOD = RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD)
-WRONG = RobotLogin(RobotSimulator.USER, "wrong")
+WRONG, WORSE = (RobotLogin(RobotSimulator.USER, password) for password in ("wrong", "worse"))
 OVER_LIMIT = {"error": {"status": 403, "code": "RATE_LIMIT_EXCEEDED", "message": "over", "max_request": 200}}
 
 
@@ -134,6 +137,85 @@ def test_the_third_wrong_login_is_not_sent(service: Webservice) -> None:
     assert client.get("/server")
 
 
+@dataclass
+class Noted:
+    """A ConfigMap that the processes of a test share."""
+
+    data: dict[str, str] = field(default_factory=dict)
+    is_gone: bool = False
+    now: datetime = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+    def refusals(self, *, writes: bool = True) -> Refusals:
+        """What a new process gets."""
+        return Refusals(self.read, self.write if writes else None, lambda: self.now)
+
+    def read(self) -> dict[str, str] | None:
+        """Its data."""
+        if self.is_gone:
+            raise Transient("the API server is down")
+        return self.data
+
+    def write(self, value: str) -> None:
+        """Of this key."""
+        if self.is_gone:
+            raise Transient("the API server is down")
+        self.data[KEY] = value
+
+
+def test_no_process_repeats_what_another_was_refused(service: Webservice) -> None:
+    """As a CronJob with a wrong password would, until its address is locked out."""
+    noted = Noted()
+    for _ in range(5):
+        error = refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
+        assert isinstance(error, Denied)
+    assert service.received() == 1
+
+    assert isinstance(refused(lambda: service.client(WORSE, refusals=noted.refusals()).get("/server")), Denied)
+    assert isinstance(refused(lambda: service.client(GOOD, refusals=noted.refusals()).get("/server")), OverBudget)
+    assert service.received() == 2
+    noted.now += timedelta(minutes=10)
+    assert service.client(GOOD, refusals=noted.refusals()).get("/server")
+    assert "wrong" not in noted.data[KEY]
+
+
+def test_a_refusal_is_forgotten_after_an_hour(service: Webservice) -> None:
+    """Somebody may have made the log-in good in Robot."""
+    noted = Noted()
+    refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
+    noted.now += timedelta(hours=1)
+
+    refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server"))
+
+    assert service.received() == 2
+
+
+def test_a_dry_run_heeds_refusals_and_notes_none(service: Webservice) -> None:
+    """It writes nothing."""
+    noted = Noted()
+    refused(lambda: service.client(WRONG, refusals=noted.refusals(writes=False)).get("/server"))
+    assert not noted.data
+    refused(lambda: service.client(WORSE, refusals=noted.refusals()).get("/server"))
+    refused(lambda: service.client(WORSE, refusals=noted.refusals(writes=False)).get("/server"))
+
+    assert service.received() == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "{", "[]", '{"version": 1}', '{"version": 2, "refused": []}', "x" * 2000, '{"version":1,"refused":[1]}'],
+)
+def test_what_is_noted_may_be_anything(service: Webservice, value: str) -> None:
+    """It is somebody's text, and no reason to ask nothing."""
+    assert service.client(refusals=Noted({KEY: value}).refusals()).get("/server")
+
+
+def test_nobody_needs_the_config_map(service: Webservice) -> None:
+    """Neither to ask, nor to be refused."""
+    noted = Noted(is_gone=True)
+
+    assert isinstance(refused(lambda: service.client(WRONG, refusals=noted.refusals()).get("/server")), Denied)
+
+
 def test_wrong_logins_before_a_good_one_count_no_more(service: Webservice) -> None:
     """As at the webservice."""
     client = service.client(WRONG)
@@ -220,14 +302,14 @@ def test_trouble_on_the_way_passes(service: Webservice, kind: str) -> None:
 
 
 def test_a_service_without_an_answer_is_left_alone(service: Webservice) -> None:
-    """For a minute, two, four, then five, whatever is asked; an answer ends that."""
+    """For a minute, two, four, then five; an answer ends that. The other endpoint is asked."""
     service.spoil("reset", count=None)
     client = service.client()
 
     for received, rest_s in ((2, 60), (4, 120), (6, 240), (8, 300), (10, 300)):
         assert isinstance(refused(lambda: client.get("/server")), Transient)
-        assert isinstance(refused(lambda: client.get("/reset/321")), OverBudget)
-        assert client.left("reset") == 0
+        assert isinstance(refused(lambda: client.get("/server/321")), OverBudget)
+        assert client.left("server") == 0
         assert service.received() == received
         service.clock.advance(rest_s)
 
