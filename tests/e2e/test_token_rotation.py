@@ -187,12 +187,14 @@ def test_robot_credentials_are_rotated(stage: Stage) -> None:
         controller.wait_for_passes(controller.passes() + 2, 'result="error"')
         assert [entry.status for entry in served.journal.entries()] == [401]
         assert controller.page("/readyz")[0] == 200
-        assert controller.metric("hcloud_reconciler_robot_requests_total", 'code="401"', 'endpoint="/server"') == 1
+        refused = ("hcloud_reconciler_robot_requests_total", 'code="401"', 'endpoint="/server"')
+        wait_for(lambda: controller.metric(*refused) == 1, "the refusal among the metrics")
         assert "providerID" not in stage.nodes()["db-1"]["spec"]
         write(LOGINS[1])
         wait_for(lambda: "providerID" in stage.nodes()["db-1"]["spec"], "the Node on the dedicated server")
         controller.wait_to_say("new Robot credentials are in use")
-        assert controller.metric("hcloud_reconciler_snapshot_complete", 'section="robot"') == 1
+        complete = ("hcloud_reconciler_snapshot_complete", 'section="robot"')
+        wait_for(lambda: controller.metric(*complete) == 1, "metrics of a pass that has read the account")
         assert controller.metric("hcloud_reconciler_robot_calls_left", 'endpoint="server"') > 50
         assert controller.end()[0] == 0
 
