@@ -1,21 +1,47 @@
 """Clusters that mix cloud and dedicated servers, against the real kube-apiserver."""
 
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from actuators.http.hetzner import HetznerWriter
+from actuators.http.hetzner_actions import Actions
+from actuators.http.kubernetes import KubernetesWriter
+from actuators.http.retry import Patience, Retry
+from actuators.http.robot import RobotLogin, RobotReader
+from actuators.writers import Writers
 from desired.names import TAINT_UNINITIALIZED
+from reconciler.controller import RotatingLogin
+from reconciler.observe.robot import RobotCache
+from reconciler.observe.servers_by_id import Confirmer
+from reconciler.observe.world import Robot
+from reconciler.passes.converge import converge
+from reconciler.passes.history import History
+from reconciler.result import Report, Result
+from reconciler.runtime import Runtime, actuators_with
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.exchange import Exchange, Request
+from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.robot import RobotSimulator
 from tests.support.balancer_cluster import LOCATED, a_service, have_services
+from tests.support.in_process import runtime
 from tests.support.lifecycle import AT_ANY_AGE, SHUTDOWN, add_servers, set_ready, taints
-from tests.support.objects import joining_node, server
+from tests.support.objects import LONG_AGO, joining_node, server
+from tests.support.simulators import ImpatientStop
 from tests.support.stage import Ran, Stage
 
 if TYPE_CHECKING:
-    from reconciler.sandbox.robot import RobotSimulator
+    from pathlib import Path
 
 ONCE = ("--once", "--output", "json", *AT_ANY_AGE)
 CLOUD = {1: "web-1", 2: "web-2", 3: "web-3"}
 DEDICATED = {11: "db-1", 12: "db-2", 13: "db-3"}
+NEW = {"server_number": 14, "server_name": "db-4", "server_ip": "192.0.2.14"}
 
 
 def dedicated(number: int, **fields: Any) -> dict[str, Any]:
@@ -26,11 +52,11 @@ def dedicated(number: int, **fields: Any) -> dict[str, Any]:
 class Mixed:
     """Three servers of each kind, whose Nodes have joined, and a Service for all."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, clock: SimulatedClock | None = None) -> None:
         self.stage = stage
         stage.environment |= LOCATED
         stage.servers(*(server(number, name) for number, name in CLOUD.items()))
-        self.robot: RobotSimulator = stage.with_robot(*map(dedicated, DEDICATED))
+        self.robot = stage.with_robot(*map(dedicated, DEDICATED), clock=clock)
         stage.register(*(joining_node(name) for name in (*CLOUD.values(), *DEDICATED.values())))
         have_services(stage, a_service())
         self.joined = self.once()
@@ -47,8 +73,15 @@ class Mixed:
 
     def paths(self) -> list[str]:
         """What Robot was asked since the last time."""
+        return [entry.path for entry in self._asked()]
+
+    def statuses(self) -> list[int]:
+        """How it answered."""
+        return [entry.status for entry in self._asked()]
+
+    def _asked(self) -> list[Exchange]:
         assert self.stage.robot_proxy is not None
-        asked = [entry.path for entry in self.stage.robot_proxy.journal.entries()]
+        asked = self.stage.robot_proxy.journal.entries()
         self.stage.robot_proxy.journal.clear()
         return asked
 
@@ -75,7 +108,7 @@ def test_a_mixed_cluster_joins(mixed: Mixed) -> None:
 
 def test_a_dedicated_server_is_lost(mixed: Mixed) -> None:
     """Its target and its Node go, once the list and a question by number say that it is gone."""
-    set_ready(mixed.stage, "db-1", ready="Unknown", since="2026-01-01T00:00:00Z")
+    set_ready(mixed.stage, "db-1", ready="Unknown", since=LONG_AGO)
     mixed.robot.replace_world({"servers": [dedicated(12), dedicated(13)]})
     mixed.paths()
 
@@ -112,7 +145,7 @@ def test_robot_is_out_of_reach(mixed: Mixed, code: int, body: Any, most: int) ->
     mixed.paths()
     assert stage.robot_proxy is not None
     stage.robot_proxy.set_faults([{"kind": "status", "code": code, "body": body, "count": None}])
-    set_ready(stage, "db-1", ready="Unknown", since="2026-01-01T00:00:00Z")
+    set_ready(stage, "db-1", ready="Unknown", since=LONG_AGO)
     stage.cluster.request("DELETE", "/api/v1/nodes/web-3")
     add_servers(stage, server(4, "web-4"))
     stage.register(joining_node("web-4"), joining_node("db-4"))
@@ -124,3 +157,136 @@ def test_robot_is_out_of_reach(mixed: Mixed, code: int, body: Any, most: int) ->
     assert "providerID" not in stage.nodes()["db-4"]["spec"]
     assert mixed.targets() == ["1", "192.0.2.11", "192.0.2.12", "192.0.2.13", "2", "4"]
     assert len(mixed.paths()) <= most
+
+
+class Life:
+    """One controller for hours of Robot's time, which passes between its passes; all other clocks are real."""
+
+    def __init__(self, stage: Stage, built: Runtime, clock: SimulatedClock, password_file: "Path") -> None:
+        assert built.connections is not None
+        assert stage.robot_proxy is not None
+        now, stop, readers = clock.timestamp, ImpatientStop(), built.plan_context.readers
+        login = RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD)
+        self.account = RobotReader(
+            login,
+            endpoint=stage.robot_proxy.url,
+            user_agent="tests/1.0",
+            retry=Retry(stop, Patience(attempts=2)),
+            timeout_s=5.0,
+            clock=now,
+        )
+        robot = Robot(RobotCache(self.account, timedelta(minutes=5), now), Confirmer(self.account))
+        cluster, cloud = built.connections.cluster, built.connections.cloud
+        writers = Writers(readers.hetzner, HetznerWriter(cloud), Actions(readers.hetzner, stop))
+        actuators = actuators_with(KubernetesWriter(cluster), readers.kubernetes, writers, self.account)
+        self._plan = replace(built.plan_context, readers=replace(readers, robot=robot))
+        self._apply = replace(built.connections.apply_context, actuators=actuators)
+        self._history = History(now, lambda: 0.0)
+        self._clock = clock
+        self._file = password_file
+        self._rotating = RotatingLogin({"ROBOT_PASSWORD": password_file}, login, robot.use_login)
+
+    def forget_robot(self) -> None:
+        """Let so much time pass that nothing is known of Robot any more."""
+        self._clock.advance(300)
+
+    def write(self, password: str) -> None:
+        """Somebody replaces the file with the password."""
+        self._file.write_text(f"{password}\n")
+
+    def let_pass(self, minutes: int) -> list[Report]:
+        """The reports of a pass a minute."""
+        return [self._a_minute() for _ in range(minutes)]
+
+    def _a_minute(self) -> Report:
+        self._rotating.refresh()
+        report = converge(replace(self._plan, setbacks=self._history.setbacks), self._apply)
+        self._history.note(report)
+        self._clock.advance(60)
+        return report
+
+
+def delete_server(stage: Stage, number: int) -> None:
+    """A person deletes a cloud server; Hetzner takes its targets away."""
+    headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}"}
+    assert stage.project.handle(Request.of("DELETE", f"/v1/servers/{number}", headers=headers)).status == 200
+
+
+def provider_ids(stage: Stage) -> dict[str, str | None]:
+    """Name → providerID of each Node."""
+    return {name: node["spec"].get("providerID") for name, node in stage.nodes().items()}
+
+
+def fail_to_log_in(robot: RobotSimulator) -> None:
+    """Somebody else at this address mistypes a password."""
+    robot.handle(Request.of("GET", "/server", headers={"Authorization": "Basic c29tZWJvZHk6ZWxzZQ=="}))
+
+
+@pytest.fixture
+def robots_clock() -> SimulatedClock:
+    """Robot's time, which stands still until it is advanced."""
+    return SimulatedClock(source=lambda: 1_800_000_000.0)
+
+
+@pytest.fixture
+def long_lived(a_stage: Callable[..., Stage], robots_clock: SimulatedClock) -> Iterator[tuple[Mixed, Life]]:
+    """The cluster, in order, and a controller that has been running for a minute."""
+    mixed = Mixed(a_stage(action_s=0.0), robots_clock)
+    file = mixed.stage.folder / "robot-password"
+    file.write_text(RobotSimulator.PASSWORD)
+    with runtime(mixed.stage, dict(pairwise(AT_ANY_AGE)), threading.Event()) as built:
+        life = Life(mixed.stage, built, robots_clock, file)
+        assert [report.result for report in life.let_pass(1)] == [Result.NO_CHANGES]
+        mixed.paths()
+        yield mixed, life
+
+
+def test_robot_fails_in_one_way_after_another(long_lived: tuple[Mixed, Life]) -> None:
+    """Maintenance for an hour, a wrong password, another wrong one, a lock-out, and then all is well. Meanwhile cloud
+    servers come and go with their Nodes and targets, each within one pass; dedicated ones stay as they are until Robot
+    speaks again, and are looked after then."""
+    mixed, life = long_lived
+    stage, robot = mixed.stage, mixed.robot
+    cloud, kept = dict(CLOUD), {"db-1": "hrobot://11", "db-2": "hrobot://12", "db-3": "hrobot://13", "db-4": None}
+
+    def pass_minutes(minutes: int) -> list[int]:
+        """The statuses of Robot's answers in so many minutes. In the first of them the oldest cloud server goes, and a
+        new one comes."""
+        goes, comes = min(cloud), max(cloud) + 1
+        delete_server(stage, goes)
+        set_ready(stage, cloud.pop(goes), ready="Unknown", since=LONG_AGO)
+        cloud[comes] = f"web-{comes}"
+        add_servers(stage, server(comes, cloud[comes]))
+        stage.register(joining_node(cloud[comes]))
+        first = life.let_pass(1)
+        set_ready(stage, cloud[comes], ready="True")
+        assert provider_ids(stage) == {**{name: f"hcloud://{number}" for number, name in cloud.items()}, **kept}
+        assert mixed.targets() == ["192.0.2.11", "192.0.2.12", "192.0.2.13", *map(str, cloud)]
+        later = life.let_pass(minutes - 1)
+        assert {report.result for report in (*first, *later)} <= {Result.INCOMPLETE, Result.ERROR}
+        assert [line.change.key for report in later for line in report.lines] == []
+        return mixed.statuses()
+
+    # A dedicated server is given back, another one has been ordered, and Robot says nothing of either.
+    robot.replace_world({"servers": [*map(dedicated, (12, 13)), NEW]})
+    set_ready(stage, "db-1", ready="Unknown", since=LONG_AGO)
+    stage.register(joining_node("db-4"))
+    life.forget_robot()
+    robot.set_faults([{"kind": "maintenance", "count": None}])
+    assert pass_minutes(60) == [503] * 28  # 14 lists, each tried twice
+    robot.clear_faults()
+    robot.set_credentials(RobotSimulator.USER, "changed")
+    assert pass_minutes(15) == [401]
+    life.write("chagned")
+    assert pass_minutes(5) == [401]
+    fail_to_log_in(robot)  # the third one, and not ours
+    life.write("changed")
+    assert pass_minutes(10) == [403]
+
+    life.let_pass(5)
+
+    assert mixed.paths() == ["/server", "/server/11", "/server/11", "/reset/14", "/reset/14"]
+    settled = {name: f"hcloud://{number}" for number, name in cloud.items()}
+    assert provider_ids(stage) == {**settled, "db-2": "hrobot://12", "db-3": "hrobot://13", "db-4": "hrobot://14"}
+    assert mixed.targets() == ["192.0.2.12", "192.0.2.13", "192.0.2.14", *map(str, cloud)]
+    assert [report.result for report in life.let_pass(1)] == [Result.NO_CHANGES]

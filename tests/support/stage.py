@@ -81,11 +81,12 @@ class Stage:
             "HCLOUD_METRICS_ENABLED": "false",
         }
 
-    def with_robot(self, *servers: Mapping[str, Any]) -> RobotSimulator:
-        """Begin to serve a Robot account with these servers, which runs from now on are told of. Routes are off: with
-        Robot the product refuses them."""
-        robot = RobotSimulator(self.clock, world={"servers": list(servers)})
-        account = SimulatorServer(self._loop, robot, self.clock).start()
+    def with_robot(self, *servers: Mapping[str, Any], clock: SimulatedClock | None = None) -> RobotSimulator:
+        """Begin to serve a Robot account with these servers, which runs from now on are told of; ``clock`` gives Robot
+        a time of its own. Routes are off: with Robot the product refuses them."""
+        clock = clock or self.clock
+        robot = RobotSimulator(clock, world={"servers": list(servers)})
+        account = SimulatorServer(self._loop, robot, clock).start()
         self.robot_proxy = FaultProxy(self._loop, account.url).start()
         self._robot_ports = (self.robot_proxy, account)
         self.environment |= {
