@@ -2,7 +2,6 @@
 of Robot leaves alone."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,58 +18,11 @@ from reconciler.result import Report, Result
 from reconciler.telemetry.pass_logger import Meter, PassLogger
 from reconciler.telemetry.pass_metrics import succeeded
 from tests.balancers import IN_NETWORK, LOCATED, annotated
-from tests.builders import SERVER_LABELS
-from tests.support.balanced_passes import NETWORK, SERVICES, balancers, load_balancer_service
-from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
+from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
+from tests.support.objects import condition, joining_node, server
 from tests.support.passes import Run
-from tests.support.simulators import Simulation, ago
-
-Simulate = Callable[..., Simulation]
-
-
-def dedicated(number: int, **fields: Any) -> dict[str, Any]:
-    """Robot server ``db-NUMBER``."""
-    return {
-        "server_number": number,
-        "server_name": f"db-{number}",
-        "server_ip": f"192.0.2.{number}",
-        "server_ipv6_net": f"2001:db8:{number}::",
-        **fields,
-    }
-
-
-def robot_node(number: int, ready: str = "True", *, since: str = ago(3600), **spec: str) -> dict[str, Any]:
-    """A Node on that server, as HCCM has initialized it."""
-    node = settled_node(f"db-{number}", number, ready, since=since)
-    node["spec"] = {"providerID": f"hrobot://{number}", **spec}
-    types = dict.fromkeys(["node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"], "AX41-NVMe")
-    node["metadata"]["labels"] |= {**SERVER_LABELS, **types, "instance.hetzner.cloud/provided-by": "robot"}
-    node["status"]["addresses"] = [
-        {"type": "Hostname", "address": f"db-{number}"},
-        {"type": "ExternalIP", "address": f"192.0.2.{number}"},
-        {"type": "InternalIP", "address": f"10.1.0.{number}"},
-    ]
-    return node
-
-
-CLOUD_SUBNET = {"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}
-VSWITCH = {"type": "vswitch", "ip_range": "10.1.0.0/24", "network_zone": "eu-central", "vswitch_id": 4}
-COUPLED: dict[str, Any] = NETWORK | {"ip_range": "10.0.0.0/8", "subnets": [CLOUD_SUBNET, VSWITCH]}
-"""The network, with the vSwitch of the dedicated servers."""
-
-
-def a_run(simulate: Simulate, *nodes: dict[str, Any], account: tuple[int, ...] | None = (1, 2, 3), **run: Any) -> Run:
-    """Three cloud Nodes in order, these Nodes, and a Robot account with servers of these numbers; without credentials
-    for it where there is none."""
-    cloud = {100 + number: f"web-{number}" for number in range(1, 4)}
-    places = {server_id: [{"network": NETWORK["id"], "ip": f"10.0.0.{server_id}"}] for server_id in cloud}
-    servers = [server(server_id, name, private_net=places[server_id]) for server_id, name in cloud.items()]
-    sim = simulate(
-        nodes=[*nodes, *(settled_node(name, server_id) for server_id, name in cloud.items())],
-        project={"servers": servers, "networks": [COUPLED]},
-        robot=None if account is None else [dedicated(number) for number in account],
-    )
-    return Run(sim, **run)
+from tests.support.simulators import ago
 
 
 def keys(report: Report) -> list[str]:
@@ -100,24 +52,10 @@ def test_robot_servers_join(simulate: Simulate) -> None:
     assert run.sim.sent_to_robot() == ["/server", "/reset/1"]  # it is not Ready yet
 
 
-def test_what_hccm_has_done_is_right(simulate: Simulate) -> None:
-    """Nodes of both clouds that HCCM converged need nothing, the fork's providerID and a renamed server included."""
-    fork = robot_node(2)
-    fork["spec"]["providerID"] = "hcloud://bm-2"
-    run = a_run(simulate, robot_node(1), fork, robot_node(3))
-    run.sim.robot.replace_world(  # type: ignore[union-attr]
-        {"servers": [dedicated(1), dedicated(2), dedicated(3, server_name="db-3-old")]}
-    )
-
-    report = run.converge()
-
-    assert (report.result, keys(report)) == (Result.NO_CHANGES, [])
-    assert [note.text for note in report.notes] == ["Robot server 3 is called db-3-old; the Node keeps Hostname db-3"]
-
-
 def test_an_idle_hour_costs_twelve_lists(simulate: Simulate) -> None:
-    """However many passes, and nothing else."""
-    run = a_run(simulate, robot_node(1), robot_node(2), robot_node(3))
+    """However many servers and passes, and nothing else."""
+    numbers = tuple(range(1, 101))
+    run = a_run(simulate, *map(robot_node, numbers), account=numbers)
     for _ in range(60):
         assert run.converge().result is Result.NO_CHANGES
         run.sim.clock.advance(60)
