@@ -61,7 +61,7 @@ class Bench:
                 if watch is not None and watch.served_at is not None:
                     run["served_s"] = watch.served_at - run["started_at"]
                 after_s = sandbox.cpu_s()
-                logs = {api: sandbox.requests(api) for api in ("hetzner", "kubernetes")}
+                logs = {api: sandbox.requests(api) for api in sandbox.apis}
                 unserved = tuple(unpublished(sandbox.services()))
             if before_s is not None and after_s is not None:
                 run["sandbox_cpu_s"] = round((after_s - before_s) / run["passes"], 3)
@@ -225,6 +225,9 @@ def _parser() -> argparse.ArgumentParser:
         "--routes-and-services", type=_pairs, default=[(20, 10)], metavar="NxN", help="the same x new Services"
     )
     parser.add_argument("--routed", type=_numbers, default=[100], metavar="N,N", help="settled Nodes with routes")
+    parser.add_argument(
+        "--dedicated", type=_numbers, default=[1000], metavar="N,N", help="Nodes on Robot servers, 150 or more"
+    )
     parser.add_argument("--loop", type=_numbers, default=[5, 20, 100], metavar="N,N", help="joining Nodes of a loop")
     parser.add_argument("--latency-ms", type=int, default=50, metavar="N", help="of both APIs; default 50")
     parser.add_argument("--action-ms", type=int, default=300, metavar="N", help="of a Hetzner action; default 300")

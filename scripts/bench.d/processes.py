@@ -66,6 +66,8 @@ class SandboxProcess:
         }  # a Lease is no part of a pass
         kubeconfig = json.loads(Path(found["KUBECONFIG"]).read_text("utf-8"))
         servers = {"hetzner": found["HCLOUD_ENDPOINT"], "kubernetes": kubeconfig["clusters"][0]["cluster"]["server"]}
+        if "ROBOT_ENDPOINT" in found:
+            servers["robot"] = found["ROBOT_ENDPOINT"]
         for api, url in servers.items():
             parts = urlsplit(url)
             self._urls[api] = f"http://{parts.hostname}:{parts.port}"
@@ -78,8 +80,13 @@ class SandboxProcess:
             self._process.terminate()
             self._process.communicate()
 
+    @property
+    def apis(self) -> tuple[str, ...]:
+        """``hetzner``, ``kubernetes`` and, where the world has dedicated servers, ``robot``."""
+        return tuple(self._urls)
+
     def requests(self, api: str) -> list[Mapping[str, Any]]:
-        """The request log of ``hetzner`` or ``kubernetes``, in order."""
+        """The request log of one of these, in order."""
         log: list[Mapping[str, Any]] = self._ask(api, "requests")
         return log
 
@@ -152,7 +159,7 @@ def unpublished(services: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _pattern(path: str) -> str:
     parts = path.strip("/").split("/")
-    names = {"v1": (2,), "api": (3, 5), "apis": (4, 6)}.get(parts[0], ())
+    names = {"v1": (2,), "api": (3, 5), "apis": (4, 6), "server": (1,), "reset": (1,)}.get(parts[0], ())
     return "/" + "/".join("*" if i in names else part for i, part in enumerate(parts))
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dedicated_worlds import full_dedicated_world, joining_dedicated_world
 from processes import SandboxProcess
 from route_worlds import routed_world, unrouted_world
 from runs import run_further, run_once
@@ -17,6 +18,8 @@ LARGE = 2000
 """From this many Nodes on, one repetition is enough unless more are asked for."""
 
 
+_FULL = 2
+"""Services whose load balancers dedicated servers fill."""
 _TOLD_NODES = 5
 """Nodes without room that get an Event each, however many there are."""
 
@@ -53,6 +56,7 @@ def scenarios(options: argparse.Namespace) -> Iterator[Scenario]:
         yield Scenario("further pass", nodes, partial(settled_world, nodes), run_further, again)
     yield from _of_services(options)
     yield from _of_routes(options)
+    yield from _of_dedicated_servers(options)
 
 
 def name_of_creation(services: int, *, network: bool) -> str:
@@ -63,6 +67,11 @@ def name_of_creation(services: int, *, network: bool) -> str:
 def name_of_full(services: int) -> str:
     """The name of the row where load balancers have no room for all Nodes."""
     return f"idle with {services} full Services"
+
+
+def on_robot(name: str) -> str:
+    """The name of the row that is ``name`` with dedicated servers in the place of cloud servers."""
+    return f"{name} on Robot servers"
 
 
 def name_of_joining(services: int = 0) -> str:
@@ -100,6 +109,22 @@ def _of_routes(options: argparse.Namespace) -> Iterator[Scenario]:
     for nodes in [100] if options.quick else options.routed:
         again = _repetitions(options, nodes)
         yield Scenario("idle with routes", nodes, partial(routed_world, nodes), partial(run_once, routes=True), again)
+
+
+def _of_dedicated_servers(options: argparse.Namespace) -> Iterator[Scenario]:
+    """Each row beside the same one with cloud servers, which is measured here where the table has none of this size."""
+    for nodes in [5] if options.quick else options.dedicated:
+        again = _repetitions(options, nodes)
+        if not options.quick and nodes not in options.join:
+            yield Scenario("join", nodes, partial(joining_world, nodes), run_once, again, events=nodes)
+        joining = partial(joining_dedicated_world, nodes)
+        yield Scenario(on_robot("join"), nodes, joining, run_once, again, events=nodes)
+    for nodes in [160] if options.quick else options.dedicated:
+        again, idle, events = _repetitions(options, nodes), name_of_full(_FULL), _FULL + _TOLD_NODES
+        if not options.quick and (nodes, _FULL) not in options.full:
+            yield Scenario(idle, nodes, partial(full_world, nodes, _FULL), run_once, again, _FULL, events)
+        dedicated = partial(full_dedicated_world, nodes, _FULL)
+        yield Scenario(on_robot(idle), nodes, dedicated, run_once, again, _FULL, events)
 
 
 def _routed(options: argparse.Namespace, nodes: int, services: int) -> Scenario:

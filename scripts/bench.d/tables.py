@@ -1,7 +1,9 @@
 """Markdown table of the measurements; the JSON file holds the document that it is made from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from scenarios import on_robot
 
 FORMAT_VERSION = "1.0"
 _HEADER = (
@@ -45,6 +47,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _budgets(document)
     yield from _aims(document)
     yield from _loop(document["loop"], document["aims"]["loop"])
+    yield from _of_robot(document["rows"])
     for row in document["rows"]:
         if row.get("served_s") is not None:
             yield f"Served in {row['name']} at {row['nodes']} nodes: all after {row['served_s']:.1f} s."
@@ -59,7 +62,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         row["name"],
         str(row["nodes"]),
         str(row["repetitions"]),
-        _requests(row["requests"]["hetzner"]),
+        " + Robot ".join(_requests(row["requests"][api]) for api in ("hetzner", "robot") if api in row["requests"]),
         _requests(row["requests"]["kubernetes"]),
         f"{_number(row['user_s'])} + {_number(row['system_s'])}",
         _number(row["cpu_ratio"], 1),
@@ -106,6 +109,17 @@ def _loop(loop: Mapping[str, Any], aim: Mapping[str, float]) -> Iterator[str]:
         if peak["peak_mib"] is not None:
             kept = _kept(peak["peak_mib"], aim["peak_mib"], "MiB", 1)
             yield f"Peak of a loop that {peak['nodes']} nodes join: {kept}."
+
+
+def _of_robot(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What each row on dedicated servers costs as a multiple of the same one on cloud servers, measured beside it."""
+    found = {(row["name"], row["nodes"]): row for row in rows}
+    for (name, nodes), cloud in found.items():
+        robot = found.get((on_robot(name), nodes))
+        if robot is not None and None not in (robot["cpu_ratio"], cloud["cpu_ratio"], robot["peak_mib"]):
+            parts = (("CPU", "cpu_ratio"), ("time", "wall_s"), ("memory", "peak_mib"))
+            ratios = ", ".join(f"{robot[measure] / cloud[measure]:.2f} times the {what}" for what, measure in parts)
+            yield f"Robot servers, {name} at {nodes} nodes: {ratios} of the same on cloud servers."
 
 
 def _kept(value: float, limit: float, unit: str, digits: int) -> str:
