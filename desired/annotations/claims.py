@@ -105,6 +105,16 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
         )
 
 
+def without_robot_account(claim: Claim, defaults: Defaults) -> Iterator[AnnotationWarning]:
+    """A warning where Robot is on and has no credentials: InternalIPs are then all that is known of its servers. In a
+    cluster each Node says so by itself, and where there is none nobody has to know."""
+    options, bad = claim.options(defaults)
+    if not options.use_private_ip and "use_private_ip" not in bad:
+        key = BY_FIELD["use_private_ip"].full_key
+        why = "without ROBOT_USER and ROBOT_PASSWORD Robot servers are reached by the InternalIPs of their Nodes alone"
+        yield AnnotationWarning(key, f"{key} is not true: {why}, and get no traffic; set it to true")
+
+
 def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
     """Warnings about what the spec asks for and Hetzner's load balancers cannot do."""
     for index, port in enumerate(claim.ports):

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from desired.annotations.claims import ClaimCheck, check_claim
+from desired.annotations.claims import ClaimCheck, check_claim, without_robot_account
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.parsing import read_annotations, with_defaults
 from reconciler.cli.streams import fail, publish
@@ -35,7 +36,7 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
     services: list[CheckedService] = []
     unreadable: list[Unreadable] = []
     for file in files:
-        _check(file, defaults, services, unreadable, has_network=bool(variables["HCLOUD_NETWORK"]))
+        _check(file, defaults, services, unreadable, variables)
     configuration = CheckedConfiguration(errors, notes)
     validation = Validation(len(files), configuration, tuple(services), tuple(unreadable))
     written = publish(Writer(output), validation)
@@ -43,17 +44,28 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
 
 
 def _check(
-    file: str, defaults: Defaults, services: list[CheckedService], unreadable: list[Unreadable], *, has_network: bool
+    file: str,
+    defaults: Defaults,
+    services: list[CheckedService],
+    unreadable: list[Unreadable],
+    variables: Mapping[str, Any],
 ) -> None:
     """Append each Service in ``file`` to ``services``, and why there may be more to ``unreadable``."""
+    has_network = bool(variables["HCLOUD_NETWORK"])
+    knows_internal_ips_alone = variables["ROBOT_ENABLED"] and not (
+        variables["ROBOT_USER"] or variables["ROBOT_PASSWORD"]
+    )
     try:
         for found in read_services(_content(file)):
             check = ClaimCheck()
             if found.claim is not None:
                 check = check_claim(found.claim, defaults, has_network=has_network)
+            remarks = check.remarks
+            if found.claim is not None and knows_internal_ips_alone:
+                remarks += tuple(without_robot_account(found.claim, defaults))
             errors = (*found.malformed, *check.problems)
             place = (file, found.document, found.item)
-            services.append(CheckedService(*place, found.namespace, found.name, errors, check.remarks))
+            services.append(CheckedService(*place, found.namespace, found.name, errors, remarks))
     except OSError as error:
         unreadable.append(Unreadable(file, None, f"cannot be read: {error.strerror or error}"))
     except NotManifests as error:

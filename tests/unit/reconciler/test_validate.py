@@ -284,3 +284,36 @@ def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
 
     assert "service/shop/web" in ran.stdout
     assert ran.stderr == ""
+
+
+ROBOT = {"ROBOT_ENABLED": "true", "HCLOUD_NETWORK": "private", "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1"}
+LOGIN = {"ROBOT_USER": "u", "ROBOT_PASSWORD": "p"}
+NO_ROUTES = {"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "error"),
+    [
+        pytest.param({**LOGIN, **NO_ROUTES}, None, id="in order"),
+        pytest.param(LOGIN, "using Routes with Robot is not supported", id="beside routes"),
+        pytest.param({"ROBOT_USER": "u", **NO_ROUTES}, 'both "ROBOT_USER" and "ROBOT_PASSWORD"', id="no password"),
+        pytest.param({"ROBOT_PASSWORD": "p", **NO_ROUTES}, 'both "ROBOT_USER" and "ROBOT_PASSWORD"', id="no user"),
+    ],
+)
+def test_settings_of_robot(validate: Validate, variables: dict[str, str], error: str | None) -> None:
+    """Are checked as at the start of a controller; of the Service there is nothing to say."""
+    document = validate("fine.yaml", "--output=json", **ROBOT, **variables).document
+
+    found = document["configuration"]["errors"]
+    assert (not found) if error is None else found[0].startswith(error)
+    assert document["services"][0]["notes"] == []
+
+
+@pytest.mark.parametrize(("private", "notes"), [("false", 1), ("true", 0)])
+def test_robot_without_credentials(validate: Validate, private: str, notes: int) -> None:
+    """A Service whose traffic no dedicated server would get is told; the configuration has a note in any case."""
+    said = validate("fine.yaml", "--output=json", HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP=private, **ROBOT, **NO_ROUTES)
+
+    assert said.code == 0
+    assert len(said.document["configuration"]["notes"]) == 1
+    assert [note["key"] for note in said.document["services"][0]["notes"]] == [f"{P}use-private-ip"] * notes
