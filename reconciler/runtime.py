@@ -94,7 +94,7 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     if not read_only and config.settings.policy is not Policy.OBSERVE:
         note_refused = partial(note_refused_logins, kubernetes.KubernetesWriter(cluster), config.lease_namespace)
     account = open_robot(config, stop, cluster_reader, note_refused)
-    robot = Robot(RobotCache(account, config.robot_max_age), Confirmer(account)) if account else None
+    robot = robot_readers(config, account)
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
     plan_context = _plan_context(readers, config)
     if read_only:
@@ -231,6 +231,11 @@ def open_robot(
         pause_s=config.robot_pause_s,
         refusals=Refusals(read, note_refused, partial(datetime.now, UTC)),
     )
+
+
+def robot_readers(config: Config, account: RobotReader | None) -> Robot | None:
+    """What a pass reads the account with; None where there is none."""
+    return Robot(RobotCache(account, config.robot_max_age), Confirmer(account)) if account else None
 
 
 def _retry(config: Config, stop: threading.Event) -> Retry:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.load_balancers.ownership import (
     BalancerMatch,
@@ -18,9 +19,9 @@ from desired.load_balancers.ownership import (
 )
 from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, Owner
+from desired.model.load_balancer import CloudBalancer, IpTarget, Owner, is_private
 from desired.model.service import Service
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_DELETE_AFTER
 
 
@@ -114,6 +115,43 @@ def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
         return Orphan(balancer, f"{whose} has gone, and may have it back", delete_at=None)
     why = f"{whose} has gone: it is deleted after {shown_time(due_at)}, unless it comes back"
     return Orphan(balancer, why, delete_at=due_at)
+
+
+@dataclass(frozen=True, slots=True)
+class StrayAddress:
+    """An address that a Service's load balancer sends traffic to and that is nobody's, and why that is so: one clause
+    for people."""
+
+    balancer: CloudBalancer
+    ip: str
+    why: str
+
+
+def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[StrayAddress, ...]:
+    """The targets of these load balancers that are addresses of nobody, in order. Empty unless everybody who might have
+    one was read: Nodes, servers and the Robot account. A pass leaves them alone, as somebody may have added them."""
+    account = snapshot.robot.servers if snapshot.robot else None
+    if account is None or not all(each.complete and not each.unreadable for each in (snapshot.nodes, account)):
+        return ()
+    reported = {address.address for node in snapshot.nodes for address in node.addresses}
+    servers = (*account, *snapshot.servers)
+    found = []
+    for match in matches.values():
+        balancer = None if isinstance(match, Missing | Undecided) else match.balancer
+        for target in balancer.targets if balancer else ():
+            if balancer is None or not isinstance(target, IpTarget) or target.ip in reported:
+                continue
+            ip = ip_address(target.ip)
+            if any(_has(server, ip) for server in servers):
+                continue
+            whose = "Robot knows no private addresses" if is_private(target) else "no server of the Robot account does"
+            found.append(StrayAddress(balancer, target.ip, f"no Node of the cluster has it, and {whose}"))
+    return tuple(sorted(found, key=lambda each: (each.balancer.id, each.ip)))
+
+
+def _has(server: Server, ip: IPv4Address | IPv6Address) -> bool:
+    is_inside = isinstance(ip, IPv6Address) and server.ipv6 is not None and ip in server.ipv6
+    return is_inside or ip == server.ipv4 or ip in [private for _, private in server.private_ips]
 
 
 def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:

@@ -14,7 +14,7 @@ from actuators.load_balancers.ownership import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
-from desired.load_balancers.orphans import Orphan
+from desired.load_balancers.orphans import Orphan, stray_addresses
 from desired.load_balancers.orphans import orphans as orphans_in
 from desired.load_balancers.ownership import match_balancers
 from desired.model.settings import Controller, Settings
@@ -33,7 +33,7 @@ from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
-from reconciler.runtime import open_cloud, open_cluster
+from reconciler.runtime import open_cloud, open_cluster, open_robot, robot_readers
 
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -75,7 +75,9 @@ def _report(ids: frozenset[int], config: Config, stop: threading.Event) -> Orpha
     try:
         cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
         cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
-        return _listed_and_deleted(ids, config, cluster, cloud, stop)
+        reader = HetznerReader(cloud)
+        readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, open_robot(config, stop)))
+        return _listed_and_deleted(ids, config, readers, cloud, stop)
     except (ConnectionProblem, ApiError) as error:
         return OrphanReport(errors=(str(error),))
     except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
@@ -83,14 +85,13 @@ def _report(ids: frozenset[int], config: Config, stop: threading.Event) -> Orpha
 
 
 def _listed_and_deleted(
-    ids: frozenset[int], config: Config, cluster: KubernetesReader, cloud: HetznerConnection, stop: threading.Event
+    ids: frozenset[int], config: Config, readers: Readers, cloud: HetznerConnection, stop: threading.Event
 ) -> OrphanReport:
     """Raises an ApiError when the Nodes cannot be listed."""
-    reader = HetznerReader(cloud)
-    settings = replace(config.settings, controllers=frozenset(Controller))
-    readers = Readers(cluster, reader, Confirmer(reader))
+    reader, settings = readers.hetzner, replace(config.settings, controllers=frozenset(Controller))
     snapshot = _observe(readers, settings, config.lease_namespace)
-    found = orphans_in(snapshot, match_balancers(snapshot, settings))
+    matches = match_balancers(snapshot, settings)
+    found = orphans_in(snapshot, matches)
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
     plan = judge_deletions(chosen, snapshot, settings)
     obstacle = _obstacle(plan)
@@ -100,6 +101,7 @@ def _listed_and_deleted(
         taken_at=snapshot.taken_at,
         cluster_uid=uid.value if isinstance(uid, Present) else None,
         orphans=chosen,
+        stray=() if ids else stray_addresses(snapshot, matches),
         currency=observe_currency(reader) if any(orphan.monthly_price for orphan in chosen) else None,
         errors=tuple(_errors(snapshot, found, ids)),
         flags=config.approve_flags,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
-from desired.load_balancers.orphans import Orphan, monthly_price_of
+from desired.load_balancers.orphans import Orphan, StrayAddress, monthly_price_of
 from desired.load_balancers.ownership import owner_of
 from desired.syntax.bounds import counted
 from reconciler import __version__
@@ -43,6 +43,8 @@ class OrphanReport:
     cluster_uid: str | None = None
     """None when it could not be read."""
     orphans: tuple[Orphan, ...] = ()
+    stray: tuple[StrayAddress, ...] = ()
+    """Addresses of nobody that get traffic; they are shown, and never removed."""
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)
     """Id of each orphan whose deletion was asked for → Applied, Failed or Skipped."""
     currency: str | None = None
@@ -92,7 +94,12 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
     for orphan in report.orphans:
         yield TextLine("")
         yield from _orphan(orphan, report)
-    if report.orphans:
+    for stray in report.stray:
+        yield TextLine("")
+        yield TextLine(f"    {stray.ip} is a target of load balancer {stray.balancer.id} {stray.balancer.spec.name}")
+        yield TextLine(f"      why: {stray.why}", Tone.DETAIL)
+        yield TextLine("      stays: if it is of no use, remove it in Hetzner's console", Tone.WARNING)
+    if report.orphans or report.stray:
         yield TextLine("")
     if report.taken_at is not None and (report.orphans or not report.errors):
         yield _summary(report)
@@ -241,6 +248,17 @@ class OrphanDocument(Struct, frozen=True):
         )
 
 
+class StrayDocument(Struct, frozen=True):
+    """An address of nobody that gets traffic."""
+
+    load_balancer: int
+    name: str
+    """Of the load balancer."""
+    ip: str
+    why: str
+    """Why it is nobody's."""
+
+
 class OrphansDocument(Struct, frozen=True):
     """The load balancers of this cluster that no Service wants."""
 
@@ -252,6 +270,8 @@ class OrphansDocument(Struct, frozen=True):
     cluster: ClusterDocument
     orphans: tuple[OrphanDocument, ...]
     """By id. Those that were deleted are among them."""
+    stray_addresses: tuple[StrayDocument, ...]
+    """Targets of load balancers of Services. Empty where Robot is not read, and where ids were given."""
     currency: str | None
     """Code of the project's currency; None when it is not known."""
     monthly_gross: Money | None
@@ -271,6 +291,9 @@ def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
         taken_at=report.taken_at,
         cluster=ClusterDocument(report.cluster_uid),
         orphans=tuple(OrphanDocument.of(orphan, report) for orphan in report.orphans),
+        stray_addresses=tuple(
+            StrayDocument(each.balancer.id, each.balancer.spec.name, each.ip, each.why) for each in report.stray
+        ),
         currency=report.currency,
         monthly_gross=_cents(monthly_price_of(report.left)),
         obstacle=report.obstacle,

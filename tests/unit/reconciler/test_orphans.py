@@ -12,7 +12,9 @@ from desired.model.remembered import Remembered, format_remembered
 from reconciler.cli import main
 from reconciler.runtime import open_cloud, open_cluster
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.robot import RobotSimulator
 from tests.builders import CLUSTER_UID
+from tests.support.dedicated import dedicated, robot_node
 from tests.support.objects import server, settled_node
 from tests.support.said import Said
 from tests.support.schemas import published
@@ -74,6 +76,7 @@ def world(simulate: Callable[..., Simulation]) -> Simulation:
         project={"servers": [server(1, "web-1")], "load_balancers": [ORPHAN, LET_GO, PROTECTED, *OTHERS]},
         kubernetes_tokens={"admin": None, VIEWER: ["get", "list"]},
         options=HetznerOptions(action_s=0),
+        robot=[dedicated(7)],
     )
     set_cluster(sim)
     return sim
@@ -563,3 +566,60 @@ def test_the_currency(orphans: Orphans, world: Simulation) -> None:
 
     assert "12 days old, 7.14 EUR a month" in orphans().stdout
     assert orphans("--output", "json").document["currency"] == "EUR"
+
+
+def with_robot(world: Simulation, **variables: str) -> dict[str, str]:
+    """The variables by which the account is read."""
+    assert world.robot_proxy is not None
+    login = {"ROBOT_USER": RobotSimulator.USER, "ROBOT_PASSWORD": RobotSimulator.PASSWORD}
+    return {"ROBOT_ENABLED": "true", "ROBOT_ENDPOINT": world.robot_proxy.url, **login, **variables}
+
+
+def have_targets(world: Simulation, *addresses: str) -> None:
+    """Let the load balancer of the Service send traffic there, and a Node on the dedicated server join."""
+    targets = [{"type": "ip", "ip": {"ip": address}} for address in addresses]
+    project = world.hetzner.world()["hetzner"]
+    found = [each | ({"targets": targets} if each["id"] == 50 else {}) for each in project["load_balancers"]]
+    world.hetzner.replace_world({**project, "load_balancers": found})
+    set_cluster(world, nodes=[settled_node("web-1", 1), robot_node(7)])
+
+
+def test_addresses_of_nobody(orphans: Orphans, world: Simulation) -> None:
+    """Are shown beside the orphans, and stay: what a Node has, or a server of the account, is not among them."""
+    have_targets(world, "192.0.2.7", "10.1.0.7", "10.1.0.66", "198.51.100.99")
+
+    said = orphans("--output", "json", **with_robot(world))
+
+    nobody = "no Node of the cluster has it, and"
+    assert said.document["stray_addresses"] == [
+        {"load_balancer": 50, "name": "a-of-web", "ip": ip, "why": f"{nobody} {why}"}
+        for ip, why in {
+            "10.1.0.66": "Robot knows no private addresses",
+            "198.51.100.99": "no server of the Robot account does",
+        }.items()
+    ]
+    assert said.code == 0
+    assert orphans("--delete", **with_robot(world)).code == 0
+    assert balancers(world) == EVERYTHING - {42}
+    (served,) = (each for each in world.hetzner.world()["hetzner"]["load_balancers"] if each["id"] == 50)
+    assert len(served["targets"]) == 4
+
+
+def test_addresses_while_robot_is_out_of_reach(orphans: Orphans, world: Simulation) -> None:
+    """Nothing is said of them, and orphans are deleted all the same: those are of Hetzner Cloud."""
+    have_targets(world, "198.51.100.99")
+    world.spoil_robot("status", code=503, body="maintenance", count=None)
+
+    said = orphans("--delete", "--output=json", **with_robot(world))
+
+    assert said.code == 0, said
+    assert said.document["stray_addresses"] == []
+    assert balancers(world) == EVERYTHING - {42}
+
+
+def test_a_cluster_on_dedicated_servers_alone(orphans: Orphans, world: Simulation) -> None:
+    """Its orphans are told by its label, and deleted as everywhere."""
+    set_cluster(world, nodes=[robot_node(7)])
+
+    assert orphans("--delete", **with_robot(world)).code == 0
+    assert balancers(world) == EVERYTHING - {42}

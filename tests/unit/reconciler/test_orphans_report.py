@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
-from desired.load_balancers.orphans import Orphan
+from desired.load_balancers.orphans import Orphan, StrayAddress
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
 from reconciler.config.flags import Output
@@ -52,7 +52,10 @@ PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, 
 LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")
 ERROR = "Hetzner API https://api.hetzner.cloud/v1: DELETE /load_balancers/43 answers 403 no (forbidden)"
 DELETED = replace(LIST, orphans=(GONE, LET_GO), outcomes={42: Applied(), 43: Failed(ERROR)})
-EXAMPLES = {"list": LIST, "deleted": DELETED}
+STRAY = StrayAddress(
+    a_left_over(45, "web"), "198.51.100.99", "no Node of the cluster has it, and no server of the Robot account does"
+)
+EXAMPLES = {"list": LIST, "deleted": DELETED, "stray": replace(LIST, orphans=(), stray=(STRAY,))}
 
 
 def test_the_page_shows_what_is_printed() -> None:
@@ -130,6 +133,7 @@ def test_json() -> None:
         "result": "partial",
         "taken_at": "2026-07-01T12:00:00+00:00",
         "cluster": {"uid": CLUSTER_UID},
+        "stray_addresses": [],
         "currency": "EUR",
         "monthly_gross": "16.40",
         "obstacle": None,
