@@ -131,6 +131,7 @@ class Bench:
                 "name": scenario.name,
                 "nodes": scenario.nodes,
                 "services": scenario.services,
+                "beside": scenario.beside,
                 "repetitions": len(runs),
                 "result": first["result"],
                 "requests": first["requests"],

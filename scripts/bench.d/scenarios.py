@@ -38,6 +38,8 @@ class Scenario:
     """How many Events a pass has to say; they may be lost without harm, so that fewer are no problem."""
     writes: Mapping[str, int] = field(default_factory=dict)
     """All that a pass changes at Hetzner: ``POST /v1/load_balancers`` → how often."""
+    beside: str | None = None
+    """The name of the row that this one is compared with; None: of no one."""
     is_watched: bool = False
     """Whether to note when all Services were served; looking at them costs the sandbox a little."""
 
@@ -67,11 +69,6 @@ def name_of_creation(services: int, *, network: bool) -> str:
 def name_of_full(services: int) -> str:
     """The name of the row where load balancers have no room for all Nodes."""
     return f"idle with {services} full Services"
-
-
-def on_robot(name: str) -> str:
-    """The name of the row that is ``name`` with dedicated servers in the place of cloud servers."""
-    return f"{name} on Robot servers"
 
 
 def name_of_joining(services: int = 0) -> str:
@@ -118,13 +115,18 @@ def _of_dedicated_servers(options: argparse.Namespace) -> Iterator[Scenario]:
         if not options.quick and nodes not in options.join:
             yield Scenario("join", nodes, partial(joining_world, nodes), run_once, again, events=nodes)
         joining = partial(joining_dedicated_world, nodes)
-        yield Scenario(on_robot("join"), nodes, joining, run_once, again, events=nodes)
+        yield Scenario(_on_robot("join"), nodes, joining, run_once, again, events=nodes, beside="join")
     for nodes in [160] if options.quick else options.dedicated:
         again, idle, events = _repetitions(options, nodes), name_of_full(_FULL), _FULL + _TOLD_NODES
         if not options.quick and (nodes, _FULL) not in options.full:
             yield Scenario(idle, nodes, partial(full_world, nodes, _FULL), run_once, again, _FULL, events)
         dedicated = partial(full_dedicated_world, nodes, _FULL)
-        yield Scenario(on_robot(idle), nodes, dedicated, run_once, again, _FULL, events)
+        yield Scenario(_on_robot(idle), nodes, dedicated, run_once, again, _FULL, events, beside=idle)
+
+
+def _on_robot(name: str) -> str:
+    """The name of the row that is ``name`` with dedicated servers in the place of cloud servers."""
+    return f"{name} on Robot servers"
 
 
 def _routed(options: argparse.Namespace, nodes: int, services: int) -> Scenario:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scenarios import on_robot
-
 FORMAT_VERSION = "1.0"
 _HEADER = (
     "what",
@@ -47,7 +45,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _budgets(document)
     yield from _aims(document)
     yield from _loop(document["loop"], document["aims"]["loop"])
-    yield from _of_robot(document["rows"])
+    yield from _compared(document["rows"])
     for row in document["rows"]:
         if row.get("served_s") is not None:
             yield f"Served in {row['name']} at {row['nodes']} nodes: all after {row['served_s']:.1f} s."
@@ -111,15 +109,15 @@ def _loop(loop: Mapping[str, Any], aim: Mapping[str, float]) -> Iterator[str]:
             yield f"Peak of a loop that {peak['nodes']} nodes join: {kept}."
 
 
-def _of_robot(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What each row on dedicated servers costs as a multiple of the same one on cloud servers, measured beside it."""
+def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a row costs as a multiple of another one of the same run."""
     found = {(row["name"], row["nodes"]): row for row in rows}
-    for (name, nodes), cloud in found.items():
-        robot = found.get((on_robot(name), nodes))
-        if robot is not None and None not in (robot["cpu_ratio"], cloud["cpu_ratio"], robot["peak_mib"]):
-            parts = (("CPU", "cpu_ratio"), ("time", "wall_s"), ("memory", "peak_mib"))
-            ratios = ", ".join(f"{robot[measure] / cloud[measure]:.2f} times the {what}" for what, measure in parts)
-            yield f"Robot servers, {name} at {nodes} nodes: {ratios} of the same on cloud servers."
+    parts = (("CPU", "cpu_ratio"), ("time", "wall_s"), ("memory", "peak_mib"))
+    for row in rows:
+        other = found.get((row.get("beside"), row["nodes"]))
+        if other is not None and None not in [each[measure] for each in (row, other) for _, measure in parts]:
+            ratios = ", ".join(f"{row[measure] / other[measure]:.2f} times the {what}" for what, measure in parts)
+            yield f"{row['name']} at {row['nodes']} nodes: {ratios} of {other['name']}."
 
 
 def _kept(value: float, limit: float, unit: str, digits: int) -> str:

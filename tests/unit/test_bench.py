@@ -247,6 +247,29 @@ def test_a_row_is_held_against_its_aim(
     assert lines == [f"Aim of {name} at 20 nodes: {judgement}." for judgement in judgements]
 
 
+def test_dedicated_servers_cost_one_list(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """Of Robot, and one question each for ten of those that are not Ready yet; Hetzner Cloud has no server to list."""
+    joining, idle = (_row(smoke[1], f"{name} on Robot servers") for name in ("join", "idle with 2 full Services"))
+    assert joining["calls"]["robot"] == {"GET /reset/*": _NODES, "GET /server": 1}
+    assert idle["calls"]["robot"] == {"GET /server": 1}
+    assert idle["calls"]["hetzner"] == {
+        "GET /v1/load_balancers": 1,
+        "GET /v1/networks/*": 1,
+        "GET /v1/servers": 1,
+    }
+
+
+def test_a_row_is_compared_with_another(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """By multiples, as both were measured in the same minutes."""
+    plain = smoke[1]["rows"][0] | {"cpu_ratio": 10.0, "wall_s": 4.0, "peak_mib": 50.0}
+    other = plain | {"name": "more", "cpu_ratio": 15.0, "wall_s": 2.0, "peak_mib": 60.0, "beside": plain["name"]}
+
+    lines = _function("tables.py", "render")({**smoke[1], "rows": [plain, other]}).splitlines()
+
+    told = f"more at {_NODES} nodes: 1.50 times the CPU, 0.50 times the time, 1.20 times the memory of {plain['name']}."
+    assert told in lines
+
+
 _ADDRESS = {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}
 _CLAIMED = {"name": "web", "finalizers": ["service.kubernetes.io/load-balancer-cleanup"]}
 
