@@ -113,7 +113,8 @@ class LossFact:
 def explain_anchor(snapshot: Snapshot, settings: Settings, provider: Provider = Provider.CLOUD) -> AnchorFact:
     """The state of a provider's anchor."""
     anchor = anchor_of(provider, snapshot, settings)
-    return AnchorFact(anchor.state, anchor.found, anchor.total, anchor.unknown, anchor.needed, provider)
+    unknown = anchor.unknown if anchor.total else anchor.hidden
+    return AnchorFact(anchor.state, anchor.found, anchor.total, unknown, anchor.needed, provider)
 
 
 def explain_losses(snapshot: Snapshot, settings: Settings, provider: Provider = Provider.CLOUD) -> LossFact:

@@ -311,7 +311,8 @@ def _why_no_deletion(explanation: NodeExplanation | ServiceExplanation | None) -
 def _anchor(anchor: AnchorFact) -> TextLine:
     place = "the Robot account" if anchor.provider is Provider.ROBOT else "the project"
     if anchor.state is AnchorState.UNFOUND:
-        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and no Node's server is in {place}", Tone.BAD)
+        known = "of no Node it is known that its server is in" if anchor.unknown else "no Node's server is in"
+        return TextLine(f"  anchor {anchor.state}: no Node is Ready, and {known} {place}", Tone.BAD)
     unknown = f", {anchor.unknown} unknown" if anchor.unknown else ""
     nodes = counted(anchor.total, "Ready Node")
     found = f"{anchor.found} of {nodes} found in {place}, {anchor.needed} needed{unknown}"

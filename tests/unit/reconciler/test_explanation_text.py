@@ -29,6 +29,7 @@ from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
+from desired.syntax.provider_id import Provider
 from reconciler.config.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
@@ -558,6 +559,12 @@ def test_no_guards(explained: Explained, line: str) -> None:
             "  anchor unfound: no Node is Ready, and no Node's server is in the project",
             Tone.BAD,
             id="no-node-was-found",
+        ),
+        pytest.param(
+            {"anchor": AnchorFact(AnchorState.UNFOUND, 0, 0, 3, 0, Provider.ROBOT)},
+            "  anchor unfound: no Node is Ready, and of no Node it is known that its server is in the Robot account",
+            Tone.BAD,
+            id="no-account-was-read",
         ),
         pytest.param(
             {"anchor": AnchorFact(AnchorState.NONE, 0, 0, 0, 0)},
