@@ -224,8 +224,29 @@ def test_a_node_without_internal_ip_is_right(
     assert (report.result, report.lines) == (Result.NO_CHANGES, ())
 
 
-def test_a_stale_public_address_goes(simulate: Simulate) -> None:
-    """HCCM keeps it beside the private one, as both are the Node's."""
-    run = served(simulate, (*SERVERS, *PRIVATE, "192.0.2.1"), robot_node(1), robot_node(2), private=True)
+@pytest.mark.parametrize(
+    ("private", "right", "stale"),
+    [
+        pytest.param(True, PRIVATE, "192.0.2.1", id="its public one"),
+        pytest.param(False, PUBLIC, "10.1.0.1", id="its private one"),
+    ],
+)
+def test_a_stale_address_goes(simulate: Simulate, private: bool, right: Sequence[str], stale: str) -> None:
+    """HCCM keeps it beside the right one, as both are the Node's."""
+    run = served(simulate, (*SERVERS, *right, stale), robot_node(1), robot_node(2), private=private)
 
-    assert [str(line.change.key) for line in run.converge().lines] == ["load_balancer/default/web/target/ip:192.0.2.1"]
+    report = run.converge()
+
+    assert [(str(line.change.key), line.change.verb) for line in report.lines] == [
+        (f"load_balancer/default/web/target/ip:{stale}", "remove")
+    ]
+    addresses = [target["ip"]["ip"] for target in balancers(run)[0]["targets"] if target["type"] == "ip"]
+    assert addresses == list(right)
+
+
+def test_a_stale_address_stays_while_robot_is_out_of_reach(simulate: Simulate) -> None:
+    """Nothing of the server is known then."""
+    run = served(simulate, (*SERVERS, *PRIVATE, "192.0.2.1"), robot_node(1), robot_node(2), private=True)
+    run.sim.spoil_robot("status", code=503, body="maintenance", count=None)
+
+    assert run.converge().lines == ()
