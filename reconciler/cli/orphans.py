@@ -76,7 +76,9 @@ def _report(ids: frozenset[int], config: Config, stop: threading.Event) -> Orpha
         cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
         cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
         reader = HetznerReader(cloud)
-        readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, open_robot(config, stop)))
+        readers = Readers(
+            cluster, reader, Confirmer(reader), robot=robot_readers(config, open_robot(config, stop, cluster))
+        )
         return _listed_and_deleted(ids, config, readers, cloud, stop)
     except (ConnectionProblem, ApiError) as error:
         return OrphanReport(errors=(str(error),))
