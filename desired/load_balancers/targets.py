@@ -244,8 +244,7 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
         return Membership.SERVERLESS, "the Node belongs to another cloud"
     if not is_uninitialized(node):
         return Membership.SERVERLESS, "the Node has no providerID"
-    read = [snapshot.servers_of(provider) for provider in Provider if provider is Provider.CLOUD or snapshot.robot]
-    gaps = (gap for section in read for gap in (section.why_incomplete, *section.unreadable.values()))
+    gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
     gap = next((gap for gap in (*gaps, network) if gap), None)
     if gap is not None:
@@ -334,7 +333,8 @@ class TargetCandidates:
     members: tuple[NodeTarget, ...]
     """In the order of names."""
     account: Mapping[str, ServerKey] = field(default_factory=lambda: MappingProxyType({}))
-    """Main public address → the server of the Robot account that has it, whether or not it is a Node."""
+    """Main public address → the server of the Robot account that has it, whether or not it is a Node. Empty where the
+    account is not known whole."""
 
     @cached_property
     def candidates(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
@@ -409,7 +409,9 @@ class TargetCandidates:
 
 def target_candidates(members: Iterable[NodeTarget], robot: RobotAccount | None = None) -> TargetCandidates:
     """These Nodes in the order of their names; ``robot`` is None where Robot servers are not read."""
-    servers = () if robot is None else robot.servers
+    # In a list with a gap a Node that joins may be any of them.
+    is_whole = robot is not None and robot.servers.complete and not robot.servers.unreadable
+    servers = robot.servers if robot is not None and is_whole else ()
     account = {str(server.ipv4): server.key for server in servers if server.ipv4 is not None}
     return TargetCandidates(tuple(sorted(members, key=lambda member: member.node)), account)
 
