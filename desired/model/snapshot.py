@@ -234,6 +234,8 @@ class RobotAccount:
     """Of that list, when the snapshot was made."""
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
     """Number of a server that the list lacks → what a GET by its number said, as for those of Hetzner Cloud."""
+    last_names: frozenset[str] = frozenset()
+    """Names of the servers in the last list that was read, while none can be; empty when this one was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Literal, TypeVar
 
 from desired.model.settings import Settings
-from desired.model.snapshot import ROBOT_NOT_READ, Node, Server, Snapshot
+from desired.model.snapshot import ROBOT_NOT_READ, Node, RobotAccount, Server, Snapshot
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import NOBODY, several, shown_text
 from desired.syntax.provider_id import (
@@ -113,11 +113,12 @@ class Matcher:
     """Matches the Nodes of one snapshot to its servers; holds the indexes that make each look-up constant."""
 
     def __init__(
-        self, nodes: Section[str, Node], servers: Section[int, Server], robot: Section[int, Server] | None = None
+        self, nodes: Section[str, Node], servers: Section[int, Server], robot: RobotAccount | None = None
     ) -> None:
         """``robot`` is None where Robot servers are not read."""
         self._cloud = _Servers(servers, "server")
-        self._robot = None if robot is None else _Servers(robot, "Robot server")
+        self._robot = None if robot is None else _Servers(robot.servers, "Robot server")
+        self._last_names = frozenset[str]() if robot is None else robot.last_names
         claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         self._claimed = _grouped((key, node) for key, node in claims if key is not None)
@@ -158,8 +159,8 @@ class Matcher:
                 return unknown
 
     def _by_node_name(self, node: Node) -> Match:
-        """A server of either provider. While nothing is known of Robot's, a server of Hetzner Cloud is the one: an
-        outage there keeps nobody from joining here."""
+        """A server of either provider. While nothing is known of Robot's, a server of Hetzner Cloud is the one, unless
+        Robot had one of that name before: an outage there keeps nobody else from joining here."""
         cloud = self._of_this_name(node, self._cloud)
         if self._robot is None or isinstance(cloud, Ambiguous | Unknown):
             return cloud
@@ -168,6 +169,9 @@ class Matcher:
             case Matched(server), Matched() | Ambiguous():
                 both = f"{server.key.name} of Hetzner Cloud and a Robot server are both named {node.name!r}"
                 return Ambiguous(both)
+            case Matched(server), _ if node.name in self._last_names:
+                had = f"{server.key.name} is named {node.name!r}, and so was a Robot server when these were last read"
+                return Unknown(f"{had}; now the list is incomplete")
             case Matched(), _:
                 return cloud
             case Unmatched(why, near), Unmatched(_, related):
@@ -199,7 +203,7 @@ class Matcher:
 
 def matcher_of(snapshot: Snapshot) -> Matcher:
     """The matcher over everything that was read."""
-    return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot.servers if snapshot.robot else None)
+    return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot)
 
 
 class _Servers:

@@ -96,6 +96,7 @@ class RobotCache:
         self._max_age_s = max_age.total_seconds()
         self._clock = clock
         self._last: RobotList | None = None
+        self._names: frozenset[str] = frozenset()
         self._read_at = 0.0
         self._pause_s = 0.0
         self._power: dict[int, _Power] = {}
@@ -109,9 +110,11 @@ class RobotCache:
             age = timedelta(seconds=now - self._read_at)
             return replace(self._last, account=replace(self._last.account, age=age))
         section, error = observe_robot_servers(self.reader)
+        if section.complete:
+            self._names = frozenset(server.name for server in section if server.name)
         failed_s = min(self._pause_s * 2 or _FIRST_PAUSE_S, self._max_age_s)
         self._last, self._read_at, self._pause_s = (
-            RobotList(RobotAccount(section), error),
+            RobotList(RobotAccount(section, last_names=frozenset() if section.complete else self._names), error),
             now,
             failed_s if error else 0,
         )
@@ -150,7 +153,7 @@ class RobotCache:
     def use_login(self, login: RobotLogin) -> None:
         """Use other credentials from the next call on, and forget everything. May be called from any thread."""
         self.reader.use_login(login)
-        self._last, self._pause_s, self._power = None, 0.0, {}
+        self._last, self._names, self._pause_s, self._power = None, frozenset(), 0.0, {}
 
 
 def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], ApiError | None]:

@@ -230,10 +230,12 @@ def test_a_list_that_fails_is_asked_for_less_and_less(account: Account) -> None:
 
     assert {reading.account.servers.complete for reading in readings} == {False}
     assert {type(reading.error).__name__ for reading in readings} == {"Transient"}
+    assert {reading.account.last_names for reading in readings} == {frozenset({LISTED["server_name"]})}
     assert account.asked() <= 1 + 2 * 15  # each is tried twice
     account.robot.clear_faults()
     account.clock.advance(300)
     assert cache.read().account.servers.complete
+    assert not cache.read().account.last_names
 
 
 def test_wrong_credentials(account: Account) -> None:

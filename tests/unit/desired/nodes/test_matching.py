@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.model.snapshot import Node, Server
+from desired.model.snapshot import Node, RobotAccount, Server
 from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Match, Matched, Matcher, Unmatched, Unsupported
 from desired.section import Section, Unknown
 from tests.builders import (
@@ -374,7 +374,7 @@ NO_ROBOT: Section[int, Server] = Section.missing("the webservice answers 503")
 )
 def test_robot_servers(node: Node, servers: Section[int, Server], robot: Section[int, Server], expected: Match) -> None:
     """Numbers of Robot and ids of the cloud know nothing of each other; names are of both."""
-    found = Matcher(nodes_of(node), servers, robot).match(node)
+    found = Matcher(nodes_of(node), servers, RobotAccount(robot)).match(node)
 
     assert (replace(found, candidates=()) if isinstance(found, Unmatched) else found) == expected
 
@@ -382,7 +382,19 @@ def test_robot_servers(node: Node, servers: Section[int, Server], robot: Section
 def test_two_nodes_on_one_robot_server() -> None:
     """Each of them is in doubt, however its providerID is written."""
     nodes = [preset("hrobot://321", "db-1"), preset("hcloud://bm-321", "db-2")]
-    matcher = Matcher(nodes_of(*nodes), BOTH, ROBOT)
+    matcher = Matcher(nodes_of(*nodes), BOTH, RobotAccount(ROBOT))
 
     assert [type(matcher.match(node)) for node in nodes] == [Ambiguous, Ambiguous]
     assert isinstance(matcher.match(a_joining_node("db-1")), Ambiguous)
+
+
+def test_a_name_that_a_robot_server_had_before_an_outage() -> None:
+    """Which of the two it is nobody knows, and a providerID is for ever."""
+    account = RobotAccount(NO_ROBOT, last_names=frozenset({"web-1"}))
+    matcher = Matcher(nodes_of(), BOTH, account)
+
+    found = matcher.match(a_joining_node("web-1"))
+
+    assert isinstance(found, Unknown)
+    assert "so was a Robot server when these were last read" in found.why
+    assert matcher.match(a_joining_node("web-2")) == Matched(WEB_2, "name")
