@@ -32,9 +32,9 @@ _STATUS = {"running": ServerStatus.RUNNING, "shut off": ServerStatus.OFF}
 
 class _Server(msgspec.Struct):
     server_number: int
-    server_name: str = ""
-    product: str = ""
-    dc: str = ""
+    server_name: str | None = None
+    product: str | None = None
+    dc: str | None = None
     server_ip: str | None = None
     server_ipv6_net: str | None = None
 
@@ -237,12 +237,12 @@ def _server(server: _Server) -> Server:
     if server.server_number < 1:
         raise ValueError(f"server_number is {server.server_number}")
     ipv4 = IPv4Address(server.server_ip) if server.server_ip else None
-    zone = server.dc.lower()
+    zone = (server.dc or "").lower()
     return Server(
         id=server.server_number,
-        name=server.server_name,
+        name=server.server_name or "",
         status=ServerStatus.UNKNOWN,
-        type=server.product,
+        type=server.product or "",
         location=zone.partition("-")[0],
         ipv4=None if ipv4 is None or ipv4.is_unspecified else ipv4,
         ipv6=_network(server.server_ipv6_net),

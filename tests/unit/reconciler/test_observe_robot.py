@@ -115,6 +115,9 @@ def test_a_real_server() -> None:
         pytest.param({"product": "Robot Server™ 1"}, {"type": "Robot Server™ 1"}, id="any product"),
         pytest.param({"dc": "HEL1-DC2-x"}, {"location": "hel1", "zone": "hel1-dc2-x"}, id="several dashes"),
         pytest.param({"dc": ""}, {"location": "", "zone": ""}, id="no data center"),
+        pytest.param(
+            {"server_name": None, "product": None, "dc": None}, {"name": "", "type": "", "zone": ""}, id="nulls"
+        ),
         pytest.param({"cancelled": True}, {}, id="cancelled, and there until it is taken away"),
         pytest.param({"invented": [1]}, {}, id="a new field"),
     ],
@@ -132,7 +135,7 @@ def test_fields(changed: dict[str, Any], expected: dict[str, Any]) -> None:
         {"server_ip": "203.0.113"},
         {"server_ip": "2001:db8::1"},
         {"server_ipv6_net": "203.0.113.0"},
-        {"product": None},
+        {"product": 41},
         {"dc": 14},
     ],
 )
