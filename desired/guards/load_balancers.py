@@ -12,6 +12,7 @@
 | ``certificate-issuance`` | an https port without its certificate |
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from desired.guards.facts import Facts, GuardResult
@@ -38,7 +39,7 @@ from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, Unknown, Unmanaged
 from desired.syntax.bounds import counted
-from desired.syntax.provider_id import ServerKey
+from desired.syntax.provider_id import Provider, ServerKey
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
@@ -192,8 +193,9 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
     """Existing servers are not all removed from a load balancer, nor most of them without a known reason.
 
     Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: a removal for a
-    known reason counts no more than if it had happened before. Servers that are gone are never held. Targets that serve
-    on the way there, while the load balancer leaves a network, are held, whoever has added them.
+    known reason counts no more than if it had happened before. Most are counted for each provider alone: what goes
+    wrong with one must not be outvoted by servers of the other. Servers that are gone are never held. Targets that
+    serve on the way there, while the load balancer leaves a network, are held, whoever has added them.
     """
     for lb, changes in _serving(facts, ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK):
         present = lb.present
@@ -202,25 +204,34 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
         yield from _floor_of_a_move(lb, present, changes, facts.snapshot)
         led_to = lb.targets.node_targets.led_to
         serving = set(map(led_to, lb.targets.targets))
-        reasons = {
-            change.key: removal_reason(change.before, server, lb.targets.claiming(server), facts.snapshot)
+        removals = [
+            (change, change.before, server)
             for change in changes
             if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE
             if isinstance(change.before, Target) and (server := led_to(change.before))
             if server not in serving
+        ]
+        providers = {change.key: server.provider for change, _, server in removals}
+        reasons = {
+            change.key: removal_reason(target, server, lb.targets.claiming(server), facts.snapshot)
+            for change, target, server in removals
         }
         living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
-        unexplained = tuple(key for key in living if not reasons[key].explained)
-        end = _alive(lb.targets.targets, lb, facts.snapshot)
-        had = _alive(present.targets, lb, facts.snapshot) - (len(living) - len(unexplained))
+        ends = _alive(lb.targets.targets, lb, facts.snapshot)
         named = f"load balancer {present.id} {present.spec.name}"
-        if living and end == 0:
+        if living and not ends:
             nobody = "anybody who is known to serve" if lb.targets.targets else "any target"
             why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
             yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, living, why, "0", "1")
-        elif unexplained and end * 2 < had:
-            why = f"{named} would keep {end} of {had} targets, and nothing explains why: {reasons[unexplained[0]].why}"
-            yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
+            continue
+        for provider, there in _alive(present.targets, lb, facts.snapshot).items():
+            going = [key for key in living if providers[key] is provider]
+            unexplained = tuple(key for key in going if not reasons[key].explained)
+            end, had = ends[provider], there - (len(going) - len(unexplained))
+            if unexplained and end * 2 < had:
+                why = f"{named} would keep {end} of {had} targets"
+                why += f", and nothing explains why: {reasons[unexplained[0]].why}"
+                yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
 
 
 def _floor_of_a_move(
@@ -391,11 +402,11 @@ def _serving(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, t
                 yield lb, changes
 
 
-def _alive(targets: Collection[Target], lb: DesiredLoadBalancer, snapshot: Snapshot) -> int:
-    """Number of servers among these targets: each is one by whichever address, and none when it is gone. The servers of
-    a selector, and whether an address of no Node serves, are not known here."""
+def _alive(targets: Collection[Target], lb: DesiredLoadBalancer, snapshot: Snapshot) -> Counter[Provider]:
+    """Number of each provider's servers among these targets: each is one by whichever address, and none when it is
+    gone. The servers of a selector, and whether an address of no Node serves, are not known here."""
     servers = {server: target for target in targets if (server := lb.targets.node_targets.led_to(target))}
-    return len(servers) - sum(_is_gone(target, server, lb, snapshot) for server, target in servers.items())
+    return Counter(server.provider for server, target in servers.items() if not _is_gone(target, server, lb, snapshot))
 
 
 def _is_gone(target: Target, server: ServerKey, lb: DesiredLoadBalancer, snapshot: Snapshot) -> bool:

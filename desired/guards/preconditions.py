@@ -45,7 +45,10 @@ def project_anchor(facts: Facts) -> Iterator[GuardResult]:
 
 def _robot_anchor(facts: Facts) -> Iterator[GuardResult]:
     """Writes derived from Robot are held while fewer than half of its Ready Nodes are found in the account and, with
-    none Ready, while none of its Nodes is: nothing but a server tells whose account it is."""
+    none Ready, while none of its Nodes is: nothing but a server tells whose account it is. Without credentials nothing
+    is derived from it: addresses of targets are those that Nodes report."""
+    if facts.snapshot.robot is None:
+        return
     anchor = facts.robot_anchor
     derived = tuple(c.key for c in facts.plan.changes if _depends_on_robot(c, facts.snapshot))
     match anchor.state:

@@ -16,7 +16,7 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, Snapshot, Taint
+from desired.model.snapshot import Node, Readiness, RobotAccount, Snapshot, Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
@@ -37,6 +37,7 @@ from tests.balancers import (
 from tests.builders import (
     NOW,
     a_lost_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     incomplete,
@@ -114,6 +115,26 @@ def test_targets_that_nobody_explains(count: int, gone: int, limit: str | None) 
     found = floor_of(world_of([*a_fleet(count)[gone:], spare], balancing(count)))
 
     assert found == ((removals(*range(1, gone + 1)), str(count - gone), limit) if limit else None)
+
+
+@pytest.mark.parametrize(
+    ("gone", "held"),
+    [
+        pytest.param(1, None, id="half of those of Hetzner Cloud stay"),
+        pytest.param(2, ("0", "1"), id="none of them stays"),
+    ],
+)
+def test_dedicated_servers_outvote_nobody(gone: int, held: tuple[str, str] | None) -> None:
+    """The floor is that of each provider, however many targets the other one has."""
+    metal = [a_settled_node(f"m-{number}", provider_id=f"hrobot://{number}") for number in (61, 62, 63)]
+    account = [a_robot_server(number, f"m-{number}", ipv4=IPv4Address(f"192.0.2.{number}")) for number in (61, 62, 63)]
+    addresses = [IpTarget(str(each.ipv4)) for each in account]
+    world = world_of([*a_fleet(2)[gone:], *metal], balancing(2, *addresses))
+    world = replace(world, robot=RobotAccount(servers_of(*account)))
+
+    found = floor_of(world, replace(LOCATED, robot=True))
+
+    assert found == ((removals(1, 2), *held) if held else None)
 
 
 def test_targets_for_which_the_type_has_no_room() -> None:
