@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.property.strategies import SEED, WORLDS, some
 from tests.support.harm_lens import HOW, OF_CLUSTER, OF_PROJECT
+from tests.support.harm_metal import METAL_LIES, inside, metal_of
 from tests.support.harm_stage import (
     FREE_IP,
     GUEST,
@@ -29,8 +30,9 @@ from tests.support.harm_stage import (
     a_stage,
     node_name,
     pods,
+    private_address,
 )
-from tests.support.harm_truth import balancer_of, is_wanted, server_of
+from tests.support.harm_truth import balancer_of, is_wanted, machine_of
 
 pytestmark = pytest.mark.passes
 
@@ -58,6 +60,14 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
     "copied": (
         Start(nodes=3, copied=True),
         Start(nodes=6, copied=True, services=(("web", PRIVATE), ("db", {})), undo=timedelta(minutes=10)),
+    ),
+    "dedicated": (
+        Start(nodes=2, metal=1, services=(("web", {}), ("db", PRIVATE))),
+        Start(nodes=1, metal=3, network=None),
+        Start(nodes=3, metal=6, services=(("web", PRIVATE), ("db", {}))),
+        Start(nodes=2, metal=4, services=(("web", {}), ("db", PRIVATE)), undo=timedelta(minutes=10)),
+        Start(nodes=2, metal=2, keyless=True, services=(("web", PRIVATE),)),
+        Start(nodes=3, metal=3, copied=True, services=(("web", {}), ("db", PRIVATE))),
     ),
 }
 """Name → worlds to begin with: each is converged once, and copied from then on."""
@@ -94,8 +104,8 @@ def _cluster(stage: Stage, number: int) -> str:
 
 
 def _server(stage: Stage, number: int, cluster: str = "a") -> int:
-    """The number of some Node's server; 0 when there is none."""
-    found = sorted(filter(None, map(server_of, stage.nodes(cluster).values())))
+    """The number of some Node's server, cloud or dedicated; 0 when there is none."""
+    found = sorted(filter(None, map(machine_of, stage.nodes(cluster).values())))
     return found[number % len(found)] if found else 0
 
 
@@ -153,6 +163,45 @@ def _rename(stage: Stage, first: int, second: int) -> None:
     stage.rename(_server(stage, first), (node_name(2), "elsewhere", node_name(101))[second % 3])
 
 
+def _metal(stage: Stage, number: int) -> int:
+    """The number of some Node's dedicated server; 0 when there is none."""
+    found = sorted(filter(None, map(metal_of, stage.nodes().values())))
+    return found[number % len(found)] if found else 0
+
+
+def _rename_metal(stage: Stage, first: int, second: int) -> None:
+    """To the name of nobody, of a cloud server, or of another dedicated one."""
+    names = ("elsewhere", node_name(2), node_name(_metal(stage, second)), node_name(_metal(stage, first)))
+    stage.change_metal(_metal(stage, first), server_name=names[second % len(names)])
+
+
+def _readdress(stage: Stage, first: int, second: int) -> None:
+    """A dedicated server gets another address, none, or that of another one, which gets its own."""
+    number = _metal(stage, first)
+    if second % 3 == 0:
+        stage.swap_metal(number, _metal(stage, first + 1))
+    else:
+        stage.change_metal(number, server_ip=f"192.0.2.{100 + second}" if second % 3 == 1 else None)
+
+
+def _claim(stage: Stage, first: int, second: int) -> None:
+    """The kubelet of a dedicated server says that it has addresses of others."""
+    number, other = _metal(stage, first), _metal(stage, first + 1)
+    own, theirs = ("InternalIP", inside(number)), ("InternalIP", inside(other))
+    public = ("ExternalIP", f"192.0.2.{other}")
+    claims = (
+        (theirs, own),
+        (own, theirs),
+        (theirs,),
+        (("InternalIP", private_address(1)), own),
+        (own, public),
+        (public, ("InternalIP", f"192.0.2.{other}")),
+        (),
+    )
+    if number != other:
+        stage.claim(number, *claims[second % len(claims)])
+
+
 HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "silence": _silence,
     "wake": lambda stage, *_: stage.wake(),
@@ -176,6 +225,11 @@ HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "delete balancer": _delete_balancer,
     "restore": lambda stage, *_: stage.restore(),
     "advance": lambda stage, first, _: stage.advance((15, 90, 600, 1900, 4000)[first % 5]),
+    "rack": lambda stage, *_: stage.rack(),
+    "rename metal": _rename_metal,
+    "readdress": _readdress,
+    "claim": _claim,
+    "give back": lambda stage, first, _: stage.kill(_metal(stage, first)),
     "approve": lambda stage, first, second: stage.approve(_cluster(stage, second), first),
 }
 _OFTEN = (
@@ -191,14 +245,25 @@ _OFTEN = (
     "advance",
 )
 NUMBERS = st.integers(0, 13)
-happenings: st.SearchStrategy[Step] = st.tuples(some(*HAPPENINGS, *_OFTEN), NUMBERS, NUMBERS)
+_OF_METAL = ("rack", "rename metal", "readdress", "claim", "give back")
+_OF_CLOUD = tuple(name for name in HAPPENINGS if name not in _OF_METAL)
+happenings: st.SearchStrategy[Step] = st.tuples(some(*_OF_CLOUD, *_OFTEN), NUMBERS, NUMBERS)
+with_metal: st.SearchStrategy[Step] = st.tuples(some(*HAPPENINGS, *_OFTEN, *_OF_METAL * 2), NUMBERS, NUMBERS)
 _LISTS = (f"{kind}:{how}" for kind in (*OF_PROJECT, *OF_CLUSTER) for how in HOW)
 _LIES = ("token", "token", "servers:all", "servers:all", "servers:half", "clock", "network", *_LISTS)
-lies: st.SearchStrategy[tuple[str, ...]] = st.one_of(
-    st.just(()), st.tuples(some(*_LIES)), st.tuples(some(*_LIES), some(*_LIES))
-)
-runs: st.SearchStrategy[Step] = st.tuples(st.just("run"), NUMBERS, lies, st.booleans())
+
+
+def _runs(*known: str) -> st.SearchStrategy[Step]:
+    """Runs that see up to two of these lies."""
+    seen_through = st.one_of(st.just(()), st.tuples(some(*known)), st.tuples(some(*known), some(*known)))
+    return st.tuples(st.just("run"), NUMBERS, seen_through, st.booleans())
+
+
+runs = _runs(*_LIES)
 scripts = st.lists(st.one_of(happenings, happenings, runs), min_size=1, max_size=12)
+scripts_with_metal = st.lists(
+    st.one_of(with_metal, with_metal, runs, _runs(*METAL_LIES), _runs(*METAL_LIES)), min_size=1, max_size=12
+)
 
 
 def play(start: Start, script: Sequence[Step]) -> Stage:
@@ -228,7 +293,7 @@ def test_nothing_is_harmed_and_all_is_mended(kind: str) -> None:
         print_blob=True,
         suppress_health_check=list(HealthCheck),
     )
-    @given(some(*STARTS[kind]), scripts)
+    @given(some(*STARTS[kind]), scripts_with_metal if kind == "dedicated" else scripts)
     def law(start: Start, script: Sequence[Step]) -> None:
         play(start, script)
 

@@ -491,3 +491,11 @@ def test_a_service_waits_for_a_person_together_with_its_load_balancer() -> None:
     stage.kill(3)
     stage.settle()
     assert stage.balancer()
+
+
+def test_dedicated_servers_do_not_outvote_the_loss_of_all_others() -> None:
+    """``HCLOUD_NETWORK`` is mistyped: no server of the project is in it, and the kubelets of dedicated ones tell their
+    addresses as ever, so that half of the targets would stay."""
+    stage = a_stage(nodes=3, metal=3, services=(("web", {"use-private-ip": "true"}),))
+    stage.run("a", "network")
+    assert target_servers(stage.balancer()) == {1, 2, 3}

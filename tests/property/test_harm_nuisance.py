@@ -3,8 +3,9 @@ approval anywhere."""
 
 import pytest
 
+from tests.support.harm_metal import inside
 from tests.support.harm_stage import EMPTY, GUEST, HOME, IDLE, RACK_IP, SHOP, THEIRS, Stage, a_stage
-from tests.support.harm_truth import CLUSTER_LABEL, is_joining, server_of, target_servers
+from tests.support.harm_truth import CLUSTER_LABEL, is_joining, server_of, target_addresses, target_servers
 
 pytestmark = pytest.mark.passes
 
@@ -212,3 +213,30 @@ def test_kubelets_that_report_once_an_hour() -> None:
     stage.delete_service("db")
     passes(stage, 2, loop=True)
     stage.settle()
+
+
+def test_dedicated_servers_without_credentials_come_and_go() -> None:
+    """Load balancers alone know them, by the InternalIPs of their Nodes: nobody waits for what Robot never says."""
+    stage = a_stage(nodes=2, metal=2, keyless=True, services=(("web", {"use-private-ip": "true"}),))
+    for number, other in ((61, 62), (62, 61)):
+        stage.label(number, EXCLUDED)
+        passes(stage, 1, loop=True)
+        assert target_addresses(stage.balancer()) == {inside(other)}
+        stage.label(number, dict.fromkeys(EXCLUDED))
+        passes(stage, 1, loop=True)
+    stage.settle()
+    assert target_addresses(stage.balancer()) == {inside(61), inside(62)}
+
+
+def test_dedicated_servers_are_replaced_one_after_another() -> None:
+    """A new one is racked and joins, an old one is given back; nobody is asked."""
+    stage = a_stage(nodes=1, metal=4)
+    for number in range(61, 65):
+        assert stage.rack()
+        passes(stage, 4, loop=True)
+        stage.cordon(number)
+        stage.kill(number)
+        passes(stage, 4, loop=True)
+    stage.settle()
+    assert sorted(stage.nodes()) == ["n1", "n65", "n66", "n67", "n68"]
+    assert target_addresses(stage.balancer()) == {f"192.0.2.{number}" for number in range(65, 69)}

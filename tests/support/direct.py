@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from typing import Any
@@ -21,14 +22,20 @@ from requests.adapters import BaseAdapter
 from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from actuators.http.retry import Patience, Retry
+from actuators.http.robot import RobotLogin, RobotReader
+from reconciler.observe.robot import RobotCache
+from reconciler.observe.servers_by_id import Confirmer
+from reconciler.observe.world import Robot
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Journal, Request, Simulator, readable_body
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.robot import RobotSimulator
 from tests.support.simulators import ImpatientStop
 
 HETZNER_URL = "http://hetzner.test/v1"
 KUBERNETES_URL = "http://kubernetes.test"
+ROBOT_URL = "http://robot.test"
 
 
 class Line:
@@ -104,15 +111,19 @@ class PoolLine:
 
 @dataclass
 class DirectSimulation:
-    """Both simulators at the ends of such lines: what ``Run`` needs of a ``Simulation``, without ports and files."""
+    """The simulators at the ends of such lines: what ``Run`` needs of a ``Simulation``, without ports and files."""
 
     hetzner: HetznerSimulator
     kubernetes: KubernetesSimulator
     clock: SimulatedClock
     stop: threading.Event = field(default_factory=ImpatientStop)
+    robot: Simulator | None = None
+    """None where Robot is not enabled, or has no credentials."""
+    robot_login: RobotLogin = field(default_factory=lambda: RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD))
 
     def __post_init__(self) -> None:
         self.hetzner_line, self.kubernetes_line = Line(self.hetzner, self.clock), Line(self.kubernetes, self.clock)
+        self._robot_reader: RobotReader | None = None
 
     def hetzner_connection(self) -> HetznerConnection:
         """The product's connection to Hetzner."""
@@ -132,11 +143,26 @@ class DirectSimulation:
         retry = Retry(self.stop, Patience())
         return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=False)
 
-    def robot_readers(self) -> None:
-        """Robot is not enabled here."""
+    def robot_readers(self) -> Robot | None:
+        """What a pass reads Robot with; None where there is none."""
+        reader = self.robot_reader()
+        if reader is None:
+            return None
+        return Robot(RobotCache(reader, timedelta(minutes=5), self.clock.timestamp), Confirmer(reader))
 
-    def robot_reader(self) -> None:
-        """Robot is not enabled here."""
+    def robot_reader(self) -> RobotReader | None:
+        """The one reader of Robot; None where there is none."""
+        if self._robot_reader is None and self.robot is not None:
+            self._robot_reader = RobotReader(
+                self.robot_login,
+                endpoint=ROBOT_URL,
+                user_agent="tests/1.0",
+                retry=Retry(self.stop, Patience()),
+                timeout_s=5.0,
+                clock=self.clock.timestamp,
+            )
+            self._robot_reader._opened().mount(ROBOT_URL, SessionLine(Line(self.robot, self.clock)))
+        return self._robot_reader
 
     def kubernetes_reader(self) -> KubernetesReader:
         """A reader of the API server."""

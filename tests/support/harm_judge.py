@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.harm_metal import addresses_of_metal, metal_of
 from tests.support.harm_truth import (
     CLUSTER_LABEL,
     SERVICE_LABEL,
@@ -25,6 +26,7 @@ from tests.support.harm_truth import (
     private_ip,
     published,
     server_of,
+    target_addresses,
     target_servers,
     wishes,
 )
@@ -48,6 +50,13 @@ class Deed:
     """Id of a load balancer → living servers that were its targets at the worst moment."""
     reads: int = 0
     writes: int = 0
+    robot_reads: int = 0
+    proven_gone: Collection[int] = ()
+    """Numbers of dedicated servers of which everything that can be asked has said that they are gone."""
+    told: Mapping[int, Raw] = field(default_factory=dict)
+    """Number → dedicated server, as the list had it that the controller goes by."""
+    metal_addresses: Collection[str] = ()
+    """All addresses that dedicated servers ever had."""
 
     @property
     def project(self) -> str:
@@ -88,8 +97,10 @@ def _lost_nodes(deed: Deed) -> Iterator[str]:
     for name, node in deed.before.nodes[deed.cluster.name].items():
         if node["metadata"]["uid"] in after or deed.let(f"node/{name}"):
             continue
-        server = server_of(node)
-        if server is None:
+        server, number = server_of(node), metal_of(node)
+        if number is not None and number in deed.before.metal and number not in deed.proven_gone:
+            yield f"Node {name} is deleted, and its dedicated server {number} is there"
+        elif number is None and server is None:
             yield f"Node {name} of nobody's is deleted"
         elif server in deed.before.servers[deed.project]:
             yield f"Node {name} is deleted, and its server {server} is there"
@@ -107,15 +118,26 @@ def _false_nodes(deed: Deed) -> Iterator[str]:
         if (machine := servers.get(server_of(node) or 0)) is not None
         for address in _has(machine)
     }
+    metal = deed.after.metal
+    owners |= {
+        address: name
+        for name, node in after.items()
+        if (number := metal_of(node)) in metal
+        for address in addresses_of_metal(metal[number or 0])
+    }
+    has_metal = any(metal_of(node) is not None for node in before.values())
     for name, node in after.items():
         if node == before.get(name):
             continue
         is_named = server_of(node) != server_of(before.get(name, node)) and not deed.let_any(f"node/{name}")
         if has_settled and is_named and server_of(node) not in servers:
             yield f"Node {name} is initialized as server {server_of(node)}, which is not of its project"
+        is_new = metal_of(node) != metal_of(before.get(name, node)) and not deed.let_any(f"node/{name}")
+        if has_metal and is_new and metal_of(node) not in metal:
+            yield f"Node {name} is initialized as dedicated server {metal_of(node)}, which is not of its account"
         for kind, address in addresses[name] - _said(before.get(name, {})):
             other = address if kind == "Hostname" and address in after else owners.get(address, name)
-            if other != name:
+            if other != name and address not in _told(deed, metal_of(node)):
                 yield f"Node {name} publishes {address}, which is Node {other}'s"
 
 
@@ -261,6 +283,7 @@ def _lost_targets(deed: Deed) -> Iterator[str]:
             and (server := server_of(node)) in target_servers(found)
             and server in deed.before.servers[project]
         }
+        yield from _lost_metal(deed, owner, service, found, now)
         lost = set(serving) - target_servers(now)
         # A list of Nodes that lacks one is a wish of an earlier time: a target comes back, and as many serve as half.
         unseen = {server for server in lost if serving[server] not in deed.shown["nodes"]}
@@ -269,12 +292,46 @@ def _lost_targets(deed: Deed) -> Iterator[str]:
         for server in sorted(lost):
             if not _lets_target(deed, root, f"server:{server}"):
                 yield f"{root} loses server {server}, which is there, and Node {serving[server]} serves"
-        for other in sorted(other_targets(found) - other_targets(now)):
+        for other in sorted(other_targets(found) - other_targets(now) - set(deed.metal_addresses)):
             if not deed.let_any(f"{root}/network") and not _lets_target(deed, root, f"ip:{other}"):
                 yield f"{root} loses {other}, which somebody led it to"
-        had = len(serving)
+        had = len(serving) + len(_serving_metal(deed, owner, service, found))
         if had >= 2 and deed.fewest.get(found["id"], had) == 0 and not deed.let_any(root):
             yield f"{root} led nowhere for a while, and {had} servers served"
+
+
+def _serving_metal(deed: Deed, owner: str, service: Raw, found: Raw) -> Mapping[int, list[str]]:
+    """Number → addresses by which it gets traffic: of dedicated servers that are there, whose Nodes serve."""
+    serving: dict[int, list[str]] = {}
+    wanted = {metal_of(node) for node in deed.before.nodes[owner].values() if may_serve(node, service)}
+    for address in sorted(target_addresses(found)):
+        number = deed.before.metal_at.get(address)
+        if number is not None and number in wanted:
+            serving.setdefault(number, []).append(address)
+    return serving
+
+
+def _lost_metal(deed: Deed, owner: str, service: Raw, found: Raw, now: Raw) -> Iterator[str]:
+    """Dedicated servers that are there, whose Nodes serve, and that have none of their addresses left; and those of no
+    Node, which somebody led to."""
+    root, left = _key(service), target_addresses(now)
+    for number, addresses in _serving_metal(deed, owner, service, found).items():
+        own = {*addresses_of_metal(deed.before.metal[number]), *_told(deed, number)}
+        if left & own or number in deed.proven_gone:
+            continue
+        if not any(_lets_target(deed, root, f"ip:{address}") for address in addresses):
+            yield f"{root} loses {addresses} of dedicated server {number}, which is there, and whose Node serves"
+    nodes = {metal_of(node) for node in deed.before.nodes[owner].values()}
+    for address in sorted(target_addresses(found) - left):
+        holder = deed.before.metal_at.get(address)
+        if holder is not None and holder not in nodes and not _lets_target(deed, root, f"ip:{address}"):
+            yield f"{root} loses {address} of dedicated server {holder}, which is no Node, and somebody led it there"
+
+
+def _told(deed: Deed, number: int | None) -> frozenset[str]:
+    """The addresses of a dedicated server by the word of the account, of which some may be of an earlier time."""
+    told = deed.told.get(number or 0)
+    return frozenset() if told is None else frozenset(addresses_of_metal(told))
 
 
 def _lets_target(deed: Deed, root: str, part: str) -> bool:
@@ -375,5 +432,9 @@ def _costs(deed: Deed) -> Iterator[str]:
     budget = 20 + 12 * deed.writes
     if deed.reads > budget:
         yield f"{deed.reads} reads for {deed.writes} writes"
+    if deed.robot_reads > 60:
+        yield f"{deed.robot_reads} requests to Robot in one run"
+    if deed.before.account != deed.after.account:
+        yield "the Robot account is changed"
     if deed.writes > 120:
         yield f"{deed.writes} writes in one run"

@@ -14,20 +14,23 @@ from itertools import count
 from typing import Any
 
 from actuators.approvals import approve, remember
+from actuators.http.robot import RobotLogin
 from desired.annotations.options import Defaults
 from desired.model.settings import Settings
 from desired.plan.approval import Approval
 from reconciler.observe.kubernetes import observe_remembered
 from reconciler.passes.history import History
 from reconciler.passes.project_memory import Memory
-from reconciler.result import Report
+from reconciler.result import Line, Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Simulator
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.robot import RobotSimulator
 from tests.support.direct import DirectSimulation
 from tests.support.harm_judge import Deed, harm
 from tests.support.harm_lens import Lens, kind_in_cluster, kind_in_project
+from tests.support.harm_metal import METAL, MetalLens, addresses_of_metal, inside, metal, metal_of
 from tests.support.harm_truth import (
     ANNOTATION,
     CLUSTER_CIDR,
@@ -42,12 +45,14 @@ from tests.support.harm_truth import (
     balancer_of,
     is_joining,
     is_ready,
+    machine_of,
     may_serve,
     option,
     pods_of,
     private_ip,
     published,
     server_of,
+    target_addresses,
     target_servers,
     wishes,
 )
@@ -87,13 +92,18 @@ class Start:
     """Whether a copy of cluster ``a`` was restored five minutes ago."""
     undo: timedelta = timedelta(0)
     """How long a load balancer outlives its Service."""
+    metal: int = 0
+    """How many Nodes of cluster ``a`` are dedicated servers; 0: Robot is not enabled."""
+    keyless: bool = False
+    """Whether Robot is enabled without credentials."""
 
     @property
     def settings(self) -> Settings:
         """How its controllers are configured."""
         return Settings(
             network=self.network,
-            routes=self.routes and self.network is not None,
+            routes=self.routes and self.network is not None and not self.metal,
+            robot=self.metal > 0,
             cluster_cidr=IPv4Network(str(CLUSTER_CIDR)),
             balancer_defaults=Defaults(location="fsn1"),
             undo_window=self.undo,
@@ -204,8 +214,35 @@ def _a_node(number: int, start: Start) -> Raw:
     return node
 
 
+def _a_metal_node(number: int) -> Raw:
+    """A Node on a dedicated server, as HCCM has initialized it; every second one by HCCM's fork."""
+    node = settled_node(node_name(number), number)
+    node["spec"] = {"providerID": f"hcloud://bm-{number}" if number % 2 == 0 else f"hrobot://{number}"}
+    node["metadata"]["labels"]["instance.hetzner.cloud/provided-by"] = "robot"
+    node["status"]["addresses"] = _metal_addresses(number)
+    return node
+
+
+def _metal_addresses(number: int) -> list[Raw]:
+    """What a Node on a dedicated server says of itself."""
+    return [
+        {"type": "Hostname", "address": node_name(number)},
+        {"type": "ExternalIP", "address": f"192.0.2.{number}"},
+        {"type": "InternalIP", "address": inside(number)},
+    ]
+
+
+def _a_robot(start: Start, clock: SimulatedClock) -> RobotSimulator | None:
+    """The account of the clusters, with one server that nobody uses."""
+    if not start.metal:
+        return None
+    servers = [metal(number, node_name(number)) for number in range(METAL, METAL + start.metal)]
+    return RobotSimulator(clock, world={"servers": [*servers, metal(METAL - 1, "spare")]})
+
+
 def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clock: SimulatedClock) -> Cluster:
     nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
+    nodes += [_a_metal_node(number) for number in range(METAL, METAL + start.metal) if name == "a"]
     own = {"metadata": {"name": "hcloud-reconciler", "namespace": NAMESPACE}, "data": {}}
     world = {"nodes": nodes, "services": list(services), "configmaps": [own]}
     return Cluster(name, HOME, KubernetesSimulator(clock, world=world, seed=FIRST[name]))
@@ -234,10 +271,17 @@ class Stage:
     _loops: dict[str, Run] = field(default_factory=dict)
     _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _of_loops: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
+    _metal_lenses: dict[str, MetalLens] = field(default_factory=dict)
+    _metal_of_loops: dict[str, MetalLens] = field(default_factory=dict)
     _let: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """Cluster → hash of what a person approved → its keys."""
     _numbers: int = 100
     _past: dict[str, Seen] = field(default_factory=dict)
+    _proven_gone: set[int] = field(default_factory=set)
+    _metal_addresses: set[str] = field(default_factory=set)
+    _claims: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Cluster and Node → its number, of those whose kubelets say what is not theirs."""
+    _passwords: int = 0
     _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS, IDLE})
 
     # What controllers do.
@@ -247,6 +291,8 @@ class Stage:
         apply_context = self.truth.clusters[cluster]
         before = self.truth.seen()
         self._past["lag"] = before
+        self._metal_addresses |= before.metal_at.keys()
+        unhindered = self._unhindered(cluster, lies, loop=loop)
         product = self._controller(cluster, lies, loop=loop)
         fewest: dict[int, int] = {}
         hetzner, kubernetes = self._lenses[cluster]
@@ -268,8 +314,14 @@ class Stage:
             fewest,
             hetzner.asked["GET"],
             hetzner.writes,
+            self._asked_of_robot(cluster),
+            self._proven_gone,
+            self._metal_lenses[cluster].told if cluster in self._metal_lenses else {},
+            self._metal_addresses,
         )
         found = harm(deed)
+        done = {str(line.change.key) for line in report.lines if line.change.decision.verdict == "allowed"}
+        found += [f"{key} waits because of Robot" for key in sorted(unhindered - done)]
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
@@ -308,9 +360,10 @@ class Stage:
     def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run:
         known = self._loops.get(cluster) if loop else None
         truth = self.truth
+        metal_lens = self._metal_of_loops.get(cluster) if known else self._new_metal_lens()
         if known is None:
             lenses = self._new_lenses(cluster)
-            known = Run(self._direct(cluster, lenses[1], lenses[0]), self.settings)  # type: ignore[arg-type]
+            known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), self.settings)  # type: ignore[arg-type]
             known.remember = _memory(known, self.settings, loop=loop).keep
             if loop:
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
@@ -320,6 +373,11 @@ class Stage:
         self._lenses[cluster] = lenses
         if loop:
             self._of_loops[cluster] = lenses
+        if metal_lens is not None:
+            self._metal_lenses[cluster] = metal_lens
+            if loop:
+                self._metal_of_loops[cluster] = metal_lens
+            self._log_in(known, metal_lens, lies)
         known.settings = replace(self.settings, network="8") if "network" in lies else self.settings
         line = known.sim.kubernetes_line  # type: ignore[attr-defined]
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
@@ -328,6 +386,49 @@ class Stage:
         kubernetes.begin(lies)
         return known
 
+    def _unhindered(self, cluster: str, lies: Collection[str], *, loop: bool) -> set[str]:
+        """Keys of what a controller would do in Hetzner Cloud if Robot told the truth; empty where something else
+        keeps it from that, as what a loop remembers."""
+        if loop or not lies or not all(lie.startswith("robot:") for lie in lies):
+            return set()
+        report = self._controller(cluster, (), loop=False).plan()
+        return {str(line.change.key) for line in report.lines if _is_of_cloud(line, self.truth.seen(), cluster)}
+
+    def _new_metal_lens(self) -> MetalLens | None:
+        """The Robot webservice as a controller sees it; None without credentials."""
+        if self.truth.robot is None or self.start.keyless:
+            return None
+        names = {METAL + 30 + number: node_name(METAL + number) for number in range(self.start.metal + 1)}
+        others = {"servers": [metal(number, name) for number, name in names.items()]}
+        past = {"servers": list(self.first.account)}
+        clock = self.truth.clock
+        elsewhere, before = RobotSimulator(clock, world=others), RobotSimulator(clock, world=past)
+        return MetalLens(self.truth.robot, elsewhere, before)
+
+    def _log_in(self, run: Run, lens: MetalLens, lies: Collection[str]) -> None:
+        """Tell the controller the password, unless that has just been changed without a word to it."""
+        robot = run.readers.robot
+        assert robot is not None
+        if robot.cache.reader._login != self._login:
+            robot.use_login(self._login)
+        if "robot:401" in lies:
+            self._passwords += 1
+        for simulator in (lens.truth, lens.elsewhere, lens.past):
+            assert isinstance(simulator, RobotSimulator)
+            simulator.set_credentials(self._login.user, self._login.password)
+        lens.begin(lies)
+
+    @property
+    def _login(self) -> RobotLogin:
+        return RobotLogin(RobotSimulator.USER, f"{RobotSimulator.PASSWORD}{self._passwords or ''}")
+
+    def _asked_of_robot(self, cluster: str) -> int:
+        lens = self._metal_lenses.get(cluster)
+        if lens is None:
+            return 0
+        self._proven_gone |= lens.gone
+        return lens.asked.total()
+
     def _new_lenses(self, cluster: str) -> tuple[Lens, Lens]:
         found = self.truth.clusters[cluster]
         return (
@@ -335,9 +436,11 @@ class Stage:
             Lens(found.kubernetes, kind_in_cluster, lambda how: self._shadow(cluster, how, None)),
         )
 
-    def _direct(self, cluster: str, kubernetes: Simulator, hetzner: Simulator | None = None) -> DirectSimulation:
+    def _direct(
+        self, cluster: str, kubernetes: Simulator, hetzner: Simulator | None = None, robot: Simulator | None = None
+    ) -> DirectSimulation:
         known = hetzner or self.truth.projects[self.truth.clusters[cluster].project]
-        return DirectSimulation(known, kubernetes, self.truth.clock)  # type: ignore[arg-type]
+        return DirectSimulation(known, kubernetes, self.truth.clock, robot=robot)  # type: ignore[arg-type]
 
     def _shadow(self, cluster: str, how: str, project: str | None) -> Simulator:
         """A simulator of an earlier time, which answers reads of lists alone."""
@@ -363,8 +466,10 @@ class Stage:
         """Note how many living servers each load balancer leads to."""
         world = self.truth.projects[HOME].world()["hetzner"]
         alive = {each["id"] for each in world["servers"]}
+        metal_at = self.truth.seen().metal_at
         for found in world["load_balancers"]:
-            number = len(target_servers(found) & alive)
+            dedicated = {metal_at[address] for address in target_addresses(found) if address in metal_at}
+            number = len(target_servers(found) & alive) + len(dedicated)
             fewest[found["id"]] = min(number, fewest.get(found["id"], number))
 
     # What machines do.
@@ -372,30 +477,36 @@ class Stage:
     def silence(self, cluster: str = "a", *numbers: int, minutes: float = 0.0) -> None:
         """Kubelets of these Nodes, or of all, report no more, and time passes; their servers go on."""
         for name, node in self._nodes(cluster).items():
-            if (not numbers or server_of(node) in numbers) and is_ready(node):
+            if (not numbers or machine_of(node) in numbers) and is_ready(node):
                 self._say(cluster, name, "Unknown")
         self.advance(minutes * 60)
 
     def wake(self, cluster: str = "a") -> None:
         """The kubelets report again."""
-        alive = self.truth.seen().servers[HOME]
+        alive = self._alive()
+        for (where, name), number in list(self._claims.items()):
+            if where == cluster and name in self._nodes(cluster):
+                self._say(cluster, name, "True", addresses=_metal_addresses(number))
+            del self._claims[where, name]
         for name, node in self._nodes(cluster).items():
-            if server_of(node) in alive and (not is_ready(node) or _heartbeats(node)):
+            if machine_of(node) in alive and (not is_ready(node) or _heartbeats(node)):
                 self._say(cluster, name, "True")
 
     def beat(self, cluster: str = "a", *numbers: int, hours: float = 0.0) -> None:
         """Nodes whose servers live, or some of them, say Ready for ever, with a heartbeat of so many hours ago."""
-        alive = self.truth.seen().servers[HOME]
+        alive = self._alive()
         for name, node in self._nodes(cluster).items():
-            if server_of(node) in alive and (not numbers or server_of(node) in numbers):
+            if machine_of(node) in alive and (not numbers or machine_of(node) in numbers):
                 at = self.truth.clock.now() - timedelta(hours=hours)
                 self._say(cluster, name, "True", heartbeat=at)
 
     def kill(self, number: int, cluster: str = "a") -> None:
-        """A server is deleted, and its Node falls silent."""
+        """A server is deleted or given back, and its Node falls silent."""
+        if number in self.truth.seen().metal:
+            self._have_metal({**self.truth.seen().metal, number: None})
         self.truth.project(HOME, "DELETE", f"/servers/{number}")
         for name, node in self._nodes(cluster).items():
-            if server_of(node) == number:
+            if machine_of(node) == number:
                 self._say(cluster, name, "Unknown")
 
     def join(self, cluster: str = "a") -> int:
@@ -421,6 +532,54 @@ class Stage:
         """Somebody gives a server another name."""
         self.truth.project(HOME, "PUT", f"/servers/{number}", {"name": name})
 
+    def rack(self) -> int:
+        """A new dedicated server, and the Node that its kubelet registers: its number; 0 where there are none."""
+        if self.truth.robot is None:
+            return 0
+        found, nodes = self.truth.seen().metal, self.truth.seen().nodes["a"]
+        number = max((*found, *filter(None, map(metal_of, nodes.values())), METAL)) + 1
+        if number >= NAT or node_name(number) in nodes:
+            return 0
+        self._have_metal({**found, number: metal(number, node_name(number))})
+        self.register(number)
+        addresses = [{"type": "Hostname", "address": node_name(number)}]
+        addresses.append({"type": "InternalIP", "address": inside(number)})
+        self._say("a", node_name(number), "True", addresses=addresses)
+        return number
+
+    def change_metal(self, number: int, **fields: Any) -> None:
+        """Robot or a person changes these fields of a dedicated server."""
+        found = self.truth.seen().metal
+        if number in found:
+            self._have_metal({**found, number: {**found[number], **fields}})
+
+    def swap_metal(self, number: int, other: int) -> None:
+        """Two dedicated servers swap their public addresses."""
+        found = self.truth.seen().metal
+        if {number, other} <= found.keys():
+            self.change_metal(number, server_ip=found[other]["server_ip"])
+            self.change_metal(other, server_ip=found[number]["server_ip"])
+
+    def claim(self, number: int, *addresses: tuple[str, str]) -> None:
+        """The kubelet of a Node on a dedicated server says that these are its addresses."""
+        for name, node in self._nodes("a").items():
+            if metal_of(node) == number and not is_joining(node):
+                self._claims["a", name] = number
+                kept = [each for each in node["status"]["addresses"] if each["type"] == "Hostname"]
+                claimed = [{"type": kind, "address": address} for kind, address in addresses]
+                self.truth.cluster(
+                    "a", "PATCH", f"/api/v1/nodes/{name}/status", {"status": {"addresses": [*kept, *claimed]}}
+                )
+
+    def _have_metal(self, servers: Mapping[int, Raw | None]) -> None:
+        assert self.truth.robot is not None
+        self._metal_addresses |= self.truth.seen().metal_at.keys()
+        self.truth.robot.replace_world({"servers": [each for each in servers.values() if each is not None]})
+
+    def _alive(self) -> set[int]:
+        seen = self.truth.seen()
+        return {*seen.servers[HOME], *seen.metal}
+
     def swap(self, number: int, other: int) -> None:
         """Two servers swap their names."""
         found = self.truth.seen().servers[HOME]
@@ -434,26 +593,26 @@ class Stage:
     def cordon(self, number: int, cluster: str = "a") -> None:
         """``kubectl cordon``."""
         for name, node in self._nodes(cluster).items():
-            if server_of(node) == number:
+            if machine_of(node) == number:
                 self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
 
     def delete_node(self, number: int, cluster: str = "a") -> None:
         """``kubectl delete node``, or what an autoscaler does."""
         for name, node in self._nodes(cluster).items():
-            if server_of(node) == number:
+            if machine_of(node) == number:
                 self.truth.cluster(cluster, "DELETE", f"/api/v1/nodes/{name}")
 
     def mark(self, number: int, key: str, cluster: str = "a") -> None:
         """A taint, as an autoscaler sets it."""
         for name, node in self._nodes(cluster).items():
-            if server_of(node) == number:
+            if machine_of(node) == number:
                 taints = [*node["spec"].get("taints", []), {"key": key, "effect": "NoSchedule"}]
                 self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
 
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
         """``kubectl label node``."""
         for name, node in self._nodes(cluster).items():
-            if server_of(node) == number:
+            if machine_of(node) == number:
                 self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": dict(labels)}})
 
     # What people do to Services.
@@ -559,11 +718,17 @@ class Stage:
         said: list[tuple[str, str, str]] = []
         servers = seen.servers[HOME]
         names = [each["name"] for each in servers.values()]
+        names += [each["server_name"] for each in seen.account]
         for cluster in self._real():
             for name, node in seen.nodes[cluster].items():
+                if (dedicated := metal_of(node)) is not None:
+                    if dedicated not in seen.metal and not is_ready(node) and not self.start.keyless:
+                        said.append((cluster, f"node/{name}", "has no dedicated server"))
+                    continue
                 number, key = server_of(node), f"node/{name}"
                 machine = servers.get(number or 0)
-                if is_joining(node) and names.count(name) == 1:
+                is_keyless_metal = self.start.keyless and name not in {each["name"] for each in servers.values()}
+                if is_joining(node) and names.count(name) == 1 and not is_keyless_metal:
                     said.append((cluster, key, "is not initialized"))
                 elif number is not None and machine is None and not is_ready(node):
                     said.append((cluster, key, "has no server"))
@@ -591,6 +756,10 @@ class Stage:
                 wanted = {number for number in wanted if private_ip(seen.servers[HOME][number or 0], NETWORK)}
             differing = sorted(target_servers(found) ^ {each for each in wanted if each})
             said += [(cluster, f"{key}/target/server:{number}", "is there or missing") for number in differing]
+            said += [
+                (cluster, f"{key}/target/ip:{each}", "is there or missing")
+                for each in self._metal_off(seen, cluster, service, found)
+            ]
             listening = {each["listen_port"] for each in found["services"]}
             if {each["port"] for each in service["spec"]["ports"]} != listening:
                 said.append((cluster, key, "listens on other ports"))
@@ -601,6 +770,20 @@ class Stage:
                 if "deletionTimestamp" in service["metadata"]:
                     said.append((cluster, f"load_balancer/{name}", "keeps its Service from going"))
         return said
+
+    def _metal_off(self, seen: Seen, cluster: str, service: Raw, found: Raw) -> Iterator[str]:
+        """Addresses of dedicated servers that are no targets and should be, or the other way round."""
+        is_private = option(service, "use-private-ip") == "true"
+        if self.start.keyless and not is_private:
+            return
+        for node in seen.nodes[cluster].values():
+            machine = seen.metal.get(metal_of(node) or 0)
+            if machine is None:
+                continue
+            number = machine["server_number"]
+            wanted = inside(number) if is_private else machine["server_ip"] or f"{machine['server_ipv6_net']}1"
+            there = target_addresses(found).intersection(addresses_of_metal(machine))
+            yield from sorted(there ^ ({wanted} if may_serve(node, service) else set()))
 
     def _real(self) -> list[str]:
         return [name for name, found in self.truth.clusters.items() if not found.is_copy]
@@ -640,6 +823,17 @@ def _owed(report: Report) -> set[str]:
     return held | ruled | noted | {key.replace("service/", "load_balancer/") for key in noted}
 
 
+def _is_of_cloud(line: Line, seen: Seen, cluster: str) -> bool:
+    """Whether this may be done, and is about Hetzner Cloud alone."""
+    key, change = str(line.change.key), line.change
+    name = key.split("/")[1]
+    node = seen.nodes[cluster].get(name) if key.startswith("node/") else None
+    is_metal = node is not None and (
+        metal_of(node) is not None or name in {each["server_name"] for each in seen.account}
+    )
+    return change.decision.verdict == "allowed" and not is_metal and "/target/ip:" not in key
+
+
 def _is_owed(key: str, owed: Collection[str]) -> bool:
     return any(key == each or key.startswith(f"{each}/") or each.startswith(f"{key}/") for each in owed)
 
@@ -665,7 +859,7 @@ def _raw_stage(start: Start) -> Stage:
     clusters = {"a": _a_cluster("a", start.nodes, services, start, clock)}
     if start.others:
         clusters["b"] = _a_cluster("b", start.others, [a_service("web", {})], start, clock)
-    truth = Truth(clock, projects, clusters)
+    truth = Truth(clock, projects, clusters, _a_robot(start, clock))
     return Stage(truth, start, start.settings, truth.seen())
 
 

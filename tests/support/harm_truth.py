@@ -14,6 +14,8 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.robot import RobotSimulator
+from tests.support.harm_metal import addresses_of_metal, metal_of
 
 Raw = dict[str, Any]
 SERVICE_LABEL = "hcloud-ccm/service-uid"
@@ -32,6 +34,18 @@ class Seen:
     """Name → the Hetzner part of a world."""
     clusters: Mapping[str, Raw]
     """Name → the Kubernetes part."""
+    account: tuple[Raw, ...] = ()
+    """Servers of the Robot account of the clusters."""
+
+    @cached_property
+    def metal(self) -> Mapping[int, Raw]:
+        """Number → dedicated server."""
+        return {each["server_number"]: each for each in self.account}
+
+    @cached_property
+    def metal_at(self) -> Mapping[str, int]:
+        """Address → number of the dedicated server that has it."""
+        return {address: number for number, each in self.metal.items() for address in addresses_of_metal(each)}
 
     @cached_property
     def servers(self) -> Mapping[str, Mapping[int, Raw]]:
@@ -119,6 +133,11 @@ def server_of(node: Mapping[str, Any]) -> int | None:
     return int(number) if number.isdigit() else None
 
 
+def machine_of(node: Mapping[str, Any]) -> int | None:
+    """Id or number of the server that the Node is, of either provider."""
+    return server_of(node) or metal_of(node)
+
+
 def pods_of(node: Mapping[str, Any]) -> str | None:
     """The Node's IPv4 pod CIDR."""
     found = node["spec"].get("podCIDRs") or [node["spec"].get("podCIDR")]
@@ -149,6 +168,11 @@ def may_serve(node: Mapping[str, Any], service: Mapping[str, Any]) -> bool:
 def target_servers(balancer: Mapping[str, Any]) -> frozenset[int]:
     """Ids of the servers that are targets themselves."""
     return frozenset(each["server"]["id"] for each in balancer["targets"] if each["type"] == "server")
+
+
+def target_addresses(balancer: Mapping[str, Any]) -> frozenset[str]:
+    """Addresses that are targets themselves."""
+    return frozenset(each["ip"]["ip"] for each in balancer["targets"] if each["type"] == "ip")
 
 
 def other_targets(balancer: Mapping[str, Any]) -> frozenset[str]:
@@ -189,6 +213,8 @@ class Truth:
     clock: SimulatedClock
     projects: dict[str, HetznerSimulator]
     clusters: dict[str, Cluster]
+    robot: RobotSimulator | None = None
+    """The Robot account of the clusters; None where they have none."""
 
     _known: dict[str, Raw] = field(default_factory=dict)
     """What was looked at and is as it was: looking costs as much as what it looks for."""
@@ -202,9 +228,11 @@ class Truth:
         for name, cluster in self.clusters.items():
             if f"cluster {name}" not in known:
                 known[f"cluster {name}"] = cluster.kubernetes.world()["kubernetes"]
+        account = self.robot.world()["robot"]["servers"] if self.robot else ()
         return Seen(
             {name: known[f"project {name}"] for name in self.projects},
             {name: known[f"cluster {name}"] for name in self.clusters},
+            tuple(account),
         )
 
     def changed(self) -> None:
