@@ -276,6 +276,8 @@ def test_credentials_that_become_wrong(service: Webservice) -> None:
         pytest.param(404, {"error": {"code": "NOT_FOUND", "message": "no"}}, Invalid, id="a word of other endpoints"),
         pytest.param(404, "<html>", Broken, id="a page that is not there"),
         pytest.param(404, [], Broken, id="JSON of somebody else"),
+        pytest.param(400, "<html>", Broken, id="a page instead of a refusal"),
+        pytest.param(502, "<html>", Transient, id="a page of a gateway"),
         pytest.param(400, {"error": {"code": "INVALID_INPUT", "message": "no"}}, Invalid, id="refused"),
         pytest.param(301, "", Broken, id="a redirection is not followed"),
         pytest.param(503, "maintenance", Transient, id="maintenance"),
@@ -319,6 +321,14 @@ def test_a_service_without_an_answer_is_left_alone(service: Webservice) -> None:
     refused(lambda: client.get("/server"))
     service.clock.advance(60)
     assert isinstance(refused(lambda: client.get("/server")), Transient)
+
+
+def test_a_time_out_in_the_middle_of_a_body(service: Webservice) -> None:
+    """The status has come, and the list has not: it is tried once more."""
+    service.spoil("half_open")
+
+    assert service.client(timeout_s=0.2).get("/server").startswith(b'[{"server": ')
+    assert service.received() == 2
 
 
 def test_nobody_answers() -> None:

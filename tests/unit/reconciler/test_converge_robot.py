@@ -52,6 +52,20 @@ def test_robot_servers_join(simulate: Simulate) -> None:
     assert run.sim.sent_to_robot() == ["/server", "/reset/1"]  # it is not Ready yet
 
 
+def test_an_account_to_which_no_server_has_come_yet(simulate: Simulate) -> None:
+    """Nodes of Hetzner Cloud join, go and get traffic, whatever is said of Robot."""
+    run = a_run(simulate, joining_node("web-4"), account=())
+    project = run.sim.hetzner.world()["hetzner"]
+    run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(104, "web-4")]})
+
+    report = run.converge()
+
+    assert report.result is Result.INCOMPLETE
+    assert run.sim.nodes()["web-4"]["spec"]["providerID"] == "hcloud://104"
+    assert report.snapshot is not None
+    assert "the Robot account has no servers; check ROBOT_USER" in str(report.snapshot.robot)
+
+
 def test_an_idle_hour_costs_twelve_lists(simulate: Simulate) -> None:
     """However many servers and passes, and nothing else."""
     numbers = tuple(range(1, 101))
@@ -63,9 +77,11 @@ def test_an_idle_hour_costs_twelve_lists(simulate: Simulate) -> None:
     assert run.sim.sent_to_robot() == ["/server"] * 12
 
 
-def test_a_server_that_was_given_back(simulate: Simulate) -> None:
-    """Its Node goes, once a fresh list lacks it and a question by number says so."""
-    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3), account=(1, 2, 3))
+@pytest.mark.parametrize("provider_id", ["hrobot://1", "hcloud://bm-1"])
+def test_a_server_that_was_given_back(simulate: Simulate, provider_id: str) -> None:
+    """Its Node goes, once a fresh list lacks it and a question by number says so, whoever wrote its providerID."""
+    node = robot_node(1, "Unknown", providerID=provider_id)
+    run = a_run(simulate, node, robot_node(2), robot_node(3), account=(1, 2, 3))
     run.converge()
     run.sim.robot.replace_world({"servers": [dedicated(2), dedicated(3)]})  # type: ignore[union-attr]
     run.sim.robot_proxy.journal.clear()  # type: ignore[union-attr]
@@ -86,6 +102,10 @@ def test_a_server_that_was_given_back(simulate: Simulate) -> None:
         pytest.param([], id="an account without servers"),
         pytest.param([dedicated(9)], id="another account"),
         pytest.param([dedicated(3)], id="too many at once"),
+        pytest.param([dedicated(n, cancelled=True, status="cancelled") for n in (1, 2, 3)], id="cancelled servers"),
+        pytest.param([dedicated(n, server_name="db-1") for n in (1, 2, 3)], id="one name for all"),
+        pytest.param([dedicated(n, server_name=f"DB-{n}") for n in (1, 2, 3)], id="names in other case"),
+        pytest.param([dedicated(n, server_ip=None, server_ipv6_net=None) for n in (1, 2, 3)], id="no addresses"),
     ],
 )
 def test_what_is_no_absence(simulate: Simulate, world: list[dict[str, Any]]) -> None:
@@ -222,6 +242,7 @@ def test_an_hour_without_hetzner_cloud(simulate: Simulate) -> None:
 
 SERVED = replace(LOCATED, robot=True)
 INSIDE = replace(IN_NETWORK, robot=True)
+EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 SERVERS = ["server 101", "server 102", "server 103"]
 
 
@@ -255,11 +276,10 @@ def test_a_dedicated_server_that_is_excluded(simulate: Simulate) -> None:
     """Goes, and comes back."""
     run = a_served_run(simulate, robot_node(1), robot_node(2))
     assert "192.0.2.1" in served(run)
-    label = "node.kubernetes.io/exclude-from-external-load-balancers"
 
-    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {label: ""}}})
+    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {EXCLUDED: ""}}})
     assert served(run) == ["192.0.2.2", *SERVERS]
-    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {label: None}}})
+    run.sim.kubernetes_writer().patch("/api/v1/nodes/db-1", {"metadata": {"labels": {EXCLUDED: None}}})
     assert "192.0.2.1" in served(run)
 
 

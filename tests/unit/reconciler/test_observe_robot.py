@@ -110,15 +110,32 @@ def test_a_real_server() -> None:
         pytest.param({"server_ip": "0.0.0.0"}, {"ipv4": None}, id="no address"),
         pytest.param({"server_ipv6_net": None}, {"ipv6": None}, id="IPv4 alone"),
         pytest.param({"server_ipv6_net": ""}, {"ipv6": None}, id="an empty network"),
-        pytest.param({"subnet": None}, {}, id="no subnets"),
+        pytest.param(
+            {"server_ip": None, "server_ipv6_net": None}, {"ipv4": None, "ipv6": None}, id="no address at all"
+        ),
+        pytest.param({"subnet": None}, {"ipv6": IPv6Network("2001:db8:7::/64")}, id="no subnets"),
+        pytest.param(
+            {"subnet": [{"ip": f"2001:db8:{n}::", "mask": "64"} for n in (6, 7)] + [{"ip": "192.0.2.8", "mask": "29"}]},
+            {"ipv4": IPv4Address("203.0.113.7"), "ipv6": IPv6Network("2001:db8:7::/64")},
+            id="several subnets",
+        ),
+        pytest.param(
+            {"ip": ["203.0.113.7", "203.0.113.8"]}, {"ipv4": IPv4Address("203.0.113.7")}, id="several addresses"
+        ),
         pytest.param({"server_name": ""}, {"name": ""}, id="no name"),
         pytest.param({"product": "Robot Server™ 1"}, {"type": "Robot Server™ 1"}, id="any product"),
+        pytest.param({"product": "x" * 70}, {"type": "x" * 70}, id="a product of 70 characters"),
+        pytest.param({"server_name": "DB-1"}, {"name": "DB-1"}, id="a name in capitals"),
         pytest.param({"dc": "HEL1-DC2-x"}, {"location": "hel1", "zone": "hel1-dc2-x"}, id="several dashes"),
         pytest.param({"dc": ""}, {"location": "", "zone": ""}, id="no data center"),
         pytest.param(
             {"server_name": None, "product": None, "dc": None}, {"name": "", "type": "", "zone": ""}, id="nulls"
         ),
-        pytest.param({"cancelled": True}, {}, id="cancelled, and there until it is taken away"),
+        pytest.param(
+            {"cancelled": True}, {"id": 321, "name": "db-1"}, id="cancelled, and there until it is taken away"
+        ),
+        pytest.param({"status": "cancelled"}, {"id": 321, "name": "db-1"}, id="cancelled in other words"),
+        pytest.param({"status": "in process"}, {"id": 321, "name": "db-1"}, id="being set up"),
         pytest.param({"invented": [1]}, {}, id="a new field"),
     ],
 )
@@ -158,7 +175,17 @@ def test_a_server_without_a_number(entry: Any) -> None:
     assert isinstance(section.find(8), Unknown)
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"{}", b"", b'{"error": {}}', b"null", b"\xff"])
+def test_a_thousand_servers() -> None:
+    """Robot has no pages: all are in one answer, two of one name and some that are cancelled included."""
+    section = decode_robot_servers(
+        listed(*({**LISTED, "server_number": n, "server_name": f"db-{n // 2}"} for n in range(1, 1001)))
+    )
+
+    assert section.complete
+    assert sorted(section.items) == list(range(1, 1001))
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b"", b'{"error": {}}', b"null", b"\xff", b'[{"server": {"server_n'])
 def test_no_list(body: bytes) -> None:
     """What is no list says nothing."""
     with pytest.raises(Broken, match="no list of servers"):
