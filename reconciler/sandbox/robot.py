@@ -49,7 +49,8 @@ class _Server:
     """One dedicated server, with its fields in the words of the webservice."""
 
     fields: dict[str, Any]
-    operating_status: str
+    operating_status: str | None
+    """None where the server has no reset."""
 
     @property
     def number(self) -> int:
@@ -157,7 +158,7 @@ class RobotSimulator:
             ("GET", "server", 1): lambda number: Response(200, {"server": self._details(self._server(number))}),
             ("POST", "server", 1): lambda number: self._rename(number, request),
             ("GET", "reset", 0): self._list_resets,
-            ("GET", "reset", 1): lambda number: Response(200, {"reset": self._server(number).reset()}),
+            ("GET", "reset", 1): lambda number: self._reset(self._server(number)),
         }
         handler = handlers.get((request.method, endpoint, len(rest)))
         if handler is None:
@@ -185,9 +186,15 @@ class RobotSimulator:
         return Response(200, json.loads(json.dumps(found)))
 
     def _list_resets(self) -> Response:
-        if not self._servers:
+        found = [server for server in self._servers.values() if server.operating_status is not None]
+        if not found:
             raise _Refusal(404, "NOT_FOUND", "No server with reset option available")
-        return Response(200, [{"reset": server.reset()} for server in self._servers.values()])
+        return Response(200, [{"reset": server.reset()} for server in found])
+
+    def _reset(self, server: _Server) -> Response:
+        if server.operating_status is None:
+            raise _Refusal(404, "RESET_NOT_AVAILABLE", f"The server {server.number} has no reset option")
+        return Response(200, {"reset": server.reset()})
 
     def _rename(self, number: str, request: Request) -> Response:
         names = parse_qs(request.body.decode("utf-8", "replace"), keep_blank_values=True).get("server_name")
@@ -203,6 +210,7 @@ class RobotSimulator:
         """A single server: what it has beyond the list says which of its functions can be ordered."""
         functions = ("reset", "rescue", "vnc", "windows", "plesk", "cpanel", "wol", "hot_swap")
         extra = {name: name in ("reset", "rescue", "wol") for name in functions}
+        extra["reset"] = server.operating_status is not None
         return {**json.loads(json.dumps(server.fields)), **extra, "linked_storagebox": None}
 
     def _server(self, number: str) -> _Server:
@@ -274,8 +282,9 @@ def _complete(raw: Any, where: str) -> _Server:
     net = fields["server_ipv6_net"]
     fields["subnet"] = raw.get("subnet", [{"ip": net, "mask": "64"}] if net else None)
     status = raw.get("operating_status", "running")
-    if status not in _STATUSES:
-        raise ValueError(f"{where}: operating_status is {status!r}; give one of {', '.join(_STATUSES)}")
+    if status is not None and status not in _STATUSES:
+        known = f"{', '.join(_STATUSES)}, or null for a server without reset"
+        raise ValueError(f"{where}: operating_status is {status!r}; give one of {known}")
     return _Server(fields, status)
 
 

@@ -169,6 +169,12 @@ def _metal(stage: Stage, number: int) -> int:
     return found[number % len(found)] if found else 0
 
 
+def _silence_metal(stage: Stage, first: int, second: int) -> None:
+    """Kubelets of one or of all dedicated servers."""
+    chosen = filter(None, map(metal_of, stage.nodes().values())) if first % 2 else [_metal(stage, first)]
+    stage.silence("a", 0, *chosen, minutes=(0.2, 1, 5, 31)[second % 4])
+
+
 def _rename_metal(stage: Stage, first: int, second: int) -> None:
     """To the name of nobody, of a cloud server, or of another dedicated one."""
     names = ("elsewhere", node_name(2), node_name(_metal(stage, second)), node_name(_metal(stage, first)))
@@ -225,6 +231,7 @@ HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "delete balancer": _delete_balancer,
     "restore": lambda stage, *_: stage.restore(),
     "advance": lambda stage, first, _: stage.advance((15, 90, 600, 1900, 4000)[first % 5]),
+    "silence metal": _silence_metal,
     "rack": lambda stage, *_: stage.rack(),
     "rename metal": _rename_metal,
     "readdress": _readdress,
@@ -245,10 +252,15 @@ _OFTEN = (
     "advance",
 )
 NUMBERS = st.integers(0, 13)
-_OF_METAL = ("rack", "rename metal", "readdress", "claim", "give back")
+_OF_METAL = ("silence metal", "rack", "rename metal", "readdress", "claim", "give back")
 _OF_CLOUD = tuple(name for name in HAPPENINGS if name not in _OF_METAL)
 happenings: st.SearchStrategy[Step] = st.tuples(some(*_OF_CLOUD, *_OFTEN), NUMBERS, NUMBERS)
-with_metal: st.SearchStrategy[Step] = st.tuples(some(*HAPPENINGS, *_OFTEN, *_OF_METAL * 2), NUMBERS, NUMBERS)
+_SILENCES = ("silence", "silence", "silence", "silence metal", "silence metal", "silence metal")
+with_metal: st.SearchStrategy[Step] = st.one_of(
+    happenings,
+    st.tuples(some(*_OF_METAL, *_SILENCES), NUMBERS, NUMBERS),
+    st.tuples(some(*_OF_METAL, *_SILENCES), NUMBERS, NUMBERS),
+)
 _LISTS = (f"{kind}:{how}" for kind in (*OF_PROJECT, *OF_CLUSTER) for how in HOW)
 _LIES = ("token", "token", "servers:all", "servers:all", "servers:half", "clock", "network", *_LISTS)
 
@@ -262,7 +274,9 @@ def _runs(*known: str) -> st.SearchStrategy[Step]:
 runs = _runs(*_LIES)
 scripts = st.lists(st.one_of(happenings, happenings, runs), min_size=1, max_size=12)
 scripts_with_metal = st.lists(
-    st.one_of(with_metal, with_metal, runs, _runs(*METAL_LIES), _runs(*METAL_LIES)), min_size=1, max_size=12
+    st.one_of(with_metal, with_metal, runs, *[_runs(*METAL_LIES, "robot:account", "robot:account")] * 3),
+    min_size=1,
+    max_size=12,
 )
 
 
