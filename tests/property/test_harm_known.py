@@ -1,11 +1,12 @@
 """Sequences that once did harm, on the stage and before the judge of the law of harm: each is as short as it gets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from tests.support.harm_metal import METAL_LIES, inside
 from tests.support.harm_stage import (
     ELSEWHERE,
     EMPTY,
@@ -21,8 +22,9 @@ from tests.support.harm_stage import (
     Stage,
     a_stage,
     pods,
+    private_address,
 )
-from tests.support.harm_truth import target_servers
+from tests.support.harm_truth import target_addresses, target_servers
 
 pytestmark = pytest.mark.passes
 
@@ -499,3 +501,57 @@ def test_dedicated_servers_do_not_outvote_the_loss_of_all_others() -> None:
     stage = a_stage(nodes=3, metal=3, services=(("web", {"use-private-ip": "true"}),))
     stage.run("a", "network")
     assert target_servers(stage.balancer()) == {1, 2, 3}
+
+
+BOTH_WAYS: tuple[tuple[str, Mapping[str, str]], ...] = (("web", {}), ("db", {"use-private-ip": "true"}))
+"""Services, one of which leads to dedicated servers by their public addresses, and one by the others."""
+
+
+@pytest.mark.parametrize("lie", [lie for lie in METAL_LIES if lie != "robot:lost"])
+def test_no_trouble_of_robot_takes_anything_that_lives(lie: str) -> None:
+    """Kubelets of dedicated servers have been silent for five minutes, of the newest or of all, and Robot says or
+    refuses anything: their Nodes and their targets stay, a Node of Hetzner Cloud joins, and one goes."""
+    stage = a_stage(nodes=3, metal=4, services=BOTH_WAYS)
+    stage.silence("a", *((64,) if lie in ("robot:one", "robot:stale", "robot:gone") else range(61, 65)), minutes=5)
+    made = stage.join()
+    stage.kill(1)
+    for loop in (False, True, True):
+        stage.advance(150)
+        stage.run("a", lie, loop=loop)
+    assert sorted(stage.nodes()) == sorted(["n2", "n3", "n101", "n61", "n62", "n63", "n64"])
+    assert target_servers(stage.balancer()) == {2, 3, made}
+    assert target_addresses(stage.balancer()) == {f"192.0.2.{number}" for number in range(61, 65)}
+    assert target_addresses(stage.balancer("db")) == {inside(number) for number in range(61, 65)}
+    stage.settle()
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        pytest.param((inside(62), inside(61)), id="another dedicated server's before its own"),
+        pytest.param((inside(61), inside(62)), id="after its own"),
+        pytest.param((inside(62),), id="instead of its own"),
+        pytest.param((private_address(1), inside(61)), id="a server's of Hetzner Cloud"),
+        pytest.param(("192.0.2.62", inside(61)), id="a public one of another dedicated server"),
+        pytest.param((), id="none at all"),
+    ],
+)
+def test_no_kubelet_takes_anybody_out_by_what_it_says(claimed: tuple[str, ...]) -> None:
+    """What it says of its own addresses may be another's: both go on to get traffic."""
+    stage = a_stage(nodes=2, metal=2, services=BOTH_WAYS)
+    stage.claim(61, *(("InternalIP", address) for address in claimed))
+    for loop in (False, True):
+        stage.run("a", loop=loop)
+    stage.settle()
+
+
+def test_servers_that_swap_their_addresses_swap_nothing_else() -> None:
+    """Of two dedicated servers one is kept from traffic; the other one goes on to get it, by its new address."""
+    stage = a_stage(nodes=1, metal=2)
+    stage.label(62, {"node.kubernetes.io/exclude-from-external-load-balancers": ""})
+    stage.run()
+    stage.swap_metal(61, 62)
+    stage.advance(310)
+    stage.run()
+    assert target_addresses(stage.balancer()) == {"192.0.2.62"}
+    stage.settle()

@@ -240,3 +240,16 @@ def test_dedicated_servers_are_replaced_one_after_another() -> None:
     stage.settle()
     assert sorted(stage.nodes()) == ["n1", "n65", "n66", "n67", "n68"]
     assert target_addresses(stage.balancer()) == {f"192.0.2.{number}" for number in range(65, 69)}
+
+
+def test_dedicated_servers_are_switched_to_private_addresses_and_back() -> None:
+    """Each is a target by exactly one address when it is over, and nobody is asked."""
+    stage = a_stage(nodes=1, metal=3)
+    for value, addresses in (
+        ("true", {inside(n) for n in (61, 62, 63)}),
+        (None, {f"192.0.2.{n}" for n in (61, 62, 63)}),
+    ):
+        stage.annotate("web", {"use-private-ip": value})
+        passes(stage, 4, loop=True)
+        stage.settle()
+        assert target_addresses(stage.balancer()) == addresses

@@ -1,8 +1,9 @@
 """A stage for the law of harm: what people, machines and controllers do to the truth, and what the judge says of it.
 
 Two projects. ``home`` has cluster ``a``, perhaps cluster ``b``, and what strangers have there; ``elsewhere`` is another
-project of the same people, with a network of the same name. Cluster ``a`` may be restored from a copy of its etcd: then
-there are two of one UID, of which ``copy`` has no kubelets.
+project of the same people, with a network of the same name. Nodes of cluster ``a`` may be dedicated servers, which are
+in a Robot account (``harm_metal``). Cluster ``a`` may be restored from a copy of its etcd: then there are two of one
+UID, of which ``copy`` has no kubelets.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -2,6 +2,7 @@
 of Robot leaves alone."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,15 @@ from reconciler.passes.loop import went_wrong
 from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import render_lines
 from reconciler.result import Report, Result
+from reconciler.sandbox.exchange import Request, Response
 from reconciler.telemetry.pass_logger import Meter, PassLogger
 from reconciler.telemetry.pass_metrics import succeeded
 from tests.balancers import IN_NETWORK, LOCATED, annotated
 from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
 from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
 from tests.support.objects import condition, joining_node, server
-from tests.support.passes import Run
-from tests.support.simulators import ago
+from tests.support.passes import Run, just_before_the_writes
+from tests.support.simulators import Simulation, ago
 
 
 def keys(report: Report) -> list[str]:
@@ -93,6 +95,33 @@ def test_a_server_that_was_given_back(simulate: Simulate, provider_id: str) -> N
     assert keys(report) == ["node/db-1"]
     assert sorted(run.sim.nodes()) == ["db-2", "db-3", "web-1", "web-2", "web-3"]
     assert run.sim.sent_to_robot() == ["/server", "/server/1", "/server/1"]
+
+
+NO_SUCH_PAGE = "<html>404</html>"
+NO_SUCH_THING = {"error": {"status": 404, "code": "NOT_FOUND", "message": "no"}}
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda sim: sim.robot.replace_world({"servers": [dedicated(1)]}), id="it is there again"),
+        pytest.param(lambda sim: sim.robot.set_credentials("#ws+new", "changed"), id="another password"),
+        pytest.param(lambda sim: sim.spoil_robot("status", code=503, body="", count=None), id="maintenance"),
+        pytest.param(lambda sim: sim.spoil_robot("status", code=403, body="", count=None), id="locked out"),
+        pytest.param(lambda sim: sim.spoil_robot("status", code=404, body=NO_SUCH_PAGE, count=None), id="a page"),
+        pytest.param(lambda sim: sim.spoil_robot("status", code=404, body=NO_SUCH_THING, count=None), id="another 404"),
+        pytest.param(lambda sim: sim.spoil_robot("reset", count=None), id="nobody answers"),
+    ],
+)
+def test_what_happens_after_the_proof(simulate: Simulate, happens: Callable[[Simulation], object]) -> None:
+    """Robot is asked once more before a Node goes, and nothing but its own word counts."""
+    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3), account=(2, 3))
+    just_before_the_writes(run, happens)
+
+    report = run.converge()
+
+    assert keys(report) == ["node/db-1"]
+    assert "db-1" in run.sim.nodes()
 
 
 @pytest.mark.parametrize(
@@ -310,12 +339,39 @@ def test_no_target_goes_by_the_word_of_another_account(simulate: Simulate, ready
     assert served(run) == before
 
 
-@pytest.mark.parametrize("code", [503, 401, 403])
-def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: int) -> None:
+@pytest.mark.parametrize("code", ["ip_not_owned", "robot_unavailable", "cloud_resource_ip_not_allowed", "missing_ipv4"])
+def test_an_address_that_is_refused(simulate: Simulate, code: str) -> None:
+    """It alone is no target: others come and go, and it is one as soon as it is taken."""
+    run = a_served_run(simulate, robot_node(1), robot_node(2))
+    for name in ("db-1", "web-1"):
+        run.sim.kubernetes_writer().patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {EXCLUDED: ""}}})
+    assert served(run) == ["192.0.2.2", *SERVERS[1:]]
+    refusal = {"error": {"code": code, "message": "not now"}}
+    project = run.sim.hetzner
+    handle = project.handle
+
+    def refuse(request: Request) -> Response:
+        is_it = request.path.endswith("/add_target") and b"192.0.2.1" in request.body
+        return Response(422, refusal) if is_it else handle(request)
+
+    project.handle = refuse  # type: ignore[method-assign]
+    for name in ("db-1", "web-1"):
+        run.sim.kubernetes_writer().patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {EXCLUDED: None}}})
+    assert served(run) == ["192.0.2.2", *SERVERS]
+    project.handle = handle  # type: ignore[method-assign]
+    assert served(run) == ["192.0.2.1", "192.0.2.2", *SERVERS]
+
+
+LIMIT = {"error": {"status": 403, "code": "RATE_LIMIT_EXCEEDED", "message": "x", "max_request": 200, "interval": 3600}}
+
+
+@pytest.mark.parametrize("code", [503, 401, 403, "limit"])
+def test_no_target_goes_while_robot_is_out_of_reach(simulate: Simulate, code: int | str) -> None:
     """None comes either; cloud servers come and go."""
     run = a_served_run(simulate, robot_node(1), robot_node(2, "Unknown"))
     before = served(run)
-    run.sim.spoil_robot("status", code=code, body="", count=None)
+    status, body = (403, LIMIT) if code == "limit" else (code, "")
+    run.sim.spoil_robot("status", code=status, body=body, count=None)
     run.sim.clock.advance(300)
     node = run.sim.nodes()["web-3"]["metadata"]
     run.sim.kubernetes_writer().delete("/api/v1/nodes/web-3", uid=node["uid"], version=node["resourceVersion"])

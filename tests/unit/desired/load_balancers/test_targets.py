@@ -784,6 +784,24 @@ def test_exactly_one_address() -> None:
         assert of_roster(members, there, None, "").targets == {IpTarget(kept), VSWITCH}
 
 
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        pytest.param((), {ServerTarget(1, use_private_ip=False)}, id="by the names of Nodes"),
+        pytest.param(("192.0.2.65",), {IpTarget("192.0.2.65")}, id="an address that is there keeps its place"),
+        pytest.param(("10.1.0.1",), {IpTarget("192.0.2.65")}, id="and by whichever address"),
+        pytest.param(("198.51.100.7",), {VSWITCH}, id="a stranger's takes one as well"),
+    ],
+)
+def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: set[Target]) -> None:
+    """Addresses and servers of the cloud count alike."""
+    nodes = [replace(ON_ROBOT, name="z"), a_settled_node("a", 1)]
+    snapshot = a_snapshot(nodes, [a_server(1, "a")], robot=RobotAccount(servers_of(a_robot_server())))
+    members = target_candidates(node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+
+    assert of_roster(members, with_targets(*map(IpTarget, there)), 1, "").targets == expected
+
+
 def test_robot_servers_while_robot_is_not_enabled() -> None:
     """Their Nodes are nobody's, and addresses are strangers'."""
     snapshot = a_snapshot([ON_ROBOT], [])
