@@ -13,10 +13,11 @@
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.exchange import Step, exchanges_of, silent_newcomers
 from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Ownership, former_of, owner_of, ownership
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
@@ -25,7 +26,6 @@ from desired.load_balancers.switch import (
     RETRY_AFTER,
     SWITCH,
     Phase,
-    exchanges_of,
     look_again_s,
     patience_s,
     switch_of,
@@ -289,7 +289,7 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
         present = lb.present
         if present is None or lb.wanted is None or isinstance(lb.wanted.targets, Unmanaged):
             continue
-        yield from _exchanges(lb, present, changes)
+        yield from _exchanges(lb, present, changes, facts.snapshot)
         switch = switch_of(present, changes, facts.snapshot, to_private=lb.options.use_private_ip)
         if switch.phase is Phase.FREE:
             continue
@@ -330,46 +330,43 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
         yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, tuple(closing), why, due_in_s=switch.due_in_s)
 
 
-def _exchanges(lb: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change]) -> Iterator[GuardResult]:
+def _exchanges(
+    lb: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
+) -> Iterator[GuardResult]:
     """A dedicated server keeps the address by which it answers until it does by the other one. Where there is no room
     for both, one server at a time changes its address."""
-    going = [exchange for exchange in exchanges_of(present, lb.targets) if not exchange.has_ended(present)]
+    going = [exchange for exchange in exchanges_of(present, lb.targets) if exchange.step is not Step.REMOVE]
     if not going:
         return
     named = f"load balancer {present.id} {present.spec.name}"
+    look_at = "look at the vSwitch, firewalls and node ports, or approve it to go on without an answer"
+    due_in_s = look_again_s(present.spec.listeners.values())
     of_targets = [change for change in changes if change.kind == ChangeKind.LB_TARGET]
-    for is_unchecked in (True, False):
-        some = [exchange for exchange in going if present.is_unchecked(exchange.new) is is_unchecked]
+    for step, verdict in ((Step.WAIT, Verdict.WAITING), (Step.ASK, Verdict.HELD)):
+        some = [exchange for exchange in going if exchange.step is step]
         old = {target for exchange in some for target in exchange.old}
-        removals = tuple(sorted(c.key for c in of_targets if c.verb is Verb.REMOVE and c.before in old))
-        yield _until_they_answer(named, [exchange.new for exchange in some], present, removals)
-    swaps = sorted((c.key, c) for c in of_targets if c.verb is Verb.MODIFY and isinstance(c.after, IpTarget))
-    new = [t for t in present.targets if isinstance(t, IpTarget) and t in lb.targets.targets]
-    silent = [t for t in new if not present.passed(t) and lb.targets.node_targets.led_to(t)]
-    is_next = not silent or not any(present.passed(target) for exchange in going for target in exchange.old)
-    if swaps and not is_next:
-        yield _until_they_answer(named, silent, present, tuple(key for key, _ in swaps))
-    elif swaps:
-        why = f"{named}: it has no room for both addresses of a server, and these go one server at a time"
-        keys = tuple(key for key, _ in swaps[1:])
-        due_in_s = look_again_s(present.spec.listeners.values())
-        yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, keys, why, due_in_s=due_in_s)
+        keys = tuple(sorted(change.key for change in of_targets if change.before in old and change.after is None))
+        if keys:
+            more = f", and so with {len(some) - 1} more" if len(some) > 1 else ""
+            why = f"{named}: {some[0].old[0].ip} stays until {some[0].new.ip} answers its health checks{more}"
+            if step is Step.WAIT:
+                yield GuardResult(GuardName.TARGET_HEALTH, verdict, keys, why, due_in_s=due_in_s)
+            else:
+                yield GuardResult(GuardName.TARGET_HEALTH, verdict, keys, f"{why}; {look_at}", "0", "1")
+    swaps = sorted(c.key for c in of_targets if c.verb is Verb.MODIFY and isinstance(c.after, IpTarget))
+    silent = silent_newcomers(present, lb.targets, snapshot)
+    if silent and any(present.answering(target) for exchange in going for target in exchange.old):
+        why = f"{named}: it has no room for two addresses of a server, and {silent[0].ip} does not answer by now"
+        if any(map(present.is_unchecked, silent)):
+            yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, tuple(swaps), why, due_in_s=due_in_s)
+        else:
+            yield GuardResult(GuardName.TARGET_HEALTH, Verdict.HELD, tuple(swaps), f"{why}; {look_at}", "0", "1")
+    else:
+        why = f"{named}: it has no room for two addresses of a server, and these change one by one"
+        yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, tuple(swaps[1:]), why, due_in_s=due_in_s)
     closing = tuple(c.key for c in changes if _takes_away_the_way_back(c, to_private=lb.options.use_private_ip))
     why = f"{named}: targets are still reached by the addresses that they are to lose"
     yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, closing, why)
-
-
-def _until_they_answer(
-    named: str, silent: Sequence[IpTarget], present: CloudBalancer, keys: tuple[str, ...]
-) -> GuardResult:
-    """What waits for health checks, or for a person once they have said that there is no answer."""
-    shown = ", ".join(target.ip for target in silent[:_SHOWN]) + (", ..." if len(silent) > _SHOWN else "")
-    why = f"{named}: dedicated servers keep the addresses by which they answer until they do by others ({shown})"
-    if any(map(present.is_unchecked, silent)):
-        due_in_s = look_again_s(present.spec.listeners.values())
-        return GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, keys, why, due_in_s=due_in_s)
-    why += "; look at the vSwitch, firewalls and node ports, or approve it to go on without an answer"
-    return GuardResult(GuardName.TARGET_HEALTH, Verdict.HELD, keys, why, str(len(silent)), "0")
 
 
 def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
@@ -443,6 +440,13 @@ def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: 
         for membership in (Membership.TARGET, Membership.IGNORED)
         for member in lb.targets.being(membership)
     }
+    robot = snapshot.robot
+    if (
+        robot is not None
+        and robot.servers.why_incomplete
+        and any(isinstance(target, IpTarget) and led_to(target) is None for target in balancer.targets)
+    ):
+        return f"the list of Robot servers is incomplete: {robot.servers.why_incomplete}"
     if not any(servers[key] in lb.targets.targets for key in servers.keys() - settled):
         return None
     return next(member.why for member in lb.targets.being(Membership.UNCERTAIN))

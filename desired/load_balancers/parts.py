@@ -1,9 +1,10 @@
 """Changes of the parts of an existing load balancer. Nothing is planned for parts that are equal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.exchange import Step, exchanges_of
 from desired.load_balancers.move import (
     is_dead,
     labels_for,
@@ -13,7 +14,7 @@ from desired.load_balancers.move import (
     spoken,
     unknown_to_nodes,
 )
-from desired.load_balancers.switch import SWITCH, Exchange, Phase, exchanges_of, switch_of
+from desired.load_balancers.switch import SWITCH, Phase, switch_of
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -247,53 +248,42 @@ def _targets(
 ) -> Iterator[Change]:
     if isinstance(wanted.targets, Unmanaged) or wanted.targets == frozenset(present.targets):
         return
-    led_to = lb.targets.node_targets.led_to
-    by_server: dict[ServerKey, list[Target]] = {}
-    for target in present.targets:
-        if server := led_to(target):
-            by_server.setdefault(server, []).append(target)
-    asked = lb.targets.node_targets.candidates.items()
-    wanted_by_server: dict[ServerKey, list[Target]] = {
-        key: [target] for key, target in asked if target in wanted.targets
-    }
-    for server, there in by_server.items():
-        wanted_by_server.setdefault(server, [target for target in there if target in wanted.targets])
+    there, asked = _by_server(lb, wanted.targets, present)
     exchanges = {exchange.server: exchange for exchange in exchanges_of(present, lb.targets)}
     room = max(present.type.max_targets, lb.size.type.max_targets if lb.size.type else 0) - len(present.targets)
-    room -= len(wanted_by_server.keys() - by_server.keys())
-    for server in sorted(by_server.keys() | wanted_by_server.keys()):
-        there, after_all = by_server.get(server, []), wanted_by_server.get(server, [])
-        if set(there) == set(after_all):
+    room -= len(asked.keys() - there.keys())
+    for server in sorted(there.keys() | asked.keys()):
+        has, gets = there.get(server, []), asked.get(server, [])
+        if set(has) == set(gets):
             continue
-        if not after_all:
-            yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(there))
-            continue
-        (after,) = after_all
-        exchange = exchanges.get(server)
-        if exchange is None:
-            before = next((target for target in there if target != after), None)
+        if not gets:
+            yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(has))
+        elif server not in exchanges:
+            (after,) = gets
+            before = next((target for target in has if target != after), None)
             yield _addition(lb, before, after, server, before_them)
-        elif not (snapshot.robot is not None and isinstance(snapshot.find(server), Unknown)):
-            yield from _exchange(lb, exchange, present, snapshot, before_them, is_full=room < 1)
-            room -= exchange.new not in there
+        elif snapshot.robot is None or not isinstance(snapshot.find(server), Unknown):
+            exchange = exchanges[server]
+            if exchange.step is Step.ADD:
+                yield _addition(lb, exchange.old[0] if room < 1 else None, exchange.new, server, before_them)
+                room -= 1
+            else:
+                yield from (_removal(lb, target, server, snapshot, serves=True) for target in exchange.old)
 
 
-def _exchange(
-    lb: DesiredLoadBalancer,
-    exchange: Exchange,
-    present: CloudBalancer,
-    snapshot: Snapshot,
-    before_them: tuple[Change, ...],
-    *,
-    is_full: bool,
-) -> Iterator[Change]:
-    """A dedicated server is a target by both of its addresses until the new one answers (``target-health``). Where
-    there is no room for both, one takes the place of the other."""
-    server = exchange.server
-    if exchange.new in present.targets:
-        yield from (_removal(lb, target, server, snapshot, serves=True) for target in exchange.old)
-    else:
-        yield _addition(lb, exchange.old[0] if is_full else None, exchange.new, server, before_them)
+def _by_server(
+    lb: DesiredLoadBalancer, targets: Collection[Target], present: CloudBalancer
+) -> tuple[Mapping[ServerKey, list[Target]], Mapping[ServerKey, list[Target]]]:
+    """Server → the targets that lead to it, and those of ``targets``, which should be there, that do."""
+    there: dict[ServerKey, list[Target]] = {}
+    for target in present.targets:
+        if server := lb.targets.node_targets.led_to(target):
+            there.setdefault(server, []).append(target)
+    asked = {server: [target for target in found if target in targets] for server, found in there.items()}
+    for server, candidate in lb.targets.node_targets.candidates.items():
+        if candidate in targets:
+            asked[server] = [candidate]
+    return there, asked
 
 
 def _one_of_each_name(targets: Iterable[Target]) -> Iterable[Target]:

@@ -29,14 +29,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
-from desired.load_balancers.targets import DesiredTargets
-from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, Listener, ServerTarget, Target
 from desired.model.snapshot import Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SWITCH
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unmanaged
-from desired.syntax.provider_id import CloudID, ServerKey, parse_provider_id
+from desired.syntax.provider_id import CloudID, parse_provider_id
 
 RETRY_AFTER = timedelta(hours=6)
 """After this long a switch that failed is tried again, with one target first."""
@@ -74,40 +73,6 @@ class Trial:
     def __str__(self) -> str:
         rest = "failed" if self.has_failed else f"{self.expected}.{self.total}.{self.batch}.{self.left}"
         return f"{'private' if self.to_private else 'public'}.{self.since.astimezone(UTC):{_TIME}}.{rest}"
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A dedicated server that should be a target by another of its addresses than it is."""
-
-    server: ServerKey
-    old: tuple[IpTarget, ...]
-    """In the order of the API."""
-    new: IpTarget
-
-    def has_ended(self, present: CloudBalancer) -> bool:
-        """Whether the new address answers wherever an old one does, so that these may go. What was not checked yet may
-        well answer."""
-        answers = _ports(self.new, present)
-        if self.new not in present.targets or (not answers and any(map(present.is_unchecked, self.old))):
-            return False
-        return all(_ports(target, present) <= answers for target in self.old)
-
-
-def exchanges_of(present: CloudBalancer, targets: DesiredTargets) -> tuple[Exchange, ...]:
-    """The dedicated servers whose addresses are to be exchanged, in the order of their keys. Both addresses may be
-    targets for a while: what switches a cloud server takes it away first, and needs more care (``switch_of``)."""
-    old: dict[ServerKey, list[IpTarget]] = {}
-    for target in present.targets:
-        server = targets.node_targets.led_to(target)
-        if isinstance(target, IpTarget) and server and target not in targets.targets:
-            old.setdefault(server, []).append(target)
-    wanted = ((server, targets.node_targets.candidates.get(server)) for server in sorted(old))
-    return tuple(
-        Exchange(server, tuple(old[server]), new)
-        for server, new in wanted
-        if isinstance(new, IpTarget) and new in targets.targets
-    )
 
 
 def trial_of(labels: Mapping[str, str]) -> Trial | None:
@@ -331,8 +296,7 @@ def turn_of(change: Change, present: CloudBalancer) -> tuple[int, str]:
 
 def _ports(target: object, present: CloudBalancer) -> frozenset[int]:
     """The ports at which the target answers."""
-    checks = present.checks.get(target, {}) if isinstance(target, Target) else {}
-    return frozenset(port for port, said in checks.items() if said is Health.HEALTHY)
+    return present.answering(target) if isinstance(target, Target) else frozenset()
 
 
 def _passed(target: object, present: CloudBalancer) -> int:

@@ -294,6 +294,10 @@ class CloudBalancer:
         """Number of health checks that the target passes: traffic reaches it by so many listeners."""
         return sum(said is Health.HEALTHY for said in self.checks.get(target, {}).values())
 
+    def answering(self, target: Target) -> frozenset[int]:
+        """The ports at which the target answers its health checks."""
+        return frozenset(port for port, said in self.checks.get(target, {}).items() if said is Health.HEALTHY)
+
     def is_unchecked(self, target: Target) -> bool:
         """Whether the target may well get traffic, as nothing is known yet: it is new, or its checks were edited."""
         said = self.checks.get(target, {}).values()
