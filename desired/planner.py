@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
@@ -22,9 +21,7 @@ from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.section import Present
-
-if TYPE_CHECKING:
-    from desired.syntax.provider_id import ServerKey
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +77,25 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried."""
+    """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried; of a
+    dedicated server, after it has happened: it is a target by addresses, and nobody knows whose these were without the
+    Node."""
     removals: dict[ServerKey, list[str]] = {}
     for change in changes:
         if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server:
             removals.setdefault(change.server, []).append(change.key)
     return tuple(
-        replace(change, follows=tuple(sorted(removals[change.before.proof.server])))
-        if isinstance(change.before, LostNode) and change.before.proof.server in removals
+        _after(change, sorted(removals.get(change.before.proof.server, ())), change.before.proof.provider)
+        if isinstance(change.before, LostNode)
         else change
         for change in changes
     )
+
+
+def _after(deletion: Change, removals: Sequence[str], provider: Provider) -> Change:
+    if provider is Provider.ROBOT:
+        return replace(deletion, depends_on=(*deletion.depends_on, *removals))
+    return replace(deletion, follows=tuple(removals))
 
 
 def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:

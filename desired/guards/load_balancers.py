@@ -440,13 +440,9 @@ def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: 
         for membership in (Membership.TARGET, Membership.IGNORED)
         for member in lb.targets.being(membership)
     }
-    robot = snapshot.robot
-    if (
-        robot is not None
-        and robot.servers.why_incomplete
-        and any(isinstance(target, IpTarget) and led_to(target) is None for target in balancer.targets)
-    ):
-        return f"the list of Robot servers is incomplete: {robot.servers.why_incomplete}"
+    gap = snapshot.robot.servers.why_incomplete if snapshot.robot else None
+    if gap and any(isinstance(target, IpTarget) and led_to(target) is None for target in balancer.targets):
+        return f"the list of Robot servers is incomplete: {gap}"
     if not any(servers[key] in lb.targets.targets for key in servers.keys() - settled):
         return None
     return next(member.why for member in lb.targets.being(Membership.UNCERTAIN))

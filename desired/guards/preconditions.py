@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.nodes import provider_behind
+from desired.load_balancers.move import remembered
 from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.load_balancer import IpTarget, Owner
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
-from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, LostNode, Note, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Unknown
 from desired.syntax.bounds import counted
@@ -29,12 +30,20 @@ def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
             yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (change.key,), why)
         if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
             continue
-        for name in change.row.decided_from:
+        for name in (*change.row.decided_from, *_of_addresses(change)):
             section = sections.get(name)
-            gap = "it was not read" if section is None else section.why_incomplete
+            is_needed = name in change.row.decided_from
+            gap = section.why_incomplete if section is not None else "it was not read" if is_needed else None
             if gap:
                 why = f"the list of {name.replace('_', ' ')} is incomplete: {gap}"
                 yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (change.key,), why)
+
+
+def _of_addresses(change: Change) -> tuple[str, ...]:
+    """Sections that have to be whole where they are read: without the Node of a dedicated server nobody knows that the
+    targets that lead to its addresses were its own."""
+    is_metal = isinstance(change.before, LostNode) and change.before.proof.provider is Provider.ROBOT
+    return ("services", "load_balancers") if is_metal else ()
 
 
 def project_anchor(facts: Facts) -> Iterator[GuardResult]:
@@ -66,11 +75,18 @@ def _robot_anchor(facts: Facts) -> Iterator[GuardResult]:
 
 
 def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:
-    """Whether a change is derived from Robot: of a Node there, or of a target that is an address."""
-    is_address = change.kind == ChangeKind.LB_TARGET and any(
-        isinstance(side, IpTarget) for side in (change.before, change.after)
-    )
-    return is_address or _provider(change, snapshot) is Provider.ROBOT
+    """Whether a change is derived from Robot: of a Node there, or of a target that is an address. What comes back after
+    a move in a network was a target before, whoever says what."""
+    sides = (change.before, change.after) if change.kind == ChangeKind.LB_TARGET else ()
+    is_address = any(isinstance(side, IpTarget) for side in sides)
+    return (is_address and not _comes_back(change, snapshot)) or _provider(change, snapshot) is Provider.ROBOT
+
+
+def _comes_back(change: Change, snapshot: Snapshot) -> bool:
+    present = snapshot.load_balancers and snapshot.load_balancers.items.get(change.cloud_id or 0)
+    if not present or change.before is not None:
+        return False
+    return change.after in present.targets or change.after in remembered(present.spec.labels)
 
 
 def _cloud_anchor(facts: Facts) -> Iterator[GuardResult]:

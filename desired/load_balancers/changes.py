@@ -121,7 +121,8 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     )
     status = _status(lb, present, tuple(a.key for a in adopt))
     way = lb.options.use_private_ip
-    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size, to_private=way), *status)
+    ordered = in_sequence([*adopt, *parts], present, lb.size, to_private=way, foreign=lb.targets.foreign)
+    return (*claims, *issue, *ordered, *status)
 
 
 def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:

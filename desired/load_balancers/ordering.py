@@ -5,21 +5,36 @@ comes before the targets that need it and goes after those that needed it, since
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from desired.load_balancers.size import Size
 from desired.load_balancers.switch import turn_of
-from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Listener, ServerTarget, Target, is_private
+from desired.model.load_balancer import (
+    Attachment,
+    CloudBalancer,
+    IpTarget,
+    Listener,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+    is_private,
+)
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 
 
 def in_sequence(
-    changes: Sequence[Change], present: CloudBalancer, size: Size, *, to_private: bool | None = None
+    changes: Sequence[Change],
+    present: CloudBalancer,
+    size: Size,
+    *,
+    to_private: bool | None = None,
+    foreign: Collection[Target] = (),
 ) -> tuple[Change, ...]:
     """The changes of parts of ``present`` in their order, each of which follows the one before it. ``to_private`` is
-    by which address servers are to be reached, None where nobody says: what is switched to the other one goes back."""
+    by which address servers are to be reached, None where nobody says: what is switched to the other one goes back.
+    ``foreign`` are the targets that lead nobody knows where."""
     larger = size.type is not None and size.type.max_targets >= present.type.max_targets
     room = size.type if larger and size.type is not None else present.type
     by_kind: dict[str, list[Change]] = {}
@@ -35,7 +50,7 @@ def in_sequence(
     late = [change for change in targets if change not in early]
     headroom = room.max_targets - len(present.targets)
     gone = [c for c in early if c.verb is Verb.REMOVE] + [c for c in late if c.after in present.targets]
-    hangs_on_others = _hangs_on_others(targets, present)
+    hangs_on_others = _hangs_on_others(targets, [target for target in present.targets if target not in foreign])
     ordered = [
         *of(ChangeKind.LB_ADOPT),
         *of(ChangeKind.LB_IDENTITY),
@@ -117,24 +132,30 @@ def _targets(
     living = [change for change in removals if change.consequences]
     mixed = [*back, *interleaved(adds, [*dead, *living], headroom)]
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
-    first = [
-        add for add in adds if not isinstance(add.after, IpTarget)
-    ]  # what Robot refuses is no matter of the cloud's
-    one_by_one = [_needing(flip, flips[place - 1 : place] if place else first) for place, flip in enumerate(flips)]
+    one_by_one = [*_one_by_one(flips, adds, ServerTarget), *_one_by_one(flips, adds, IpTarget)]
     ordered = [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
     if not hangs_on_others:
         return ordered
     return [_after(change, ordered[:place]) if change in living else change for place, change in enumerate(ordered)]
 
 
-def _hangs_on_others(targets: Sequence[Change], present: CloudBalancer) -> bool:
-    """Whether fewer than half of the existing targets would be left, if none of those came that should, and the one was
-    lost whose address is just switched. The servers of a selector, and whether an address serves, are not known here.
-    """
-    _, flips, removals = _by_verb(targets)
-    removals = [change for change in removals if isinstance(change.before, ServerTarget | IpTarget)]
+def _one_by_one(flips: Sequence[Change], adds: Sequence[Change], kind: type[Target]) -> list[Change]:
+    """The switches of targets of one kind, the first after the additions of that kind, and each after the one before
+    it: what is refused of dedicated servers is no matter of the cloud's, and the other way round."""
+    own, before = (
+        [flip for flip in flips if isinstance(flip.after, kind)],
+        [a for a in adds if isinstance(a.after, kind)],
+    )
+    return [_needing(flip, own[place - 1 : place] if place else before) for place, flip in enumerate(own)]
+
+
+def _hangs_on_others(changes: Sequence[Change], targets: Sequence[Target]) -> bool:
+    """Whether fewer than half of the ``targets`` would be left, if none of those came that should, and the one was lost
+    whose address is just switched. The servers of a selector are not known here."""
+    _, flips, removals = _by_verb(changes)
+    removals = [change for change in removals if change.before in targets and change.server]
     living = [change for change in removals if change.consequences]
-    servers = sum(isinstance(target, ServerTarget | IpTarget) for target in present.targets)
+    servers = sum(not isinstance(target, SelectorTarget) for target in targets)
     had = servers - (len(removals) - len(living))
     return bool(living) and (had - len(living) - bool(flips)) * 2 < had
 

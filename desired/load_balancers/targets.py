@@ -23,10 +23,19 @@ from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of, is_private
 from desired.model.settings import Settings
-from desired.model.snapshot import ROBOT_NOT_READ, AddressType, Node, Readiness, RobotAccount, Server, Snapshot
+from desired.model.snapshot import (
+    ROBOT_NOT_READ,
+    AddressType,
+    Node,
+    NodeAddress,
+    Readiness,
+    RobotAccount,
+    Server,
+    Snapshot,
+)
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import first_host, public_ipv6
-from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
+from desired.nodes.desired import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.bounds import counted
@@ -111,7 +120,7 @@ def node_targets(
         _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings) for node in snapshot.nodes
     ]
     unreadable = [NodeTarget(name, Membership.UNCERTAIN, why) for name, why in snapshot.nodes.unreadable.items()]
-    return tuple(sorted((*_without_clashes(read, snapshot), *unreadable), key=lambda member: member.node))
+    return tuple(sorted((*_without_clashes(read, snapshot, network_id), *unreadable), key=lambda member: member.node))
 
 
 def _node_target(
@@ -129,7 +138,8 @@ def _node_target(
     if isinstance(desired, UninitializedNode):
         key, found = desired.server.key, Present(desired.server)
     target: ServerTarget | IpTarget | None = None
-    addresses = _addresses_of(node, key, snapshot)
+    wanted = _wanted_addresses(node, desired)
+    addresses = _addresses_of(node, (*node.addresses, *wanted), key, snapshot)
     if is_ignored(node, settings):
         membership, why = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is"
     elif excluded := why_excluded(node, options):
@@ -137,7 +147,8 @@ def _node_target(
     elif key is None:
         membership, why = _without_server(node, snapshot)
     elif key.provider is Provider.ROBOT:
-        membership, why, target = _on_robot_server(node, key, found, options, snapshot)
+        internal = next(_private_ips(wanted), None)
+        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot)
     else:
         server = found or _find(key, snapshot, [node])
         ipv6 = _ipv6_alone(server, node)
@@ -146,7 +157,19 @@ def _node_target(
     return NodeTarget(node.name, membership, why, target, key, isinstance(desired, UninitializedNode), addresses)
 
 
-def _addresses_of(node: Node, key: ServerKey | None, snapshot: Snapshot) -> tuple[str, ...]:
+def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
+    """The addresses that the Node should have; those that it has where nothing is said of them."""
+    match desired:
+        case UninitializedNode(identity=identity):
+            return identity.addresses
+        case InitializedNode(addresses=tuple() as addresses):
+            return addresses
+    return node.addresses
+
+
+def _addresses_of(
+    node: Node, reported: Iterable[NodeAddress], key: ServerKey | None, snapshot: Snapshot
+) -> tuple[str, ...]:
     """The addresses by which a target may lead to a Robot server's Node; empty for any other Node.
 
     Public ones are those of the server, by Robot's word, and only where Robot does not know it any more those that the
@@ -166,18 +189,18 @@ def _addresses_of(node: Node, key: ServerKey | None, snapshot: Snapshot) -> tupl
     else:
         given = [_ip(address.address) for address in node.addresses if address.type == AddressType.EXTERNAL_IP]
         own = {type(ip): ip for ip in reversed(given)}.values()
-    return tuple(dict.fromkeys((*(str(ip) for ip in own if ip is not None), *_private_ips(node))))
+    return tuple(dict.fromkeys((*(str(ip) for ip in own if ip is not None), *_private_ips(reported))))
 
 
-def _private_ips(node: Node) -> Iterator[str]:
-    """The InternalIPs by which Hetzner's private networks reach the Node: IPv4 of the private ranges."""
-    for address in node.addresses:
+def _private_ips(addresses: Iterable[NodeAddress]) -> Iterator[str]:
+    """The InternalIPs by which Hetzner's private networks reach a Node: IPv4 of the private ranges."""
+    for address in addresses:
         ip = _ip(address.address) if address.type == AddressType.INTERNAL_IP else None
         if isinstance(ip, IPv4Address) and is_private(IpTarget(str(ip))):
             yield str(ip)
 
 
-def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot) -> Iterator[NodeTarget]:
+def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_id: int | None) -> Iterator[NodeTarget]:
     """The members, in which nobody is a target by an address that another server has or asks for, nor by one of
     several that its server has according to its Nodes: what is there stays, until a person has decided."""
     asked: dict[IpTarget, set[ServerKey]] = {}
@@ -186,7 +209,8 @@ def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot) -> Itera
         if member.server is not None and isinstance(member.target, IpTarget):
             asked.setdefault(member.target, set()).add(member.server)
             claimed.setdefault(member.server, set()).add(member.target)
-    taken = {str(ip) for server in snapshot.servers for _, ip in server.private_ips} if asked else set()
+    places = (place for server in snapshot.servers for place in server.private_ips) if asked else ()
+    taken = {str(ip) for network, ip in places if network_id in (None, network)}
     for member in members:
         if member.server is None or not isinstance(member.target, IpTarget):
             yield member
@@ -204,16 +228,20 @@ def _ip(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _on_robot_server(
-    node: Node, key: ServerKey, joining: Present[Server] | None, options: Options, snapshot: Snapshot
+    node: Node,
+    internal: str | None,
+    key: ServerKey,
+    joining: Present[Server] | None,
+    options: Options,
+    snapshot: Snapshot,
 ) -> tuple[Membership, str, IpTarget | None]:
-    """A Robot server is a target by exactly one of its addresses: the main public one, or the first InternalIP of its
-    Node. Where the Node has none, the public one takes its place, as with HCCM. Without credentials for Robot nothing
-    but InternalIPs is known (HCCM, LB-only mode).
+    """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
+    InternalIP of its Node. Where the Node has none, the public one takes its place, as with HCCM. Without credentials
+    for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
     """
     found = joining or _find(key, snapshot, [node]) if snapshot.robot is not None else None
     if isinstance(found, Absent):
         return Membership.SERVERLESS, "the server is gone", None
-    internal = next(_private_ips(node), None)
     if options.use_private_ip and internal is not None:
         return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
     if found is None:
@@ -347,14 +375,16 @@ class TargetCandidates:
 
     @cached_property
     def by_address(self) -> Mapping[str, ServerKey]:
-        """Address → the Robot server whose Node has it, or that has it without being a Node. One that several have is
-        nobody's."""
-        owners = {address: {key} for address, key in self.account.items() if key not in self.by_server}
+        """Address → the Robot server that it leads to: the one that should be a target by it, else the one that has it
+        by Robot's word, else the one whose Node alone reports it."""
+        wanted = {target.ip: key for key, target in self.candidates.items() if isinstance(target, IpTarget)}
+        claims: dict[str, set[ServerKey]] = {}
         for member in self.members:
             for address in member.addresses:
                 if member.server is not None:
-                    owners.setdefault(address, set()).add(member.server)
-        return {address: next(iter(keys)) for address, keys in owners.items() if len(keys) == 1}
+                    claims.setdefault(address, set()).add(member.server)
+        reported = {address: next(iter(keys)) for address, keys in claims.items() if len(keys) == 1}
+        return {**reported, **self.account, **wanted}
 
     def led_to(self, target: Target) -> ServerKey | None:
         """The server that an existing target leads to; None for a label selector, and for an address of no server that

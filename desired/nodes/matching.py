@@ -116,8 +116,8 @@ class Matcher:
         self, nodes: Section[str, Node], servers: Section[int, Server], robot: RobotAccount | None = None
     ) -> None:
         """``robot`` is None where Robot servers are not read."""
-        self._cloud = _Servers(servers, "server")
-        self._robot = None if robot is None else _Servers(robot.servers, "Robot server")
+        self._cloud = _Servers(servers, "server", "the token's project")
+        self._robot = None if robot is None else _Servers(robot.servers, "Robot server", "the Robot account")
         self._last_names = frozenset[str]() if robot is None else robot.last_names
         claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
@@ -169,6 +169,8 @@ class Matcher:
             case Matched(server), Matched() | Ambiguous():
                 both = f"{server.key.name} of Hetzner Cloud and a Robot server are both named {node.name!r}"
                 return Ambiguous(both)
+            case Matched(), Unknown() if node.name in self._robot.unreadable:
+                return robot
             case Matched(server), _ if node.name in self._last_names:
                 had = f"{server.key.name} is named {node.name!r}, and so was a Robot server when these were last read"
                 return Unknown(f"{had}; now the list is incomplete")
@@ -188,7 +190,7 @@ class Matcher:
             return Unknown(f"{servers.word} {ids} could not be read and may be the one")
         named = servers.by_name.get(node.name, ())
         if not servers.section:
-            return Unmatched("the token's project has no servers at all")
+            return Unmatched(f"{servers.place} has no servers at all")
         if not named:
             return Unmatched(f"no server of the project is named {node.name!r}", servers.nearest(node.name))
         if len(named) > 1:
@@ -209,9 +211,9 @@ def matcher_of(snapshot: Snapshot) -> Matcher:
 class _Servers:
     """The servers of one provider, by name."""
 
-    def __init__(self, section: Section[int, Server], word: str) -> None:
+    def __init__(self, section: Section[int, Server], word: str, place: str) -> None:
         self.section = section
-        self.word = word
+        self.word, self.place = word, place
         self.by_name = _grouped((server.name, server) for server in section if server.name)
         self.unreadable = _grouped((section.unreadable_names.get(key), key) for key in section.unreadable)
         self._names = sorted(self.by_name)

@@ -111,7 +111,8 @@ class RobotCache:
             return replace(self._last, account=replace(self._last.account, age=age))
         section, error = observe_robot_servers(self.reader)
         if section.complete:
-            self._names = frozenset(server.name for server in section if server.name)
+            read, unreadable = (server.name for server in section), section.unreadable_names.values()
+            self._names = frozenset(name for name in (*read, *unreadable) if name)
         failed_s = min(self._pause_s * 2 or _FIRST_PAUSE_S, self._max_age_s)
         self._last, self._read_at, self._pause_s = (
             RobotList(RobotAccount(section, last_names=frozenset() if section.complete else self._names), error),
@@ -163,12 +164,17 @@ def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], Ap
     ``SERVER_NOT_FOUND`` to the list then).
     """
     try:
-        return decode_robot_servers(reader.get("/server")), None
+        section = decode_robot_servers(reader.get("/server"))
     except NotFound as error:
-        found = Broken(f"the Robot account has no servers; check ROBOT_USER: {error}", status=error.status)
-        return Section.missing(str(found)), found
+        return _no_servers(str(error))
     except ApiError as error:
         return Section.missing(str(error)), error
+    return (section, None) if section.expected else _no_servers("the list is empty")
+
+
+def _no_servers(said: str) -> tuple[Section[int, Server], ApiError]:
+    error = Broken(f"the Robot account has no servers; check ROBOT_USER: {said}")
+    return Section.missing(str(error)), error
 
 
 def decode_robot_servers(body: bytes) -> Section[int, Server]:
