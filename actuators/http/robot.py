@@ -170,6 +170,8 @@ class RobotReader:
     def _recall(self) -> None:
         """Take over what other processes were refused: this one is not the third."""
         refused = self._refusals.recall() if self._refusals else ()
+        if refused is None:  # the next call asks again
+            return
         with self._lock:
             self._recalled = True
             now, login = self._clock(), self._login

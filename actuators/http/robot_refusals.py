@@ -75,10 +75,13 @@ class Refusals:
         self._write = write
         self._now = now
 
-    def recall(self) -> tuple[tuple[str, float], ...]:
-        """Tag and age in seconds of each refusal, oldest first; empty where they cannot be read."""
+    def recall(self) -> tuple[tuple[str, float], ...] | None:
+        """Tag and age in seconds of each refusal, oldest first; None where they cannot be read."""
         now = self._now()
-        found = sorted(self._stored(now), key=lambda refusal: refusal.at)
+        stored = self._stored(now)
+        if stored is None:
+            return None
+        found = sorted(stored, key=lambda refusal: refusal.at)
         return tuple((refusal.tag, max(0.0, (now - refusal.at).total_seconds())) for refusal in found)
 
     def note(self, tag: str) -> None:
@@ -87,13 +90,13 @@ class Refusals:
             return
         now = self._now()
         try:
-            self._write(format_refusals([*self._stored(now), Refusal(tag, now)]))
+            self._write(format_refusals([*(self._stored(now) or ()), Refusal(tag, now)]))
         except ApiError as error:
             _log.info("that Robot refused the log-in is not written down: %s", error)
 
-    def _stored(self, now: datetime) -> tuple[Refusal, ...]:
+    def _stored(self, now: datetime) -> tuple[Refusal, ...] | None:
         try:
             return parse_refusals((self._read() or {}).get(KEY), now)
         except ApiError as error:
             _log.info("which log-ins Robot refused could not be read: %s", error)
-            return ()
+            return None

@@ -22,6 +22,7 @@ from reconciler.observe.robot import (
     observe_robot_servers,
 )
 from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.simulators import USER_AGENT, ImpatientStop
@@ -60,10 +61,11 @@ class Account:
         self.clock = SimulatedClock(source=lambda: 1_800_000_000.0)
         self.robot = RobotSimulator(self.clock, world={"servers": [LISTED]})
         self.server = SimulatorServer(loop, self.robot, self.clock).start()
+        self.proxy = FaultProxy(loop, self.server.url).start()
         retry = Retry(ImpatientStop(), Patience(attempts=2))
         self.reader = RobotReader(
             RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD),
-            endpoint=self.server.url,
+            endpoint=self.proxy.url,
             user_agent=USER_AGENT,
             retry=retry,
             timeout_s=5.0,
@@ -85,6 +87,8 @@ def account(background_loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("NO_PROXY", "*")
     running = Account(background_loop)
     yield running
+    running.proxy.stop()
+    running.proxy.stop()
     running.server.stop()
 
 
@@ -192,9 +196,12 @@ def test_no_list(body: bytes) -> None:
         decode_robot_servers(body)
 
 
-def test_an_account_without_servers(account: Account) -> None:
-    """It is somebody else's, or its list lacks all: none of our servers is absent for that."""
+@pytest.mark.parametrize("answer", [None, "[]"])
+def test_an_account_without_servers(account: Account, answer: str | None) -> None:
+    """It is somebody else's, or its list lacks all: none of our servers is absent for that, however it is told."""
     account.robot.replace_world({"servers": []})
+    if answer is not None:
+        account.proxy.set_faults([{"kind": "status", "code": 200, "body": answer}])
 
     section, error = observe_robot_servers(account.reader)
 

@@ -10,7 +10,15 @@ from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.load_balancers.ordering import in_sequence, interleaved
 from desired.load_balancers.size import Size
-from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener, SelectorTarget
+from desired.model.load_balancer import (
+    Attachment,
+    BalancerType,
+    CloudBalancer,
+    HttpOptions,
+    IpTarget,
+    Listener,
+    SelectorTarget,
+)
 from desired.model.service import Service
 from desired.model.snapshot import Network
 from desired.plan.change import Change, Plan
@@ -403,6 +411,18 @@ def test_what_may_not_go_on_when_something_was_refused() -> None:
     }
     swap = plan_of(asking(), a_balancer(targets=public(1)), **fleet(1, 2) | selected)
     assert swap.by_key[f"{key}1"].depends_on == (f"{key}2",)
+
+
+def test_strangers_count_for_nobody() -> None:
+    """Servers that live go after those that come, however many addresses are there of which nobody knows anything."""
+    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
+    nodes = {"nodes": [a_settled_node(f"web-{n}", n, labels=excluded if n < 3 else {}) for n in (1, 2, 3, 4)]}
+    strangers = [IpTarget(f"198.51.100.{number}") for number in (1, 2, 3)]
+
+    plan = plan_of(asking(), a_balancer(targets=[*public(1, 2), *strangers]), **fleet(1, 2, 3, 4) | nodes)
+
+    key = "load_balancer/default/web/target/server:"
+    assert set(plan.by_key[f"{key}1"].depends_on) == {f"{key}3", f"{key}4"}
 
 
 def test_who_is_excluded_stays_until_the_other_one_is_reached_by_its_new_address() -> None:

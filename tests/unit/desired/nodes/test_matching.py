@@ -350,6 +350,13 @@ NO_ROBOT: Section[int, Server] = Section.missing("the webservice answers 503")
             id="one of each",
         ),
         pytest.param(
+            a_joining_node("web-1"),
+            BOTH,
+            Section({}, unreadable={5: "server_ip is 'x'"}, unreadable_names={5: "web-1"}),
+            Unknown("Robot server 5 could not be read and may be the one"),
+            id="one of each, of which one cannot be read",
+        ),
+        pytest.param(
             a_joining_node("twin"),
             BOTH,
             ROBOT,
