@@ -313,18 +313,26 @@ def _serving_metal(deed: Deed, owner: str, service: Raw, found: Raw) -> Mapping[
 
 def _lost_metal(deed: Deed, owner: str, service: Raw, found: Raw, now: Raw) -> Iterator[str]:
     """Dedicated servers that are there, whose Nodes serve, and that have none of their addresses left; and those of no
-    Node, which somebody led to."""
+    Node, which somebody led to. Their main addresses go, as cloud servers would that are no Nodes."""
     root, left = _key(service), target_addresses(now)
-    for number, addresses in _serving_metal(deed, owner, service, found).items():
-        own = {*addresses_of_metal(deed.before.metal[number]), *_told(deed, number)}
-        if left & own or number in deed.proven_gone:
-            continue
+    serving = _serving_metal(deed, owner, service, found)
+    lost = {
+        number: addresses
+        for number, addresses in serving.items()
+        if not left & {*addresses_of_metal(deed.before.metal[number]), *_told(deed, number)}
+        and number not in deed.proven_gone
+    }
+    seen = {metal_of(node) for name, node in deed.before.nodes[owner].items() if name in deed.shown["nodes"]}
+    if deed.cluster.name == owner and (len(serving) - len(lost)) * 2 >= len(serving):  # as with cloud servers
+        lost = {number: addresses for number, addresses in lost.items() if number in seen}
+    for number, addresses in lost.items():
         if not any(_lets_target(deed, root, f"ip:{address}") for address in addresses):
             yield f"{root} loses {addresses} of dedicated server {number}, which is there, and whose Node serves"
     nodes = {metal_of(node) for node in deed.before.nodes[owner].values()}
     for address in sorted(target_addresses(found) - left):
         holder = deed.before.metal_at.get(address)
-        if holder is not None and holder not in nodes and not _lets_target(deed, root, f"ip:{address}"):
+        is_main = address in {server["server_ip"] for server in deed.told.values()}
+        if holder is not None and holder not in nodes and not is_main and not _lets_target(deed, root, f"ip:{address}"):
             yield f"{root} loses {address} of dedicated server {holder}, which is no Node, and somebody led it there"
 
 
