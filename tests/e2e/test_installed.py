@@ -1,11 +1,14 @@
-"""What users install: the wheel has all that the product needs, wherever it is run from. The image made of it is in
-``test_image.py``."""
+"""What users install: the wheel has all that the product needs, wherever it is run from and whatever else is installed.
+The image is in ``test_image.py``."""
 
 import json
 import re
 import subprocess
 import sys
+import tarfile
+import venv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,23 +18,38 @@ from tests.support.stage import clean_environment
 
 pytestmark = pytest.mark.processes
 
+_OTHER = "reconciler"
+"""The name of a distribution on the package index, which installs a package of that name."""
+_THEIRS = {"reconciler/__init__.py": "WHOSE = 'theirs'\n", "reconciler/cli.py": "WHOSE = 'theirs'\n"}
+
+
+def _build(tree: Path, folder: Path) -> Path:
+    """The wheel, built in ``folder`` without a network. What it was built from stands beside it."""
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
+    subprocess.run(build, cwd=tree, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return _build(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path) -> Path:
     """The wheel's content, unpacked as pip does it."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+        archive.extractall(wheel.parent / "site")
+    return wheel.parent / "site"
 
 
 def test_the_demo_runs_from_an_empty_folder_without_the_checkout(installed: Path, tmp_path: Path) -> None:
     """Plan, apply, empty plan, and what to type next, from the wheel alone."""
     code = (
-        "import sys, reconciler; from reconciler.cli import main; print(reconciler.__file__); sys.exit(main(['demo']))"
+        "import sys, hcloud_reconciler, reconciler; print(reconciler.__file__);"
+        "sys.exit(hcloud_reconciler.main(['demo']))"
     )
     environment = {**clean_environment(), "PYTHONPATH": str(installed)}
 
@@ -47,12 +65,117 @@ def test_the_demo_runs_from_an_empty_folder_without_the_checkout(installed: Path
     assert ran.stdout[applied:].count(quiet) == 2
 
 
-def test_the_wheel_has_the_schema_and_the_types_and_nothing_else_at_top_level(installed: Path) -> None:
-    """The JSON Schema and the typing markers are shipped; tests and scripts are not."""
-    assert json.loads((installed / "reconciler/report/schema.json").read_text())["title"]
-    packages = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
-    assert packages == {"actuators", "desired", "reconciler"}
-    assert all((installed / package / "py.typed").exists() for package in packages)
+def test_the_wheel_has_the_schema_and_one_name_at_top_level(installed: Path) -> None:
+    """The JSON Schema is shipped; tests and scripts are not. The packages of the tree are where only we look."""
+    ours = installed / "hcloud_reconciler"
+
+    assert {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")} == {ours.name}
+    assert {path.name for path in ours.iterdir()} == {"__init__.py", "__main__.py", "_app"}
+    assert {path.name for path in (ours / "_app").iterdir()} == {"actuators", "desired", "reconciler"}
+    assert json.loads((ours / "_app" / "reconciler" / "report" / "schema.json").read_text())["title"]
+
+
+def test_the_wheel_is_the_same_each_time_and_from_the_source_archive(wheel: Path, tmp_path: Path) -> None:
+    """Byte by byte, whenever and wherever it is built: anybody can check that it is made of these sources."""
+    (archive,) = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(archive) as unpacked:
+        unpacked.extractall(tmp_path / "sources", filter="data")
+    (tree,) = (tmp_path / "sources").iterdir()
+
+    again = _build(tree, tmp_path / "again")
+
+    assert {path.name for path in tree.iterdir() if path.is_dir()} == {"actuators", "desired", "launch", "reconciler"}
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+class _Environment:
+    """A fresh environment with nothing in it."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, symlinks=True, with_pip=False)
+        self._bin = folder / "bin"
+        (self.site,) = folder.glob("lib/python*/site-packages")
+
+    def pip(self, *words: str) -> None:
+        """Install or uninstall with the pip of this process, without a network."""
+        quietly = ("-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(self._bin / "python"))
+        said = self._said([sys.executable, *quietly, *words])
+        assert said == ""
+
+    def install(self, wheel: Path) -> None:
+        """What is needed beside it stays away: nothing that is run here loads it."""
+        self.pip("install", "--no-index", "--no-deps", "--no-compile", str(wheel))
+
+    def said(self, program: str, *words: str) -> str:
+        """What a command of the environment says on both streams."""
+        return self._said([str(self._bin / program), *words])
+
+    def _said(self, line: Sequence[str]) -> str:
+        environment = {name: text for name, text in clean_environment().items() if name != "PYTHONPATH"}
+        ran = subprocess.run(
+            line,
+            cwd=self.site,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+        )
+        return ran.stdout
+
+
+def _works(environment: _Environment) -> None:
+    """Each command, and the module, in a folder where ``import reconciler`` finds that of somebody else."""
+    assert environment.said("reconcile", "--version") == "hcloud-reconciler 0.1.0\n"
+    assert environment.said("python", "-m", "hcloud_reconciler", "--version") == "hcloud-reconciler 0.1.0\n"
+    assert "--dry-run" in environment.said("hcloud-reconciler", "--help")
+    assert "--dry-run" in environment.said("kubectl-hcloud_reconciler", "--help")
+
+
+def _is_whole(environment: _Environment) -> None:
+    """Their package: each file as they made it, and found by its name."""
+    assert {name: (environment.site / name).read_text() for name in _THEIRS} == _THEIRS
+    assert environment.said("python", "-c", "import reconciler.cli; print(reconciler.cli.WHOSE)") == "theirs\n"
+
+
+def _made_up(folder: Path) -> Path:
+    """A wheel of somebody else."""
+    info = f"{_OTHER}-0.2.2.dist-info"
+    files = {
+        **_THEIRS,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {_OTHER}\nVersion: 0.2.2\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
+    made = folder / f"{_OTHER}-0.2.2-py3-none-any.whl"
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, text in {**files, f"{info}/RECORD": record}.items():
+            archive.writestr(name, text)
+    return made
+
+
+@pytest.mark.parametrize("we_come_first", [True, False])
+def test_it_works_beside_another_owner_of_the_name_reconciler(
+    wheel: Path, tmp_path: Path, *, we_come_first: bool
+) -> None:
+    """In either order; and when the first one goes, it takes nothing of the other."""
+    environment = _Environment(tmp_path / "environment")
+    theirs = _made_up(tmp_path)
+    first, second = (wheel, theirs) if we_come_first else (theirs, wheel)
+    environment.install(first)
+    environment.install(second)
+
+    _works(environment)
+    _is_whole(environment)
+    environment.pip("uninstall", "--yes", first.name.partition("-")[0])
+
+    if we_come_first:
+        _is_whole(environment)
+        assert not (environment.site / "hcloud_reconciler").exists()
+    else:
+        _works(environment)
+        assert not (environment.site / "reconciler").exists()
 
 
 def test_the_base_of_the_image_is_named_by_its_digest() -> None:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 SOURCES = sorted(
     path
-    for top in ("desired", "actuators", "reconciler", "tests", "scripts", "deploy")
+    for top in ("desired", "actuators", "reconciler", "launch", "tests", "scripts", "deploy")
     for path in (ROOT / top).rglob("*")
     if path.suffix in {".py", ".sh", ".yaml", ".tpl", ".toml"}
 )
@@ -19,7 +19,7 @@ PACKAGES = sorted(
     path.parent for top in ("desired", "actuators", "reconciler") for path in (ROOT / top).rglob("__init__.py")
 )
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_NAMED = re.compile(r"`((?:desired|actuators|reconciler|tests|scripts|deploy|docs)/[\w./-]+)`")
+_NAMED = re.compile(r"`((?:desired|actuators|reconciler|launch|tests|scripts|deploy|docs)/[\w./-]+)`")
 _BARE = re.compile(r"`([\w-]+\.py)`")
 _BASENAMES = {path.name for path in SOURCES}
 _ELSEWHERE = re.compile(
