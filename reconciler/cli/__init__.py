@@ -9,6 +9,8 @@ import signal
 from collections.abc import Sequence
 from types import FrameType
 
+from reconciler.config.program import program_name
+
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
 
@@ -37,6 +39,6 @@ def _end_at_once(_number: int, _frame: FrameType | None) -> None:
     there are places where nobody can catch it, and the interpreter prints a traceback of its own."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a stderr that nobody reads must not keep the process for ever
     try:
-        os.write(2, b"reconcile: interrupted\n")
+        os.write(2, f"{program_name()}: interrupted\n".encode())
     finally:
         os._exit(INTERRUPTED)

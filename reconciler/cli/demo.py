@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reconciler.cli.run import run
 from reconciler.cli.stopping import stop_on_signals
+from reconciler.config.program import CALLED, PROGRAM
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import CLUSTER_CIDR, demo_world
 from reconciler.sandbox.running import Sandbox, SandboxOptions
@@ -66,11 +67,11 @@ def shown_command(started_as: str) -> str:
     """
     path = Path(started_as)
     if path.name == "__main__.py":
-        return f"{_shortest(Path(sys.executable))} -m reconciler"
-    found = shutil.which("reconcile")
-    if path.name != "reconcile" or (found and Path(found).resolve() == path.resolve()):
-        return "reconcile"
-    return _shortest(path)
+        return f"{_shortest(Path(sys.executable))} -m {path.parent.name}"
+    if path.name not in CALLED:
+        return PROGRAM
+    found = shutil.which(path.name)
+    return CALLED[path.name] if found and Path(found).resolve() == path.resolve() else _shortest(path)
 
 
 def _shortest(path: Path) -> str:

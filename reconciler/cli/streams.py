@@ -6,6 +6,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler.config.config import Config
+from reconciler.config.program import program_name
 from reconciler.report.escaping import visible
 from reconciler.report.terminal import Writer, is_terminal
 from reconciler.telemetry import logs
@@ -36,7 +37,7 @@ def prepare_streams() -> None:
 def say(line: str) -> None:
     """One line for people on stderr. When nobody hears it, that changes nothing: the exit code says enough."""
     try:
-        sys.stderr.write(f"reconcile: {visible(masked(line))}\n")
+        sys.stderr.write(f"{program_name()}: {visible(masked(line))}\n")
         sys.stderr.flush()
     except OSError:
         _swallow(sys.stderr)

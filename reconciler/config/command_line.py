@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from desired.syntax.bounds import VARIABLE
 from reconciler import __version__
 from reconciler.config.flags import FLAGS, Command, Flag
+from reconciler.config.program import program_name
 
 _ALONE = "this controller has no other cloud"
 _LISTS = "each pass lists Nodes and Services; --interval sets how often"
@@ -198,7 +199,7 @@ class _Help(argparse.HelpFormatter):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(BAD_USAGE, f"reconcile: {message}\nTry 'reconcile --help'.\n")
+        self.exit(BAD_USAGE, f"{program_name()}: {message}\nTry '{program_name()} --help'.\n")
 
 
 def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str], tuple[str, ...]]:
@@ -258,7 +259,7 @@ def _last_or_all(flag: Flag | None, texts: Sequence[str]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="reconcile",
+        prog=program_name(),
         description="A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.",
         epilog="Every flag may be given as RECONCILER_<FLAG>. Hetzner's settings are HCLOUD_* and ROBOT_* variables, as"
         " for hcloud-cloud-controller-manager.",

@@ -67,11 +67,30 @@ def test_a_path_from_the_root_is_taken_where_it_is_shorter(installed: Path, monk
     assert shown_command(str(blank)) == "'a b/reconcile'"
 
 
-def test_a_module_is_shown_with_its_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``python -m reconciler`` has no command of its own."""
+@pytest.mark.parametrize("module", ["reconciler", "hcloud_reconciler"])
+def test_a_module_is_shown_with_its_interpreter(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    """``python -m`` has no command of its own."""
     monkeypatch.chdir(Path(sys.executable).parent)
 
-    assert shown_command("/anywhere/reconciler/__main__.py") == f"./{Path(sys.executable).name} -m reconciler"
+    assert shown_command(f"/anywhere/{module}/__main__.py") == f"./{Path(sys.executable).name} -m {module}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("hcloud-reconciler", "hcloud-reconciler"), ("kubectl-hcloud_reconciler", "kubectl hcloud-reconciler")],
+)
+def test_its_other_names_are_shown_as_they_are_typed(
+    installed: Path, monkeypatch: pytest.MonkeyPatch, name: str, shown: str
+) -> None:
+    """Where they are found; another one of the kind is shown by its path."""
+    other = installed.with_name(name)
+    other.touch(mode=0o755)
+    monkeypatch.chdir(installed.parent)
+
+    monkeypatch.setenv("PATH", str(installed.parent))
+    assert shown_command(str(other)) == shown
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert shown_command(str(other)) == f"./{name}"
 
 
 def test_started_from_code_it_has_the_name_of_the_product() -> None:

@@ -1,5 +1,6 @@
 """The command line and its variables: how they are split, read, refused, and compared with what is known."""
 
+import sys
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
@@ -302,6 +303,33 @@ def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None
     assert output.out == ""
     assert output.err.startswith("reconcile: ")
     assert output.err.endswith("\nTry 'reconcile --help'.\n")
+
+
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [
+        ("/opt/bin/reconcile", "reconcile"),
+        ("/opt/bin/hcloud-reconciler", "hcloud-reconciler"),
+        ("/opt/bin/kubectl-hcloud_reconciler", "kubectl hcloud-reconciler"),
+        ("/opt/hcloud_reconciler/__main__.py", "reconcile"),
+        ("-c", "reconcile"),
+        ("", "reconcile"),
+    ],
+)
+def test_usage_has_the_name_that_was_typed(
+    started_as: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plugin of kubectl is typed as two words, and so are its commands; what has no name is ``reconcile``."""
+    monkeypatch.setattr(sys, "argv", [started_as])
+    for words in (["--help"], ["demo", "--help"], ["--nonsense"]):
+        with pytest.raises(SystemExit):
+            parse_command_line(words)
+
+    said = capsys.readouterr()
+    assert said.out.startswith(f"usage: {name} [-h]")
+    assert f"\nusage: {name} demo [-h]" in said.out
+    assert said.err.startswith(f"{name}: unrecognized")
+    assert said.err.endswith(f"\nTry '{name} --help'.\n")
 
 
 @pytest.mark.parametrize(
