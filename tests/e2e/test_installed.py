@@ -9,6 +9,7 @@ import tarfile
 import venv
 import zipfile
 from collections.abc import Sequence
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,22 @@ def test_the_wheel_has_the_schema_and_one_name_at_top_level(installed: Path) -> 
     assert {path.name for path in ours.iterdir()} == {"__init__.py", "__main__.py", "_app"}
     assert {path.name for path in (ours / "_app").iterdir()} == {"actuators", "desired", "reconciler"}
     assert json.loads((ours / "_app" / "reconciler" / "report" / "schema.json").read_text())["title"]
+
+
+def test_the_wheel_says_of_itself_what_an_index_shows(installed: Path) -> None:
+    """Who it is for, what it runs on, and the README with no link that leads nowhere there."""
+    (file,) = installed.glob("*.dist-info/METADATA")
+    said = message_from_string(file.read_text("utf-8"))
+    classifiers = said.get_all("Classifier") or []
+
+    assert said["License-Expression"] == "Apache-2.0"
+    assert [each for each in classifiers if each.startswith("License")] == []
+    assert "Intended Audience :: System Administrators" in classifiers
+    assert said["Description-Content-Type"] == "text/markdown"
+    readme = said.get_payload()
+    assert isinstance(readme, str)
+    assert readme.startswith("# hcloud-reconciler\n")
+    assert "](docs/" not in readme
 
 
 def test_the_wheel_is_the_same_each_time_and_from_the_source_archive(wheel: Path, tmp_path: Path) -> None:

@@ -9,12 +9,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-SOURCES = sorted(
-    path
-    for top in ("desired", "actuators", "reconciler", "launch", "tests", "scripts", "deploy")
-    for path in (ROOT / top).rglob("*")
-    if path.suffix in {".py", ".sh", ".yaml", ".tpl", ".toml"}
-)
+SOURCES = [
+    ROOT / "hatch_build.py",
+    *sorted(
+        path
+        for top in ("desired", "actuators", "reconciler", "launch", "tests", "scripts", "deploy")
+        for path in (ROOT / top).rglob("*")
+        if path.suffix in {".py", ".sh", ".yaml", ".tpl", ".toml"}
+    ),
+]
 PACKAGES = sorted(
     path.parent for top in ("desired", "actuators", "reconciler") for path in (ROOT / top).rglob("__init__.py")
 )
