@@ -158,6 +158,7 @@ def open_beside(config: Config) -> kubernetes.KubernetesConnection:
     """A connection to the cluster for what no Lease decides on, and what must not wait. Raises ConnectionProblem."""
     return kubernetes.connect(
         config.kubeconfig,
+        config.context,
         user_agent=_USER_AGENT,
         retry=Retry(threading.Event(), NO_PATIENCE),
         timeout_s=config.timings.call_timeout_s,
@@ -188,6 +189,7 @@ def open_cluster(
     """The connection to the cluster alone; ``gate`` is asked before each write. Raises ConnectionProblem."""
     return kubernetes.connect(
         config.kubeconfig,
+        config.context,
         user_agent=_USER_AGENT,
         retry=_retry(config, stop),
         timeout_s=config.request_timeout_s,

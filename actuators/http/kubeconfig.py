@@ -13,10 +13,13 @@ from typing import Any
 
 from actuators.http.errors import one_line
 from actuators.http.shown import is_loopback, without_credentials
+from desired.syntax.bounds import shown_text
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
 _TOKEN_FILE_S = 60.0
+_SHOWN = 5
+"""Contexts that are named where another one was asked for."""
 
 
 class ConnectionProblem(Exception):
@@ -24,10 +27,15 @@ class ConnectionProblem(Exception):
 
 
 def load_kubeconfig(
-    configuration: Any, kubeconfig: str | None, *, clock: Callable[[], float] = time.monotonic
+    configuration: Any,
+    kubeconfig: str | None,
+    context: str | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Callable[[], None]:
     """Fill a client configuration from ``kubeconfig``; None means ``KUBECONFIG``, the pod's own cluster, then
-    ``~/.kube/config``. Raises ConnectionProblem with one line that names the file and the remedy.
+    ``~/.kube/config``. ``context`` is one of its contexts, which the pod's own cluster has none of; None means the
+    current one. Raises ConnectionProblem with one line that names the file and the remedy.
 
     The configuration reads its credentials again in time; ``clock`` counts seconds. Returns what is to be called when
     the API server refuses them: a token that is in a file is read again before the next call then.
@@ -36,7 +44,7 @@ def load_kubeconfig(
     from yaml import YAMLError  # noqa: PLC0415 - what the kubernetes package reads files with
 
     given = kubeconfig or os.environ.get("KUBECONFIG")
-    in_cluster = not given and "KUBERNETES_SERVICE_HOST" in os.environ
+    in_cluster = not given and not context and "KUBERNETES_SERVICE_HOST" in os.environ
     file = given or str(Path("~/.kube/config").expanduser())
     name = "the pod's service account" if in_cluster else f"kubeconfig {file}"
     remedy = "give another with --kubeconfig or KUBECONFIG, or correct it"
@@ -46,7 +54,7 @@ def load_kubeconfig(
                 incluster_config.load_incluster_config(client_configuration=configuration)
                 token_file: Path | None = Path(incluster_config.SERVICE_TOKEN_FILENAME)
             else:
-                token_file = _load_file(configuration, file)
+                token_file = _load_file(configuration, file, context or None)
         except (TypeError, KeyError, AttributeError, IndexError, YAMLError, RecursionError) as error:
             raise ConnectionProblem(f"{name} cannot be used: it is no kubeconfig ({_why_none(error)})") from error
         except (config_exception.ConfigException, OSError, ValueError) as error:
@@ -102,15 +110,28 @@ def _warn_of_plain_http(name: str, host: str) -> None:
     _log.warning("%s: its server %s is reached without encryption: %s", name, host, why)
 
 
-def _load_file(configuration: Any, file: str) -> Path | None:
-    """Fill the configuration from a kubeconfig; the file that its current user has a token in, None when there is
+def _no_context(context: str, there: list[str]) -> str:
+    """What is wrong with a context that the kubeconfig does not have, which has these."""
+    named = ", ".join(map(shown_text, there[:_SHOWN])) or "none at all"
+    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+    return f"it has no context {shown_text(context)}, but {named}{more}"
+
+
+def _load_file(configuration: Any, file: str, context: str | None) -> Path | None:
+    """Fill the configuration from a kubeconfig; the file that the context's user has a token in, None when there is
     none. Raises whatever the package does."""
     from kubernetes.config import config_exception, kube_config  # noqa: PLC0415 - imported by now
 
     merged = kube_config.KubeConfigMerger(file)
     if merged.config is None:
         raise config_exception.ConfigException("no such file")
-    loader = kube_config.KubeConfigLoader(merged.config, config_base_path=None, config_persister=merged.save_changes)
+    if context and merged.config["contexts"].get_with_name(context, safe=True) is None:
+        raise config_exception.ConfigException(
+            _no_context(context, [each["name"] for each in merged.config["contexts"]])
+        )
+    loader = kube_config.KubeConfigLoader(
+        merged.config, active_context=context, config_base_path=None, config_persister=merged.save_changes
+    )
     loader.load_and_set(configuration)
     user = loader.current_context["context"].get("user")
     entry = user and merged.config["users"].get_with_name(user, safe=True)

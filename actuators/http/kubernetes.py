@@ -312,6 +312,7 @@ def segment(text: str) -> str:
 
 def connect(
     kubeconfig: str | None,
+    context: str | None = None,
     *,
     user_agent: str,
     retry: Retry,
@@ -319,13 +320,14 @@ def connect(
     read_only: bool,
     gate: Callable[[], None] = lambda: None,
 ) -> KubernetesConnection:
-    """A connection to the cluster that the kubeconfig names; None means ``KUBECONFIG``, then the pod's own cluster,
-    then ``~/.kube/config``, as kubectl has it. Raises ConnectionProblem with one line that names the file and remedy.
+    """A connection to the cluster that ``context`` of the kubeconfig names, by default its current one; no kubeconfig
+    means ``KUBECONFIG``, then the pod's own cluster, then ``~/.kube/config``, as kubectl has it. Raises
+    ConnectionProblem with one line that names the file and remedy.
     """
     from kubernetes.client import ApiClient, Configuration  # noqa: PLC0415 - 0.2 s that --help need not pay
 
     configuration = Configuration()
-    refused = load_kubeconfig(configuration, kubeconfig)
+    refused = load_kubeconfig(configuration, kubeconfig, context)
     if is_loopback(configuration.host) and configuration.proxy in getproxies().values():
         configuration.proxy = None  # none of the environment's leads to this machine; the kubeconfig's own may
     configuration.retries = False

@@ -88,6 +88,8 @@ class Config:
     robot_max_age: timedelta = timedelta(minutes=5)
     robot_pause_s: float = 0.0
     """How long nothing is asked after a rate limit; 0: as long as the answer says."""
+    context: str | None = None
+    """Context of the kubeconfig; None: its current one."""
     debug: bool = False
     log_format: LogFormat = LogFormat.TEXT
     health_address: tuple[str, int] = ("", 10258)
@@ -117,7 +119,11 @@ class Config:
     @property
     def approve_flags(self) -> str:
         """The flags of this run that ``reconcile approve`` needs to reach the same ConfigMap; "" when none does."""
-        given = {"--kubeconfig": self.kubeconfig, "--leader-elect-resource-namespace": self.lease_namespace}
+        given = {
+            "--kubeconfig": self.kubeconfig,
+            "--context": self.context,
+            "--leader-elect-resource-namespace": self.lease_namespace,
+        }
         default = {"--leader-elect-resource-namespace": LEASE_NAMESPACE}
         return " ".join(f"{flag} {shlex.quote(v)}" for flag, v in given.items() if v and v != default.get(flag))
 
@@ -172,8 +178,11 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
     lines = []
     if command is not Command.EXPLAIN and not flags["--dry-run"]:
         lines.append("--from goes with --dry-run and with 'reconcile explain': nothing can be applied to a file")
-    if "--kubeconfig" in given:
-        lines.append("--from and --kubeconfig exclude each other: a plan from a file asks no cluster")
+    lines += [
+        f"--from and {flag} exclude each other: a plan from a file asks no cluster"
+        for flag in ("--kubeconfig", "--context")
+        if flag in given
+    ]
     return lines
 
 
@@ -222,6 +231,7 @@ def _config(
         robot_endpoint=(variables.get("ROBOT_ENDPOINT") or "").rstrip("/"),
         robot_max_age=timedelta(seconds=variables.get("ROBOT_CACHE_TIMEOUT") or _ROBOT_MAX_AGE_S),
         robot_pause_s=variables.get("ROBOT_RATE_LIMIT_WAIT_TIME") or 0.0,
+        context=flags["--context"],
         debug=variables.get("HCLOUD_DEBUG", False),
         log_format=flags["--log-format"],
         health_address=flags["--health-address"],

@@ -128,6 +128,7 @@ _ROWS = (
     Flag("--from", str, None, "plan from a file of 'reconcile capture'; - is stdin", "FILE", _PLANS),
     Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
+    Flag("--context", str, None, "context of the kubeconfig; default: its current one", "NAME", _SEVERAL),
     Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
     Flag(
         "--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY", _PLANS

@@ -30,11 +30,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def reader(kubeconfig: Path | None) -> KubernetesReader:
+def reader(kubeconfig: Path | None, context: str | None = None) -> KubernetesReader:
     """A reader that tries twice and never waits."""
     return KubernetesReader(
         connect(
             str(kubeconfig) if kubeconfig else None,
+            context,
             user_agent="tests/1.0",
             retry=Retry(ImpatientStop(), Patience(attempts=2)),
             timeout_s=2.0,
@@ -120,6 +121,51 @@ def test_the_variable_names_the_file(simulate: Callable[..., Simulation], monkey
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
 
     assert b"web-1" in reader(None).get(NODES).body
+
+
+def _of_two_clusters(folder: Path, first: Path, *names: str) -> Path:
+    """A kubeconfig whose current context leads nowhere, and which has that of ``first`` under each of these names."""
+    content = json.loads(first.read_text())
+    (there,) = content["contexts"]
+    content["clusters"].append({"name": "away", "cluster": {"server": "http://127.0.0.1:1"}})
+    content["contexts"] = [
+        {"name": "current", "context": {"cluster": "away"}},
+        *({"name": name, "context": there["context"]} for name in names),
+    ]
+    file = folder / "config"
+    file.write_text(json.dumps({**content, "current-context": "current"}))
+    return file
+
+
+@pytest.mark.parametrize("in_a_pod", [False, True])
+def test_a_context_is_taken_instead_of_the_current_one(
+    simulate: Callable[..., Simulation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, in_a_pod: bool
+) -> None:
+    """Its cluster and its user; a context that is named is meant in a pod as well, from the file in the home folder."""
+    sim = simulate(nodes=[joining_node("web-1")])
+    (tmp_path / ".kube").mkdir()
+    _of_two_clusters(tmp_path / ".kube", sim.kubeconfig(), "prod")
+    if in_a_pod:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+
+    assert b"web-1" in reader(None, "prod").get(NODES).body
+
+
+@pytest.mark.parametrize(
+    ("names", "there"),
+    [
+        (["prod"], "'current', 'prod'"),
+        (["a", "b", "c", "d", "e"], "'current', 'a', 'b', 'c', 'd' and 1 more"),
+    ],
+)
+def test_a_context_that_is_not_there(tmp_path: Path, names: list[str], there: str) -> None:
+    """It is told with those that are; no other cluster is asked in its place."""
+    file = _of_two_clusters(tmp_path, kubeconfig(tmp_path, "http://127.0.0.1:1"), *names)
+
+    with pytest.raises(ConnectionProblem) as raised:
+        reader(file, "prdo")
+
+    assert str(raised.value) == f"kubeconfig {file} cannot be used: it has no context 'prdo', but {there}{CORRECT_IT}"
 
 
 def test_an_unknown_token_is_denied(simulate: Callable[..., Simulation]) -> None:

@@ -339,6 +339,11 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
             ["--from and --kubeconfig exclude each other: a plan from a file asks no cluster"],
             id="an explanation with a cluster",
         ),
+        pytest.param(
+            ("--dry-run", "--from", "f", "--context", "c"),
+            ["--from and --context exclude each other: a plan from a file asks no cluster"],
+            id="a context as well",
+        ),
     ],
 )
 def test_usage(shell: Shell, words: tuple[str, ...], lines: list[str]) -> None:

@@ -84,6 +84,7 @@ def test_everything_set() -> None:
         "--controllers": "cloud-node",
         "--cluster-cidr": "10.244.0.0/16",
         "--kubeconfig": "/some/file",
+        "--context": "prod",
         "--interval": "2m",
         "--policy": "upsert",
         "--ignore-nodes": "team=x",
@@ -137,6 +138,7 @@ def test_everything_set() -> None:
         token=TOKEN,
         endpoint="http://127.0.0.1:8080/v1",
         robot_endpoint="https://robot-ws.your-server.de",
+        context="prod",
         debug=True,
     )
 

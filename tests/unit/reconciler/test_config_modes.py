@@ -72,6 +72,7 @@ def test_two_modes_of_one_place_exclude_each_other(flags: dict[str, str], enviro
         pytest.param({}, {}, "", id="none"),
         pytest.param({"--kubeconfig": "/some/file"}, {}, "--kubeconfig /some/file", id="another cluster"),
         pytest.param({}, {"RECONCILER_KUBECONFIG": "/some/file"}, "--kubeconfig /some/file", id="from the environment"),
+        pytest.param({"--kubeconfig": "f", "--context": "a b"}, {}, "--kubeconfig f --context 'a b'", id="its context"),
         pytest.param({"--kubeconfig": "/my file"}, {}, "--kubeconfig '/my file'", id="quoted for the shell"),
         pytest.param(
             {"--leader-elect-resource-namespace": "ops"},

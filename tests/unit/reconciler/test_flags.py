@@ -43,6 +43,7 @@ def test_defaults() -> None:
         "--configure-cloud-routes": True,
         "--from": None,
         "--kubeconfig": None,
+        "--context": None,
         "--interval": None,
         "--policy": Policy.SYNC,
         "--ignore-nodes": None,
