@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler import __version__
 from tests.support.apiserver import ROOT
 from tests.support.stage import clean_environment
 
@@ -144,8 +145,9 @@ class _Environment:
 
 def _works(environment: _Environment) -> None:
     """Each command, and the module, in a folder where ``import reconciler`` finds that of somebody else."""
-    assert environment.said("reconcile", "--version") == "hcloud-reconciler 0.1.0\n"
-    assert environment.said("python", "-m", "hcloud_reconciler", "--version") == "hcloud-reconciler 0.1.0\n"
+    version = f"hcloud-reconciler {__version__}\n"
+    assert environment.said("reconcile", "--version") == version
+    assert environment.said("python", "-m", "hcloud_reconciler", "--version") == version
     assert environment.said("hcloud-reconciler", "--help").startswith("usage: hcloud-reconciler ")
     assert environment.said("kubectl-hcloud_reconciler", "--help").startswith("usage: kubectl hcloud-reconciler ")
 
