@@ -10,7 +10,7 @@ import venv
 import zipfile
 from collections.abc import Sequence
 from email import message_from_string
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -67,14 +67,17 @@ def test_the_demo_runs_from_an_empty_folder_without_the_checkout(installed: Path
     assert ran.stdout[applied:].count(quiet) == 2
 
 
-def test_the_wheel_has_the_schema_and_one_name_at_top_level(installed: Path) -> None:
+def test_the_wheel_has_the_schema_and_one_name_at_top_level(wheel: Path) -> None:
     """The JSON Schema is shipped; tests and scripts are not. The packages of the tree are where only we look."""
-    ours = installed / "hcloud_reconciler"
+    with zipfile.ZipFile(wheel) as archive:
+        files = [PurePath(name).parts for name in archive.namelist()]
+        schema = json.loads(archive.read("hcloud_reconciler/_app/reconciler/report/schema.json"))
 
-    assert {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")} == {ours.name}
-    assert {path.name for path in ours.iterdir()} == {"__init__.py", "__main__.py", "_app"}
-    assert {path.name for path in (ours / "_app").iterdir()} == {"actuators", "desired", "reconciler"}
-    assert json.loads((ours / "_app" / "reconciler" / "report" / "schema.json").read_text())["title"]
+    ours = [parts[1:] for parts in files if parts[0] == "hcloud_reconciler"]
+    assert schema["title"]
+    assert {parts[0] for parts in files if not parts[0].endswith(".dist-info")} == {"hcloud_reconciler"}
+    assert {parts[0] for parts in ours} == {"__init__.py", "__main__.py", "_app"}
+    assert {parts[1] for parts in ours if parts[0] == "_app"} == {"actuators", "desired", "reconciler"}
 
 
 def test_the_wheel_says_of_itself_what_an_index_shows(installed: Path) -> None:
@@ -100,9 +103,10 @@ def test_the_wheel_is_the_same_each_time_and_from_the_source_archive(wheel: Path
         unpacked.extractall(tmp_path / "sources", filter="data")
     (tree,) = (tmp_path / "sources").iterdir()
 
+    assert {path.name for path in tree.iterdir() if path.is_dir()} == {"actuators", "desired", "launch", "reconciler"}
+
     again = _build(tree, tmp_path / "again")
 
-    assert {path.name for path in tree.iterdir() if path.is_dir()} == {"actuators", "desired", "launch", "reconciler"}
     assert again.name == wheel.name
     assert again.read_bytes() == wheel.read_bytes()
 
@@ -174,27 +178,27 @@ def _made_up(folder: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize("we_come_first", [True, False])
-def test_it_works_beside_another_owner_of_the_name_reconciler(
-    wheel: Path, tmp_path: Path, *, we_come_first: bool
-) -> None:
-    """In either order; and when the first one goes, it takes nothing of the other."""
+def test_it_works_beside_another_owner_of_the_name_reconciler(wheel: Path, tmp_path: Path) -> None:
+    """In either order of installation; and whichever goes, takes nothing of the other."""
     environment = _Environment(tmp_path / "environment")
     theirs = _made_up(tmp_path)
-    first, second = (wheel, theirs) if we_come_first else (theirs, wheel)
-    environment.install(first)
-    environment.install(second)
 
+    environment.install(theirs)
+    environment.install(wheel)
     _works(environment)
     _is_whole(environment)
-    environment.pip("uninstall", "--yes", first.name.partition("-")[0])
 
-    if we_come_first:
-        _is_whole(environment)
-        assert not (environment.site / "hcloud_reconciler").exists()
-    else:
-        _works(environment)
-        assert not (environment.site / "reconciler").exists()
+    environment.pip("uninstall", "--yes", _OTHER)
+    assert not (environment.site / "reconciler").exists()
+    _works(environment)
+
+    environment.install(theirs)
+    _works(environment)
+    _is_whole(environment)
+
+    environment.pip("uninstall", "--yes", "hcloud-reconciler")
+    assert not (environment.site / "hcloud_reconciler").exists()
+    _is_whole(environment)
 
 
 def test_the_base_of_the_image_is_named_by_its_digest() -> None:
