@@ -176,14 +176,17 @@ def _needs_a_person(note: Note) -> bool:
     return note.key.kind is ObjectKind.SERVICE and (note.kind in _WRONG or note.kind is NoteKind.STUCK)
 
 
-def exit_code(report: Report, *, detailed: bool) -> int:
-    """The process's exit code."""
+def exit_code(report: Report, *, detailed: bool, acts: bool = False) -> int:
+    """The process's exit code. A run that ``acts`` and ends by itself is one that nobody may look at: it tells when a
+    person is needed, by 3, and when something could not be read or done, by 1."""
     result = report.result
     if detailed:
         return _DETAILED[result]
-    if result in (Result.ERROR, Result.NOT_LEADER):
+    if result in (Result.ERROR, Result.NOT_LEADER) or (acts and result is Result.INCOMPLETE):
         return 1
-    return 1 if result in (Result.REFUSED, Result.PARTIAL) and report.outcomes(Failed) else 0
+    if result in (Result.REFUSED, Result.PARTIAL) and report.outcomes(Failed):
+        return 1
+    return 3 if acts and result is Result.REFUSED else 0
 
 
 def summary(report: Report) -> Mapping[str, int]:

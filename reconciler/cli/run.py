@@ -1,7 +1,8 @@
-"""``reconcile`` itself: dry run, once, or for ever."""
+"""``reconcile`` itself: plan, apply, or run for ever."""
 
 import gc
 import logging
+import select
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from actuators.http.call_budget import SharedAllowance
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.outcome import Applied, Failed, Pending
 from desired.model.key import Key, ObjectKind
+from desired.plan.change import Verdict
 from desired.syntax.bounds import counted
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
@@ -37,19 +39,28 @@ EVENTS_GRACE_S = 2.0
 """How long the end of a run that was told to stop waits for events that are under way."""
 _LAST_EVENTS_S = 5.0
 """And that of one that came to its end by itself."""
+_LOOKS_EVERY_S = 0.2
+"""How soon Ctrl-C is noticed while a question is open."""
 _SHOWN = 5
 """Objects that a warning names."""
 
 
-def run(flags: Mapping[str, str], environ: Mapping[str, str], stop: Stop | None = None) -> int:
+def run(
+    flags: Mapping[str, str],
+    environ: Mapping[str, str],
+    stop: Stop | None = None,
+    command: Command = Command.BARE,
+) -> int:
     """The exit code of one run, which is part of what ``stop`` ends, or ends by itself on signals.
 
     Raises KeyboardInterrupt if Ctrl-C ended it. Of a loop only the log says so.
     """
     try:
-        config = load_config(Command.RUN, flags, environ)
+        config = load_config(command, flags, environ)
     except ConfigurationError as error:
         return _reject(error, flags, environ)
+    if config.asks and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        return fail("nobody can be asked here: give --yes to apply without asking", code=BAD_USAGE)
     is_loop = config.mode is Mode.LOOP
     # A run that ends says it all in its report; a person who watches it hears of retries as well.
     quiet = not is_loop and not is_terminal(sys.stderr)
@@ -91,7 +102,26 @@ def _run(config: Config, stop: Stop) -> int:
     with _held(connections, stop, code):
         if is_loop:
             return _loop(runtime, connections, config, writer, stop)
+        if config.asks:
+            shown = _guarded(lambda: plan_once(plan_context))
+            written = publish(writer, shown)
+            changes = tuple(line.change for line in shown.lines if line.change.decision.verdict is Verdict.ALLOWED)
+            if not written or not changes or shown.obstacles or stop.is_set():
+                return _end(shown, config, None, stop)
+            if not _is_agreed(len(changes), stop):
+                return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
+            plan_context = replace(plan_context, shown=changes)
         return _end(_once(plan_context, connections, stop), config, writer, stop)
+
+
+def _is_agreed(changes: int, stop: Stop) -> bool:
+    """Whether the person at the terminal wants so many changes to be made. Ctrl-C ends the question."""
+    sys.stdout.write(f"Apply {counted(changes, 'change')}? [y/N] ")
+    sys.stdout.flush()
+    while not stop.is_set():
+        if select.select([sys.stdin], [], [], _LOOKS_EVERY_S)[0]:
+            return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return False
 
 
 @contextmanager
@@ -172,25 +202,28 @@ def internal_error(error: Exception) -> str:
     return f"internal error, {type(error).__name__}: {logs.masked(str(error))}; {where}"
 
 
-def _end(report: Report, config: Config, writer: Writer, stop: Stop) -> int:
+def _end(report: Report, config: Config, writer: Writer | None, stop: Stop) -> int:
     """``_finish``, but for a run that Ctrl-C ended: what it has done is reported, what it has not is no news."""
     if not stop.is_interrupted:
         return _finish(report, config, writer)
+    if writer is None:
+        return INTERRUPTED
     if report.outcomes(Applied) or report.outcomes(Failed) or report.outcomes(Pending):
         publish(writer, report)
     return INTERRUPTED
 
 
-def _finish(report: Report, config: Config, writer: Writer) -> int:
-    """Write the report, repeat on stderr what must not be overlooked, and return the exit code."""
-    written = publish(writer, report)
+def _finish(report: Report, config: Config, writer: Writer | None) -> int:
+    """Write the report, unless that was done, repeat on stderr what must not be overlooked; return the exit code."""
+    written = writer is None or publish(writer, report)
     for error in (*report.errors, *filter(None, [report.not_leader])):
         say(f"error: {error}")
     if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
         say(f"warning: result is {report.result}; the report says what and why")
     if keys := needing_a_person(report):
         say(f"warning: {_in_need(keys)}")
-    return exit_code(report, detailed=config.detailed_exitcode) if written else 1
+    acts = config.mode is Mode.ONCE
+    return exit_code(report, detailed=config.detailed_exitcode, acts=acts) if written else 1
 
 
 def _in_need(keys: Sequence[Key]) -> str:

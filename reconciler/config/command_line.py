@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from desired.syntax.bounds import VARIABLE
+from desired.syntax.bounds import VARIABLE, shown_text
 from reconciler import __version__
 from reconciler.config.flags import FLAGS, Command, Flag
 from reconciler.config.program import program_name
@@ -149,14 +149,55 @@ BAD_USAGE = 64
 """Exit code of a command line that cannot be understood (sysexits EX_USAGE); argparse's own 2 means "changes"."""
 
 _DESCRIPTION = {
+    Command.PLAN: "What would change, and why; touches nothing.",
+    Command.EXPLAIN: "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
+    Command.ORPHANS: "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
+    Command.APPLY: "Show the plan, ask, and make its changes; without a terminal it needs --yes.",
+    Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
+    Command.RUN: "The controller: applies for ever, while it leads.",
     Command.DEMO: "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
     Command.SANDBOX: "Simulators of Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
-    Command.APPROVE: "Let one hold of a plan pass once, within the next hour.",
-    Command.EXPLAIN: "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
-    Command.CAPTURE: "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
-    Command.ORPHANS: "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
     Command.VALIDATE: "Check flags, variables and Services in manifests, offline: no cloud, no cluster, no token.",
+    Command.CAPTURE: "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
 }
+_GROUPS: Mapping[str, Mapping[Command, str]] = {
+    "Look": {
+        Command.PLAN: "what would change, and why; touches nothing",
+        Command.EXPLAIN: "every decision about one Node or Service",
+        Command.ORPHANS: "load balancers that no Service wants, with their cost",
+    },
+    "Act": {
+        Command.APPLY: "show the plan, ask, and make its changes",
+        Command.APPROVE: "let one hold of a plan pass once, within the next hour",
+        Command.RUN: "the controller: applies for ever, while it leads",
+    },
+    "Try": {
+        Command.DEMO: "plan, apply and an empty plan in an embedded sandbox",
+        Command.SANDBOX: "simulators of Hetzner, Robot and Kubernetes on this machine",
+        Command.VALIDATE: "check flags, variables and manifests, offline",
+        Command.CAPTURE: "cluster and project as a file without secrets",
+    },
+}
+"""What people want → the commands for it, in the words of the first page of help, which has 80 columns."""
+_EXAMPLES = {
+    "plan --only service/default/web": "one Service, and what is below it",
+    "apply --yes --detailed-exitcode": "for a CronJob or a pipeline",
+    "explain node worker-1": "why a Node is as it is",
+}
+_WORDS_OF_OTHERS = {
+    "preview": Command.PLAN,
+    "diff": Command.PLAN,
+    "dry-run": Command.PLAN,
+    "up": Command.APPLY,
+    "sync": Command.APPLY,
+    "push": Command.APPLY,
+    "once": Command.APPLY,
+    "start": Command.RUN,
+    "controller": Command.RUN,
+    "check": Command.VALIDATE,
+    "describe": Command.EXPLAIN,
+}
+"""What similar tools call a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +243,39 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_USAGE, f"{program_name()}: {message}\nTry '{program_name()} --help'.\n")
 
 
+class _Root(_Parser):
+    """The command without a name takes all flags of a run; its help shows the commands, whose helps show flags."""
+
+    def format_help(self) -> str:
+        return root_help()
+
+    def _check_value(self, action: argparse.Action, value: str) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = _WORDS_OF_OTHERS.get(value) or next(iter(get_close_matches(value, _DESCRIPTION, n=1)), None)
+            hint = f" (did you mean {near}?)" if near else f": expect one of {', '.join(_DESCRIPTION)}"
+            self.error(f"{shown_text(value)} is no command{hint}")
+
+
+def root_help() -> str:
+    """The first page of help: commands by what people want, in 40 lines of 80 columns at most."""
+    program = program_name()
+    lines = [f"usage: {program} COMMAND [flags]", ""]
+    lines += ["A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.", ""]
+    for want, commands in _GROUPS.items():
+        lines += [f"{want}:", *(f"  {command:<10} {meaning}" for command, meaning in commands.items()), ""]
+    lines += ["Examples:", *(f"  {program} {example:<34} {meaning}" for example, meaning in _EXAMPLES.items()), ""]
+    return "\n".join(
+        [
+            *lines,
+            f"'{program} COMMAND --help' lists its flags; each may be given as RECONCILER_<FLAG>.",
+            "Hetzner's settings are HCLOUD_* and ROBOT_* variables, as for HCCM.",
+            "Older spellings: --dry-run is plan, --once is apply --yes, and without a",
+            "terminal no command is run. --version tells the version.",
+            "",
+        ]
+    )
+
+
 def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str], tuple[str, ...]]:
     """The command, flag → its text for each flag that was given, and the command's arguments.
 
@@ -213,7 +287,7 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
         parser.error(f"unrecognized arguments: {unknown}")
     words = _with_dashes(argv)
     given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in words]))
-    command = Command(given.pop("command", None) or Command.RUN)
+    command = Command(given.pop("command", None) or Command.BARE)
     arguments = tuple(word for operand in _OPERANDS.get(command, ()) for word in given.pop(operand.name))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
     return command, {name: _last_or_all(FLAGS.get(name), texts) for name, texts in flags.items()}, arguments
@@ -258,16 +332,9 @@ def _last_or_all(flag: Flag | None, texts: Sequence[str]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog=program_name(),
-        description="A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.",
-        epilog="Every flag may be given as RECONCILER_<FLAG>. Hetzner's settings are HCLOUD_* and ROBOT_* variables, as"
-        " for hcloud-cloud-controller-manager.",
-        allow_abbrev=False,
-        formatter_class=_Help,
-    )
+    parser = _Root(prog=program_name(), allow_abbrev=False, formatter_class=_Help)
     parser.add_argument("--version", action="version", version=f"hcloud-reconciler {__version__}")
-    _add(parser, Command.RUN)
+    _add(parser, Command.BARE)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
     for command, description in _DESCRIPTION.items():
         sub = commands.add_parser(
@@ -288,7 +355,7 @@ def _add(parser: argparse.ArgumentParser, command: Command) -> None:
             continue
         shape: dict[str, Any] = {"metavar": row.metavar} if row.metavar else {"nargs": "?", "const": "true"}
         parser.add_argument(row.name, action="append", help=row.meaning, default=argparse.SUPPRESS, **shape)
-    if command in (Command.RUN, Command.VALIDATE):  # what a run takes can be validated
+    if command in (Command.BARE, Command.RUN, Command.VALIDATE):  # what a run takes can be validated
         for name in INSTEAD:
             names = ("-v", "--v") if name == "--v" else (name,)
             value: dict[str, Any] = {"nargs": "?", "const": "true"} if name in SWITCHES else {}

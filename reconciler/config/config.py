@@ -70,6 +70,8 @@ class Config:
     request_timeout_s: float
     lease_namespace: str
     """Where the Lease and the product's ConfigMap live."""
+    asks: bool = False
+    """Whether a person sees the plan of a run that applies it first, and is asked."""
     lease_name: str = LEASE
     leader_elect: bool = True
     """Whether the Lease has to be held by whoever writes."""
@@ -143,8 +145,8 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     flags = _without_overruled_mode(flags, given)
     if flags["--dry-run"] and flags["--once"]:
         usage.append("--dry-run and --once exclude each other")
-    if flags["--approve"] and not flags["--once"]:
-        usage.append("--approve goes with --once; for a running controller use 'reconcile approve HASH'")
+    if flags["--approve"] and command is not Command.APPLY and not flags["--once"]:
+        usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
     usage += _misplaced_file(command, flags, given)
     variables: Mapping[str, Any] = {}
     if command is not Command.APPROVE:
@@ -176,8 +178,8 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
     if not flags["--from"]:
         return []
     lines = []
-    if command is not Command.EXPLAIN and not flags["--dry-run"]:
-        lines.append("--from goes with --dry-run and with 'reconcile explain': nothing can be applied to a file")
+    if command not in (Command.PLAN, Command.EXPLAIN) and not flags["--dry-run"]:
+        lines.append("--from goes with 'reconcile plan' and 'reconcile explain': nothing can be applied to a file")
     lines += [
         f"--from and {flag} exclude each other: a plan from a file asks no cluster"
         for flag in ("--kubeconfig", "--context")
@@ -190,8 +192,9 @@ def _config(
     command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any], warnings: tuple[str, ...]
 ) -> Config:
     lists_only = command is Command.ORPHANS and not flags["--delete"]
-    looks_only = command in (Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
-    mode = Mode.DRY_RUN if looks_only else Mode.LOOP if command is Command.RUN and not flags["--once"] else Mode.ONCE
+    looks_only = command in (Command.PLAN, Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
+    is_loop = command in (Command.BARE, Command.RUN) and not flags["--once"]
+    mode = Mode.DRY_RUN if looks_only else Mode.LOOP if is_loop else Mode.ONCE
     switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
     settings = Settings(
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
@@ -215,6 +218,7 @@ def _config(
     return Config(
         settings=settings,
         mode=mode,
+        asks=command is Command.APPLY and not flags["--yes"],
         output=flags["--output"],
         detailed_exitcode=flags["--detailed-exitcode"],
         approved=flags["--approve"],

@@ -52,8 +52,11 @@ class LogFormat(StrEnum):
 
 
 class Command(StrEnum):
-    """The command to run; RUN is the command without a name."""
+    """The command to run; BARE is the command without a name, of which flags say what it does."""
 
+    BARE = ""
+    PLAN = "plan"
+    APPLY = "apply"
     RUN = "run"
     DEMO = "demo"
     SANDBOX = "sandbox"
@@ -74,7 +77,7 @@ class Flag:
     meaning: str
     metavar: str = ""
     """What stands for the value in ``--help``; "" for a switch, which may also be written ``--flag=false``."""
-    commands: frozenset[Command] = frozenset({Command.RUN, Command.VALIDATE})
+    commands: frozenset[Command] = frozenset({Command.BARE, Command.PLAN, Command.APPLY, Command.RUN, Command.VALIDATE})
     """The commands for which it has a meaning; what a run takes can be validated."""
     is_typed: bool = False
     """Whether it is accepted on the command line only: what cannot be undone is no setting to be left in an
@@ -102,19 +105,33 @@ def _lock_type(text: str) -> str:
 
 
 _SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX})
-_PLANS = frozenset({Command.RUN, Command.EXPLAIN, Command.VALIDATE})
+_RUNS = frozenset({Command.BARE, Command.PLAN, Command.APPLY, Command.RUN, Command.VALIDATE})
+"""Commands that are a run, or check what it takes."""
+_PLANS = _RUNS | {Command.EXPLAIN}
 """Commands that compute a plan."""
+_ENDS = _RUNS - {Command.RUN}
+"""Those that end by themselves."""
+_WRITES = _RUNS - {Command.PLAN}
+_LOOPS = _WRITES - {Command.APPLY}
+_UNNAMED = frozenset({Command.BARE, Command.VALIDATE})
 _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
 
 _ROWS = (
-    Flag("--dry-run", parse_bool, False, "print what would change, touch nothing"),
-    Flag("--once", parse_bool, False, "converge, then exit"),
+    Flag("--yes", parse_bool, False, "apply without asking", commands=frozenset({Command.APPLY}), is_typed=True),
+    Flag("--dry-run", parse_bool, False, "the same as 'reconcile plan'", commands=_UNNAMED),
+    Flag("--once", parse_bool, False, "the same as 'reconcile apply --yes'", commands=_UNNAMED),
     Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _JUDGES),
-    Flag("--detailed-exitcode", parse_bool, False, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
-    Flag("--approve", parse_hashes, (), "let these holds pass in this --once run", "HASH[,HASH]"),
+    Flag(
+        "--detailed-exitcode",
+        parse_bool,
+        False,
+        "let the exit code tell the result: 0, 1, 2, 3, 4 or 5",
+        commands=_ENDS,
+    ),
+    Flag("--approve", parse_hashes, (), "let these holds pass in this run", "HASH[,HASH]", _WRITES - {Command.RUN}),
     Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
     Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST", _PLANS),
     Flag(
@@ -125,11 +142,18 @@ _ROWS = (
         "CIDR[,CIDR]",
         _PLANS,
     ),
-    Flag("--from", str, None, "plan from a file of 'reconcile capture'; - is stdin", "FILE", _PLANS),
+    Flag(
+        "--from",
+        str,
+        None,
+        "plan from a file of 'reconcile capture'; - is stdin",
+        "FILE",
+        _PLANS - {Command.APPLY, Command.RUN},
+    ),
     Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
     Flag("--context", str, None, "context of the kubeconfig; default: its current one", "NAME", _SEVERAL),
-    Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D"),
+    Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D", _LOOPS),
     Flag(
         "--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY", _PLANS
     ),
@@ -176,13 +200,20 @@ _ROWS = (
         _PLANS,
     ),
     Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
-    Flag("--leader-elect", parse_bool, True, "write only while this process holds the Lease; default true"),
+    Flag(
+        "--leader-elect",
+        parse_bool,
+        True,
+        "write only while this process holds the Lease; default true",
+        commands=_WRITES,
+    ),
     Flag(
         "--leader-elect-lease-duration",
         parse_positive_duration,
         15.0,
         "how long others leave a Lease alone that is not renewed; default 15s",
         "D",
+        _WRITES,
     ),
     Flag(
         "--leader-elect-renew-deadline",
@@ -190,10 +221,18 @@ _ROWS = (
         10.0,
         "how long its holder writes without renewing it; default 10s",
         "D",
+        _WRITES,
     ),
-    Flag("--leader-elect-retry-period", parse_positive_duration, 2.0, "from one try to the next; default 2s", "D"),
-    Flag("--leader-elect-resource-lock", _lock_type, "leases", "as for HCCM; leases", "TYPE"),
-    Flag("--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "NAME"),
+    Flag(
+        "--leader-elect-retry-period",
+        parse_positive_duration,
+        2.0,
+        "from one try to the next; default 2s",
+        "D",
+        _WRITES,
+    ),
+    Flag("--leader-elect-resource-lock", _lock_type, "leases", "as for HCCM; leases", "TYPE", _WRITES),
+    Flag("--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "NAME", _WRITES),
     Flag(
         "--leader-elect-resource-namespace",
         parse_object_name,
@@ -208,8 +247,9 @@ _ROWS = (
         ("", 10258),
         "where /livez, /readyz and /healthz are served; default :10258",
         "ADDRESS",
+        _LOOPS,
     ),
-    Flag("--log-format", _choice(LogFormat), LogFormat.TEXT, "of a controller's log: text or json", "FORMAT"),
+    Flag("--log-format", _choice(LogFormat), LogFormat.TEXT, "of a controller's log: text or json", "FORMAT", _LOOPS),
     Flag(
         "--delete",
         parse_bool,
@@ -252,7 +292,7 @@ def read_flags(
         on_command_line = row.name in given
         if command not in row.commands:
             if on_command_line:
-                usage.append(f"{row.name} has no meaning for 'reconcile {'' if command is Command.RUN else command}'")
+                usage.append(f"{row.name} has no meaning for 'reconcile {command}'")
             continue
         text = given[row.name] if on_command_line else None if row.is_typed else environ.get(row.variable)
         if text is None or (not on_command_line and not text and row.metavar):

@@ -20,7 +20,7 @@ from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval, parse_approvals
-from desired.plan.change import Change, Hold, Note, NoteKind, Plan
+from desired.plan.change import Change, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.ordering import not_preemptible
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
@@ -60,6 +60,9 @@ class PlanContext:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
+    shown: tuple[Change, ...] | None = None
+    """The changes to which a person has agreed: a pass that would begin with others does nothing. None: nobody was
+    asked."""
 
 
 def plan_once(plan_context: PlanContext) -> Report:
@@ -103,8 +106,9 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(plan_context, observation.snapshot, setbacks)
         strange = judged.strange  # what this pass removes was something when it began
+        news = _news(judged.plan, plan_context.shown)
         for turn in range(ROUNDS):
-            if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
+            if news or fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
             if turn == 0:  # what a pass writes is no witness of whose project it is
                 known = frozenset(witnesses(observation.snapshot, plan_context.settings))
@@ -116,6 +120,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             )
             judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, replace(judged, strange=strange))
+        seen = replace(seen, errors=(*seen.errors, *news))
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
@@ -123,7 +128,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(plan_context.readers))
         return replace(report, snapshot=observation.snapshot if observation else None)
-    left = _left(attempts, observation, judged.plan, apply_context)
+    left = _left(attempts, observation, judged.plan, apply_context, has_stopped=bool(news))
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     if not apply_context.stop.is_set() and not plan_context.settings.only:
         apply_context.trace_suspended(report)
@@ -167,13 +172,33 @@ def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Col
     apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
 
 
+def _news(plan: Plan, shown: Collection[Change] | None) -> tuple[str, ...]:
+    """An error when the plan has a change that was not ``shown``: a person has agreed to less. Empty otherwise."""
+    if shown is None:
+        return ()
+    known = {(change.key, change.kind): change for change in shown}
+    new = [
+        change.key
+        for change in plan.changes
+        if change.decision.verdict is Verdict.ALLOWED and _sides(known.get((change.key, change.kind))) != _sides(change)
+    ]
+    if not new:
+        return ()
+    more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+    return (f"the plan is not the one that was shown any more ({new[0]}{more}): nothing was applied; look at it again",)
+
+
+def _sides(change: Change | None) -> tuple[object, object] | None:
+    return None if change is None else (change.before, change.after)
+
+
 def _left(
-    attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext
+    attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext, *, has_stopped: bool
 ) -> Callable[[Change], Outcome | None]:
     """The outcome of a change that is allowed and was not carried out."""
     if apply_context.stop.is_set():
         return lambda _change: Skipped(STOPPED)
-    if fatal_errors(observation, plan):
+    if has_stopped or fatal_errors(observation, plan):
         return lambda _change: None
     return attempts.left(plan)
 

@@ -28,7 +28,7 @@ def main() -> int:
     """Run as many passes as the only argument says."""
     wanted = int(sys.argv[1])
     stop = threading.Event()
-    runtime = build_runtime(load_config(Command.RUN, {}, os.environ), stop, TerminalProgress())
+    runtime = build_runtime(load_config(Command.BARE, {}, os.environ), stop, TerminalProgress())
     connections = runtime.connections
     if connections is None:
         raise AssertionError("a run that is no dry run acts")

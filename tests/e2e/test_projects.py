@@ -14,7 +14,7 @@ def test_a_token_of_an_empty_project_is_refused_though_the_plan_is_empty(stage: 
     ran = stage.reconcile("--once", "--output", "json")
     told = stage.reconcile("--once")
 
-    assert (ran.report["result"], ran.report["changes"], ran.code) == ("refused", [], 0)
+    assert (ran.report["result"], ran.report["changes"], ran.code) == ("refused", [], 3)
     assert [note["kind"] for note in ran.report["notes"]] == ["project-anchor"]
     assert "token of another project" in told.stdout
     assert "warning" in told.stderr
@@ -30,7 +30,7 @@ def test_an_empty_project_is_refused_even_when_it_lacks_the_network_too(stage: S
 
     ran = stage.reconcile("--once", "--output", "json", HCLOUD_NETWORK="cluster")
 
-    assert (ran.report["result"], ran.code) == ("refused", 0)
+    assert (ran.report["result"], ran.code) == ("refused", 3)
 
 
 def test_servers_of_another_project_that_bear_the_names_of_joining_nodes_are_held(stage: Stage) -> None:

@@ -22,7 +22,7 @@ ONCE_AT_ANY_AGE = {**ONCE, "--delete-min-age": "0s"}
 def runtime(stage: Stage, flags: Mapping[str, str], stop: threading.Event, /, **variables: str) -> Iterator[Runtime]:
     """What the command would build from these flags and the stage's environment; without a mode, that of the loop."""
     flags = {"--kubeconfig": stage.environment["KUBECONFIG"], **flags}
-    built = build_runtime(load_config(Command.RUN, flags, {**stage.environment, **variables}), stop, Ears())
+    built = build_runtime(load_config(Command.BARE, flags, {**stage.environment, **variables}), stop, Ears())
     yield built
     if built.connections is not None:
         built.connections.events.close(5.0)

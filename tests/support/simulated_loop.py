@@ -105,7 +105,7 @@ class SimulatedLoop:
         self.run.is_called = self._wake.is_called
         passes = Passes(
             run=self.run.converge_alone,
-            pacing=Pacing(load_config(Command.RUN, {}, {"HCLOUD_TOKEN": "t" * 64})),
+            pacing=Pacing(load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "t" * 64})),
             meter=Meter(now),
             health=Health(interval_s=60.0, request_timeout_s=1.0, clock=now),
             history=self.history,

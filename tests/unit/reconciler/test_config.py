@@ -45,13 +45,13 @@ NO_ROUTES = (
 
 def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
     """The configuration of a run."""
-    return load_config(Command.RUN, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
+    return load_config(Command.BARE, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
 
 
 def refused(flags: Mapping[str, str] | None = None, /, **environ: str) -> ConfigurationError:
     """What is said of a wrong configuration; the environment has nothing but what is given."""
     with pytest.raises(ConfigurationError) as raised:
-        load_config(Command.RUN, flags or {}, environ)
+        load_config(Command.BARE, flags or {}, environ)
     return raised.value
 
 
@@ -172,7 +172,7 @@ def test_load_balancers_switched_off(controllers: str, enabled: str, left: froze
         pytest.param({**NETWORK, "HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK": "true"}, True, id="HCCM's check is off"),
     ],
 )
-@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS])
+@pytest.mark.parametrize("command", [Command.BARE, Command.EXPLAIN, Command.VALIDATE, Command.ORPHANS])
 def test_routes(environ: dict[str, str], on: bool, command: Command) -> None:
     """Every command that looks at the project has routes on as soon as there is a network."""
     assert load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, **environ}).settings.routes is on
@@ -187,7 +187,7 @@ def test_routes(environ: dict[str, str], on: bool, command: Command) -> None:
         pytest.param("100.64.0.0/10", IPv4Network("100.64.0.0/10"), id="outside of RFC 1918"),
     ],
 )
-@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
+@pytest.mark.parametrize("command", [Command.BARE, Command.EXPLAIN, Command.VALIDATE])
 def test_the_cluster_cidr(text: str, cluster_cidr: IPv4Network, command: Command) -> None:
     """The IPv4 range counts, in whatever place; a flag and its variable mean the same to all that plan."""
     flag = load_config(command, {"--cluster-cidr": text}, {"HCLOUD_TOKEN": TOKEN, **NETWORK})
@@ -218,7 +218,7 @@ def test_no_cluster_cidr(text: str, why: str) -> None:
     assert refused({"--cluster-cidr": text}, HCLOUD_TOKEN=TOKEN).lines == (f"--cluster-cidr is {text!r}: {why}",)
 
 
-@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
+@pytest.mark.parametrize("command", [Command.BARE, Command.EXPLAIN, Command.VALIDATE])
 def test_routes_that_nobody_could_make(command: Command) -> None:
     """A cluster CIDR of IPv6 alone is an error while routes are on, and no silence."""
     with pytest.raises(ConfigurationError) as raised:
@@ -347,12 +347,12 @@ def test_right_environments(environ: dict[str, str]) -> None:
         ),
         pytest.param(
             {"--approve": HASH},
-            ["--approve goes with --once; for a running controller use 'reconcile approve HASH'"],
+            ["--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"],
             id="approving in the loop",
         ),
         pytest.param(
             {"--approve": HASH, "--dry-run": "true"},
-            ["--approve goes with --once; for a running controller use 'reconcile approve HASH'"],
+            ["--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"],
             id="approving in a dry run",
         ),
         pytest.param({"--output": "yaml"}, ["--output is 'yaml': expect one of auto, text, json"], id="wrong value"),
@@ -395,7 +395,7 @@ def test_the_token_from_a_file(tmp_path: Path) -> None:
     """The token may stand in a file, as Kubernetes mounts Secrets."""
     (tmp_path / "token").write_text(f"{TOKEN}\n")
 
-    assert load_config(Command.RUN, {}, {"HCLOUD_TOKEN_FILE": str(tmp_path / "token")}).token == TOKEN
+    assert load_config(Command.BARE, {}, {"HCLOUD_TOKEN_FILE": str(tmp_path / "token")}).token == TOKEN
 
 
 def test_a_missing_token_file_is_one_problem() -> None:
@@ -482,7 +482,7 @@ def test_secrets_are_never_shown(environ: dict[str, Any], problems: bool) -> Non
         error = refused(**environ)
         said = f"{error} {error!r} {error.lines}"
     else:
-        config = load_config(Command.RUN, {}, environ)
+        config = load_config(Command.BARE, {}, environ)
         said = f"{config} {config!r} {config.warnings}"
 
     assert SECRET not in said

@@ -14,7 +14,7 @@ TOKEN = "T0k3n".ljust(64, "x")
 
 def load(flags: Mapping[str, str] | None = None, /, **environ: str) -> Config:
     """The configuration of a run."""
-    return load_config(Command.RUN, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
+    return load_config(Command.BARE, flags or {}, {"HCLOUD_TOKEN": TOKEN, **environ})
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,29 @@ def test_explaining_needs_a_token() -> None:
         load_config(Command.EXPLAIN, {}, {})
 
     assert raised.value.lines[0].startswith('environment variable "HCLOUD_TOKEN" is required')
+
+
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [
+        (Command.PLAN, Mode.DRY_RUN),
+        (Command.APPLY, Mode.ONCE),
+        (Command.RUN, Mode.LOOP),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("variable", ["RECONCILER_DRY_RUN", "RECONCILER_ONCE"])
+def test_a_command_wins_over_the_environment(command: Command, mode: Mode, variable: str) -> None:
+    """Whoever types what is to be done is not overruled by what was left in an environment."""
+    config = load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, variable: "true"})
+
+    assert config.mode is mode
+
+
+def test_apply_asks_unless_it_is_told_not_to() -> None:
+    """And nothing else asks."""
+    environ = {"HCLOUD_TOKEN": TOKEN}
+
+    assert load_config(Command.APPLY, {}, environ).asks
+    assert not load_config(Command.APPLY, {"--yes": "true"}, environ).asks
+    assert not load_config(Command.BARE, {"--once": "true"}, environ).asks

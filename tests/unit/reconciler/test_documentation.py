@@ -30,7 +30,9 @@ of the second table, is an error that offers the right one.
 
 ## Flags
 
-A flag on the command line wins over its variable. `--delete` has none: it is given each time that it is meant.
+The first table is of `plan`, `apply` and `run`, where nothing else is said; `--dry-run` and `--once` are older
+spellings, of the command without a name, and a command wins over their variables. A flag on the command line wins over
+its variable. `--yes` and `--delete` have none: they are given each time that they are meant.
 `reconcile validate` takes all flags of the first table, and those without effect, to check them. In the name of a flag
 an underscore counts as a dash, as in Kubernetes' programs; an empty `--cluster-cidr=` is none, as for HCCM.
 """
@@ -84,12 +86,10 @@ def annotations() -> str:
 
 
 def _flag(row: Flag) -> str:
-    commands = ", ".join(
-        "" if command is Command.RUN else f"`{command}`"
-        for command in Command
-        if command in row.commands - {Command.VALIDATE}
-    )
-    where = f" (also {commands.removeprefix(', ')})" if commands.startswith(", ") else ""
+    verbs = {Command.PLAN, Command.APPLY, Command.RUN}
+    others = row.commands - {Command.BARE, Command.VALIDATE} - (verbs if verbs <= row.commands else set())
+    named = ", ".join(f"`{command}`" for command in Command if command in others)
+    where = f" ({'of' if others & verbs else 'also'} {named})" if named and Command.BARE in row.commands else ""
     value = f" {row.metavar}" if row.metavar else ""
     return f"| `{row.name}{value}` | `{row.variable}` | {row.meaning}{where} |"
 
@@ -115,8 +115,9 @@ def _variable(row: Variable) -> str:
 
 def configuration() -> str:
     """The text of docs/configuration.md."""
-    run = [row for row in FLAGS.values() if Command.RUN in row.commands]
+    run = [row for row in FLAGS.values() if Command.BARE in row.commands]
     capture = [row for row in FLAGS.values() if row.commands == {Command.CAPTURE}]
+    apply = [row for row in FLAGS.values() if row.commands == {Command.APPLY}]
     orphans = [row for row in FLAGS.values() if row.commands == {Command.ORPHANS}]
     sandbox = [row for row in FLAGS.values() if Command.SANDBOX in row.commands]
     head = "\n| flag | variable | meaning |\n|---|---|---|\n"
@@ -124,6 +125,9 @@ def configuration() -> str:
         INTRODUCTION
         + head
         + "".join(f"{_flag(row)}\n" for row in run)
+        + "\nOf `reconcile apply` alone:\n"
+        + head
+        + "".join(f"| `{row.name}` | none | {row.meaning} |\n" for row in apply)
         + "\nOf `reconcile capture`:\n"
         + head
         + "".join(f"{_flag(row)}\n" for row in capture)

@@ -15,7 +15,7 @@ from reconciler.config.flags import FLAGS, Command, LogFormat, Output, read_flag
 
 HASH = "sha256:0123456789abcdef"
 OTHER = "sha256:fedcba9876543210"
-SWITCHES = [name for name, row in FLAGS.items() if not row.metavar and Command.RUN in row.commands]
+SWITCHES = [name for name, row in FLAGS.items() if not row.metavar and Command.BARE in row.commands]
 
 
 def read(*words: str, **environ: str) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -31,7 +31,7 @@ def test_defaults() -> None:
     values, usage, errors = read()
 
     assert (usage, errors) == ([], [])
-    assert {name: value for name, value in values.items() if Command.RUN in FLAGS[name].commands} == {
+    assert {name: value for name, value in values.items() if Command.BARE in FLAGS[name].commands} == {
         "--dry-run": False,
         "--once": False,
         "--output": Output.AUTO,
@@ -247,8 +247,8 @@ def test_switches(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "command", "flags", "arguments"),
     [
-        ([], Command.RUN, {}, ()),
-        (["--once"], Command.RUN, {"--once": "true"}, ()),
+        ([], Command.BARE, {}, ()),
+        (["--once"], Command.BARE, {"--once": "true"}, ()),
         (["demo"], Command.DEMO, {}, ()),
         (["sandbox", "--hetzner-port", "1"], Command.SANDBOX, {"--hetzner-port": "1"}, ()),
         (["approve", HASH], Command.APPROVE, {}, (HASH,)),
@@ -327,7 +327,7 @@ def test_usage_has_the_name_that_was_typed(
             parse_command_line(words)
 
     said = capsys.readouterr()
-    assert said.out.startswith(f"usage: {name} [-h]")
+    assert said.out.startswith(f"usage: {name} COMMAND [flags]")
     assert f"\nusage: {name} demo [-h]" in said.out
     assert said.err.startswith(f"{name}: unrecognized")
     assert said.err.endswith(f"\nTry '{name} --help'.\n")
@@ -364,11 +364,13 @@ def test_a_flag_of_another_command() -> None:
     assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
 
 
-@pytest.mark.parametrize("command", [Command.RUN, Command.EXPLAIN, Command.VALIDATE])
+@pytest.mark.parametrize(
+    "command", [Command.PLAN, Command.APPLY, Command.RUN, Command.EXPLAIN, Command.VALIDATE], ids=str
+)
 def test_help_shows_every_flag(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     """The help of what takes the flags of a plan names them all, each with its meaning on one line."""
     with pytest.raises(SystemExit) as left:
-        parse_command_line([*([] if command is Command.RUN else [command]), "--help"])
+        parse_command_line([command, "--help"])
 
     lines = capsys.readouterr().out.splitlines()
     assert left.value.code == 0
@@ -379,16 +381,42 @@ def test_help_shows_every_flag(command: Command, capsys: pytest.CaptureFixture[s
 
 def test_what_a_run_takes_can_be_validated() -> None:
     """Every flag of a run, and none besides."""
-    assert all((Command.RUN in row.commands) is (Command.VALIDATE in row.commands) for row in FLAGS.values())
+    assert all((Command.BARE in row.commands) is (Command.VALIDATE in row.commands) for row in FLAGS.values())
 
 
-def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of a run names the commands."""
-    with pytest.raises(SystemExit):
+def test_the_first_page_of_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """It names each command once, by what people want, on one screen."""
+    with pytest.raises(SystemExit) as left:
         parse_command_line(["--help"])
 
-    shown = capsys.readouterr().out
-    assert all(command in shown for command in Command if command is not Command.RUN)
+    lines = capsys.readouterr().out.splitlines()
+    named = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("  reconcile ")]
+    assert left.value.code == 0
+    assert sorted(named) == sorted(command for command in Command if command is not Command.BARE)
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 84
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("aply", "'aply' is no command (did you mean apply?)"),
+        ("diff", "'diff' is no command (did you mean plan?)"),
+        ("sync", "'sync' is no command (did you mean apply?)"),
+        ("xyzzy", "'xyzzy' is no command: expect one of plan, explain, "),
+        ("x" * 5000, "xxx"),
+    ],
+    ids=["misspelt", "another tool's", "one more", "nothing like it", "endless"],
+)
+def test_a_word_that_is_no_command(word: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is bad usage, with the nearest one where there is one, and never a controller that starts."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line([word])
+
+    shown = capsys.readouterr().err
+    assert left.value.code == 64
+    assert said in shown
+    assert len(shown) < 1000
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

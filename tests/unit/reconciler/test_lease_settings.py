@@ -17,7 +17,7 @@ TOO_FEW = (
 )
 
 
-def load(flags: dict[str, str], command: Command = Command.RUN, **environ: str) -> Config:
+def load(flags: dict[str, str], command: Command = Command.BARE, **environ: str) -> Config:
     """The configuration of a run."""
     return load_config(command, flags, {"HCLOUD_TOKEN": TOKEN, **environ})
 
@@ -44,7 +44,7 @@ def test_all_set() -> None:
     assert config.timings == Timings(137.0, 107.0, 26.0)
 
 
-@pytest.mark.parametrize("command", [Command.RUN, Command.VALIDATE])
+@pytest.mark.parametrize("command", [Command.BARE, Command.VALIDATE])
 @pytest.mark.parametrize(
     ("flags", "lines"),
     [

@@ -34,7 +34,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         flags = {"--interval": self.interval} if self.interval else {}
-        config = load_config(Command.RUN, flags, {"HCLOUD_TOKEN": "t" * 64})
+        config = load_config(Command.BARE, flags, {"HCLOUD_TOKEN": "t" * 64})
         self.history = History(lambda: self.now, lambda: 0.0)
         self.metrics = Metrics(version="1", policy="sync", mode="loop", lease="ccm", clock=lambda: self.now)
         self.passes = Passes(

@@ -136,6 +136,25 @@ def test_results(told: Report, result: Result, plain: int, detailed: int) -> Non
 
 
 @pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        pytest.param(report(planned(HELD)), 3, id="a guard stands in the way"),
+        pytest.param(report(planned(REFUSED), ended(Applied())), 3, id="of a part"),
+        pytest.param(report(planned(HELD), ended(FAILED), ended(Applied())), 1, id="and a change has failed"),
+        pytest.param(report(errors=("down",)), 1, id="an error"),
+        pytest.param(report(not_leader="another one leads"), 1, id="another one leads"),
+        pytest.param(report(snapshot=replace(WHOLE, servers=Section.missing("503"))), 1, id="an incomplete reading"),
+        pytest.param(report(planned(WAITING)), 0, id="it only waits"),
+        pytest.param(report(ended(PENDING)), 0, id="it is under way"),
+        pytest.param(report(ended(Applied())), 0, id="all is done"),
+    ],
+)
+def test_who_runs_it_unattended_learns_that_a_person_is_needed(told: Report, code: int) -> None:
+    """The Job of a CronJob fails then, and not while something only waits."""
+    assert exit_code(told, detailed=False, acts=True) == code
+
+
+@pytest.mark.parametrize(
     ("key", "kind"),
     [
         *(("node/web-1", kind) for kind in NoteKind),

@@ -76,7 +76,7 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
 )
 def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What only a person mends is said beside a result that is none of that; the exit code stays."""
-    config = load_config(Command.RUN, {"--dry-run": "true"}, {"HCLOUD_TOKEN": "x" * 64})
+    config = load_config(Command.BARE, {"--dry-run": "true"}, {"HCLOUD_TOKEN": "x" * 64})
     report = Report(notes=tuple(Note(key_of(key), NoteKind.MALFORMED, "why") for key in (*keys, "plan")))
 
     code = _finish(report, config, Writer(config.output, io.StringIO()))
@@ -107,7 +107,7 @@ def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture
 )
 def test_ctrl_c(outcomes: Sequence[Outcome | None], is_told: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """What a run has done is reported although it was interrupted, and no error says what it has not."""
-    config = load_config(Command.RUN, {"--once": "true"}, {"HCLOUD_TOKEN": "x" * 64})
+    config = load_config(Command.BARE, {"--once": "true"}, {"HCLOUD_TOKEN": "x" * 64})
     lines = tuple(Line(a_change(f"node/web-{number}"), outcome) for number, outcome in enumerate(outcomes))
     stop = Stop()
     stop.is_interrupted = True
@@ -191,7 +191,7 @@ def test_libraries_are_only_heard_when_they_warn(quiet: bool) -> None:
 def test_writes_and_waiting_do_not_slow_the_loop_down() -> None:
     """The pause follows from what a pass costs to read: one that wrote hundreds of times is followed by the next one as
     soon as any."""
-    config = load_config(Command.RUN, {}, {"HCLOUD_TOKEN": "x" * 64})
+    config = load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "x" * 64})
     pace = Pacing(config).after
     written = Line(a_change("node/web-1"), Applied())
     idle = pace(Report(cost=Cost(hetzner=3, limit=3600))).interval_s

@@ -42,7 +42,7 @@ def connection_of(runtime: Runtime) -> HetznerConnection:
 @pytest.mark.parametrize("modes", [pytest.param((), id="loop"), pytest.param(("--once",), id="once")])
 def test_who_acts_has_hands_for_all_that_is_planned(sim: Simulation, modes: tuple[str, ...]) -> None:
     """Every kind of change has its actuator."""
-    built = runtime(sim, Command.RUN, *modes)
+    built = runtime(sim, Command.BARE, *modes)
 
     assert built.connections is not None
     assert set(built.connections.apply_context.actuators) == KINDS.keys()
@@ -53,7 +53,7 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
     spec = {"type": "LoadBalancer", "ports": [{"port": 80, "nodePort": 30080}]}
     service = {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}
     sim.kubernetes_writer().create("/api/v1/namespaces/default/services", service)
-    built = runtime(sim, Command.RUN, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
+    built = runtime(sim, Command.BARE, "--once", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1")
     assert built.connections is not None
 
     report = converge(built.plan_context, built.connections.apply_context)
@@ -67,7 +67,7 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
 
 @pytest.mark.parametrize(
     ("command", "modes"),
-    [pytest.param(Command.RUN, ("--dry-run",), id="dry run"), pytest.param(Command.EXPLAIN, (), id="explain")],
+    [pytest.param(Command.BARE, ("--dry-run",), id="dry run"), pytest.param(Command.EXPLAIN, (), id="explain")],
 )
 def test_who_looks_cannot_write(
     sim: Simulation, monkeypatch: pytest.MonkeyPatch, command: Command, modes: tuple[str, ...]
@@ -92,7 +92,7 @@ def test_who_looks_cannot_write(
 
 def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> None:
     """With ``--policy observe`` a run beside HCCM needs no Lease, and sends neither events nor conditions."""
-    built = runtime(sim, Command.RUN, "--once", RECONCILER_POLICY="observe", RECONCILER_LEADER_ELECT="true")
+    built = runtime(sim, Command.BARE, "--once", RECONCILER_POLICY="observe", RECONCILER_LEADER_ELECT="true")
     assert built.connections is not None
 
     report = converge(built.plan_context, built.connections.apply_context)

@@ -1,0 +1,172 @@
+"""The verbs of the command at a terminal and without one: plan, apply, run, and the name alone."""
+
+import errno
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from tests.support.objects import joining_node, server
+from tests.support.stage import Stage, clean_environment
+
+DEADLINE_S = 60.0
+
+
+class Terminal:
+    """The command at a terminal, with a person before it."""
+
+    def __init__(self, stage: Stage, *arguments: str) -> None:
+        here, there = pty.openpty()
+        self._fd = here
+        environment = {**clean_environment(), **stage.environment, "TERM": "xterm", "NO_COLOR": "1"}
+        command = [sys.executable, "-m", "reconciler", *arguments]
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=there, stdout=there, stderr=there, env=environment, cwd=stage.folder, start_new_session=True
+        )
+        os.close(there)
+        self.shown = ""
+
+    def read_until(self, text: str) -> None:
+        """Read until this has been shown. Raises AssertionError at the end of the process, or after too long."""
+        deadline = time.monotonic() + DEADLINE_S
+        while text not in self.shown:
+            assert time.monotonic() < deadline, self.shown
+            more = self._read()
+            assert more, self.shown
+            self.shown += more
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._fd, 65536).decode()
+        except OSError as error:
+            if error.errno == errno.EIO:  # the process has ended
+                return ""
+            raise
+
+    def type(self, text: str) -> None:
+        """What the person types."""
+        os.write(self._fd, text.encode())
+
+    def end(self) -> int:
+        """The exit code; all that is shown until then is read."""
+        while more := self._read():
+            self.shown += more
+        return self.process.wait(DEADLINE_S)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._fd)
+
+
+@contextmanager
+def at_a_terminal(stage: Stage, *arguments: str) -> Iterator[Terminal]:
+    """The command, which is ended at the end."""
+    with closing(Terminal(stage, *arguments)) as terminal:
+        yield terminal
+
+
+@pytest.fixture
+def joining(stage: Stage) -> Stage:
+    """A cluster in which one Node joins."""
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    return stage
+
+
+def provider_id(stage: Stage) -> str | None:
+    """Of the one Node, None while it has none."""
+    found: str | None = stage.nodes()["web-1"]["spec"].get("providerID")
+    return found
+
+
+def test_a_plan_touches_nothing(joining: Stage) -> None:
+    """Whatever was left in the environment."""
+    ran = joining.reconcile("plan", RECONCILER_ONCE="true")
+
+    assert ran.code == 0
+    assert "joins as server 1" in ran.stdout
+    assert joining.writes() == []
+
+
+def test_apply_shows_the_plan_and_asks(joining: Stage) -> None:
+    """And does what was shown."""
+    with at_a_terminal(joining, "apply") as terminal:
+        terminal.read_until("Apply 1 change? [y/N] ")
+        assert "joins as server 1" in terminal.shown
+        assert provider_id(joining) is None
+        terminal.type("y\n")
+        assert terminal.end() == 0, terminal.shown
+
+    assert "Applied 1 change" in terminal.shown
+    assert provider_id(joining) == "hcloud://1"
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "yess\n", "\x04"], ids=["no", "Enter", "a typing error", "the end"])
+def test_no_answer_is_no_yes(joining: Stage, answer: str) -> None:
+    """Nothing is applied, and the exit code says so."""
+    with at_a_terminal(joining, "apply") as terminal:
+        terminal.read_until("[y/N] ")
+        terminal.type(answer)
+        assert terminal.end() == 1
+
+    assert "nothing was applied" in terminal.shown
+    assert provider_id(joining) is None
+
+
+def test_ctrl_c_ends_the_question(joining: Stage) -> None:
+    """At once, with the exit code of everything that Ctrl-C ends."""
+    with at_a_terminal(joining, "apply") as terminal:
+        terminal.read_until("[y/N] ")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 130
+
+    assert provider_id(joining) is None
+
+
+def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
+    """A plan without changes is the end."""
+    with at_a_terminal(stage, "apply") as terminal:
+        assert terminal.end() == 0
+
+    assert "[y/N]" not in terminal.shown
+
+
+def test_what_was_not_shown_is_not_applied(joining: Stage) -> None:
+    """A Node that joins while the person reads is in no plan that they have seen."""
+    with at_a_terminal(joining, "apply") as terminal:
+        terminal.read_until("[y/N] ")
+        joining.servers(server(1, "web-1"), server(2, "web-2"))
+        joining.register(joining_node("web-2"))
+        terminal.type("y\n")
+        assert terminal.end() == 1
+
+    assert "the plan is not the one that was shown any more (node/web-2): nothing was applied" in terminal.shown
+    assert provider_id(joining) is None
+
+
+def test_apply_without_a_terminal_needs_a_yes(joining: Stage) -> None:
+    """A script that nobody watches has to say so."""
+    refused = joining.reconcile("apply")
+    assert (refused.code, provider_id(joining)) == (64, None)
+    assert "nobody can be asked here: give --yes to apply without asking" in refused.stderr
+
+    assert joining.reconcile("apply", "--yes").code == 0
+    assert provider_id(joining) == "hcloud://1"
+
+
+def test_the_name_alone_starts_no_writer_at_a_terminal(joining: Stage) -> None:
+    """It shows what there is."""
+    with at_a_terminal(joining) as terminal:
+        assert terminal.end() == 0
+
+    assert terminal.shown.startswith("usage: reconcile COMMAND [flags]")
+    assert provider_id(joining) is None
