@@ -10,6 +10,7 @@ from desired.model.key import Key, ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
+from reconciler.config.flags import Detail
 
 if TYPE_CHECKING:
     from desired.explain.node import NodeExplanation
@@ -87,6 +88,10 @@ class Report:
     cost: Cost = field(default_factory=Cost)
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    detail: Detail = Detail.FOLDED
+    """How much of it a text tells."""
+    next_step: str = ""
+    """The command that does what was only planned; "" where there is none."""
     not_leader: str = ""
     """Why this run may not write, as another process leads; "" when it may."""
 

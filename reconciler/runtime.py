@@ -167,7 +167,15 @@ def open_beside(config: Config) -> kubernetes.KubernetesConnection:
 
 
 def _plan_context(readers: Readers, config: Config) -> PlanContext:
-    return PlanContext(readers, config.settings, config.lease_namespace, config.approved, config.approve_flags)
+    return PlanContext(
+        readers,
+        config.settings,
+        config.lease_namespace,
+        config.approved,
+        config.approve_flags,
+        detail=config.detail,
+        next_step=config.next_step,
+    )
 
 
 def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:

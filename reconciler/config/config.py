@@ -18,7 +18,7 @@ from desired.names import LEASE, LEASE_NAMESPACE
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler.config.command_line import without_effect
-from reconciler.config.flags import Command, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.flags import FLAGS, Command, Detail, LogFormat, Output, read_flags, unknown_variables
 from reconciler.config.variables import former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
@@ -32,6 +32,10 @@ _ROBOT_CREDENTIALS = ("ROBOT_USER", "ROBOT_PASSWORD")
 
 ROBOT_TEXTS = {"ROBOT_USER": re.compile(r"[\x21-\x39\x3b-\x7e]+"), "ROBOT_PASSWORD": re.compile(r"[^\x00-\x1f\x7f]+")}
 """Variable → what it may hold: a colon ends the user, and nothing ends a header before its end (RFC 7617)."""
+_EXCLUSIVE = (("--dry-run", "--once"), ("--full", "--summary"))
+"""Switches that exclude each other."""
+_OF_DRY_RUNS = frozenset({"--dry-run", "--once", "--output", "--full", "--summary", "--detailed-exitcode"})
+"""Flags that decide on how a plan is shown, and on nothing that is done."""
 
 
 class Mode(StrEnum):
@@ -98,6 +102,10 @@ class Config:
     """Host, "" for all, and port of the probes."""
     metrics_address: tuple[str, int] | None = ("", 8233)
     """Likewise of the metrics; None: they are not served."""
+    detail: Detail = Detail.FOLDED
+    """How much of a plan its text tells."""
+    next_step: str = ""
+    """The command that does what this run only plans; "" where there is none."""
     captured: str | None = None
     """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
     capture_to: str = "-"
@@ -142,9 +150,8 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     errors: list[str] = []
     flags = read_flags(command, given, environ, usage, errors)
     errors += unknown_variables(environ)
-    flags = _without_overruled_mode(flags, given)
-    if flags["--dry-run"] and flags["--once"]:
-        usage.append("--dry-run and --once exclude each other")
+    flags = _without_overruled(flags, given)
+    usage += [f"{one} and {other} exclude each other" for one, other in _EXCLUSIVE if flags[one] and flags[other]]
     if flags["--approve"] and command is not Command.APPLY and not flags["--once"]:
         usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
     usage += _misplaced_file(command, flags, given)
@@ -156,7 +163,7 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     errors += _check_timings(flags)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
-    config = _config(command, flags, variables, (*without_effect(given), *_warnings(variables, environ, flags)))
+    config = _config(command, flags, given, variables, (*without_effect(given), *_warnings(variables, environ, flags)))
     file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
     robot_files = {
         name: Path(environ[f"{name}_FILE"]) for name in _ROBOT_CREDENTIALS if config.robot_login and name not in environ
@@ -165,12 +172,32 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     return replace(config, passwords=passwords, token_file=Path(file) if file else None, robot_files=robot_files)
 
 
-def _without_overruled_mode(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
-    """A mode on the command line switches off the other one that the environment sets."""
-    for mode, other in (("--dry-run", "--once"), ("--once", "--dry-run")):
-        if mode in given and flags[mode] and other not in given:
-            return {**flags, other: False}
-    return flags
+def _without_overruled(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
+    """A switch on the command line switches off the one that the environment sets and that it excludes."""
+    both_ways = (*_EXCLUSIVE, *((other, one) for one, other in _EXCLUSIVE))
+    overruled = {other for one, other in both_ways if one in given and flags[one] and other not in given}
+    return {**flags, **dict.fromkeys(overruled, False)}
+
+
+def _detail(flags: Mapping[str, Any]) -> Detail:
+    """How much of a plan its text tells."""
+    return Detail.FULL if flags["--full"] else Detail.SUMMARY if flags["--summary"] else Detail.FOLDED
+
+
+def _next_step(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> str:
+    """The command that does what this one plans, with the flags that were typed for it: without ``--only`` it would do
+    more. Nothing can be applied to a file."""
+    if not (command is Command.PLAN or flags["--dry-run"]) or flags["--from"]:
+        return ""
+    typed = [_typed(name, given[name]) for name in FLAGS if name in given and name not in _OF_DRY_RUNS]
+    return " ".join(("reconcile apply", *typed))
+
+
+def _typed(name: str, text: str) -> str:
+    """A flag as it is typed in a shell; a switch that is on has no value."""
+    if FLAGS[name].metavar:
+        return f"{name} {shlex.quote(text)}"
+    return name if parse_bool(text) else f"{name}=false"
 
 
 def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
@@ -189,7 +216,11 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
 
 
 def _config(
-    command: Command, flags: Mapping[str, Any], variables: Mapping[str, Any], warnings: tuple[str, ...]
+    command: Command,
+    flags: Mapping[str, Any],
+    given: Mapping[str, str],
+    variables: Mapping[str, Any],
+    warnings: tuple[str, ...],
 ) -> Config:
     lists_only = command is Command.ORPHANS and not flags["--delete"]
     looks_only = command in (Command.PLAN, Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
@@ -240,6 +271,8 @@ def _config(
         log_format=flags["--log-format"],
         health_address=flags["--health-address"],
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
+        detail=_detail(flags),
+        next_step=_next_step(command, flags, given),
         captured=flags["--from"],
         capture_to=flags["--to"],
         overwrites=flags["--force"],

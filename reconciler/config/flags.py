@@ -44,6 +44,14 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class Detail(StrEnum):
+    """How much of a plan its text tells: FOLDED unless ``--full`` or ``--summary`` says otherwise."""
+
+    FOLDED = "folded"
+    FULL = "full"
+    SUMMARY = "summary"
+
+
 class LogFormat(StrEnum):
     """``--log-format``: lines for people, or one object of JSON a line."""
 
@@ -124,6 +132,8 @@ _ROWS = (
     Flag("--dry-run", parse_bool, False, "the same as 'reconcile plan'", commands=_UNNAMED),
     Flag("--once", parse_bool, False, "the same as 'reconcile apply --yes'", commands=_UNNAMED),
     Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _JUDGES),
+    Flag("--full", parse_bool, False, "show each change of a text by itself, none folded with like ones"),
+    Flag("--summary", parse_bool, False, "show names and counts in a text, no fields and no reasons"),
     Flag(
         "--detailed-exitcode",
         parse_bool,

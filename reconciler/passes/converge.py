@@ -26,6 +26,7 @@ from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
 from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
+from reconciler.config.flags import Detail
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.attempts import Attempts, as_tried
@@ -63,6 +64,10 @@ class PlanContext:
     shown: tuple[Change, ...] | None = None
     """The changes to which a person has agreed: a pass that would begin with others does nothing. None: nobody was
     asked."""
+    detail: Detail = Detail.FOLDED
+    """How much of a report its text tells."""
+    next_step: str = ""
+    """The command that does what a dry run plans; "" where there is none."""
 
 
 def plan_once(plan_context: PlanContext) -> Report:
@@ -127,7 +132,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         _remember(plan_context, apply_context, tried, observation.snapshot)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(plan_context.readers))
-        return replace(report, snapshot=observation.snapshot if observation else None)
+        return replace(report, snapshot=observation.snapshot if observation else None, detail=plan_context.detail)
     left = _left(attempts, observation, judged.plan, apply_context, has_stopped=bool(news))
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     if not apply_context.stop.is_set() and not plan_context.settings.only:
@@ -329,6 +334,8 @@ def _report(plan_context: PlanContext, observation: Observation, judged: JudgedP
         misconfigured=misconfigured,
         cost=_cost(plan_context.readers),
         approve_flags=plan_context.approve_flags,
+        detail=plan_context.detail,
+        next_step=plan_context.next_step,
     )
 
 

@@ -10,6 +10,7 @@ from desired.plan.change import Change
 from reconciler.config.flags import Output
 from reconciler.report.json_report import render_json
 from reconciler.report.text_report import TextLine, Tone, render_lines
+from reconciler.report.wrapping import wrapped
 from reconciler.result import Report
 
 if TYPE_CHECKING:
@@ -52,12 +53,14 @@ class Writer:
         self._stream.flush()
 
     def _write_coloured(self, said: "Said") -> None:
+        from rich.cells import cell_len  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415 - pipes need not pay for rich
 
         out = console(self._stream)
-        for line in _text(said):
-            # Text and not markup: markup would swallow the brackets of label paths. Unwrapped, so that no word is cut.
-            out.print(Text(line.text, style=_STYLES[line.tone]), soft_wrap=True)
+        for line in _text(said, out.width):
+            for text in wrapped(line, out.width, cell_len) if isinstance(said, Report) else (line.text,):
+                # Text and not markup, which would swallow the brackets of label paths. Rich would cut words.
+                out.print(Text(text, style=_STYLES[line.tone]), soft_wrap=True)
 
 
 def _json(said: "Said", *, compact: bool) -> str:
@@ -68,9 +71,9 @@ def _json(said: "Said", *, compact: bool) -> str:
     return renderers.to_json(said)
 
 
-def _text(said: "Said") -> Iterator[TextLine]:
+def _text(said: "Said", width: int | None = None) -> Iterator[TextLine]:
     if isinstance(said, Report):
-        return render_lines(said)
+        return render_lines(said, width)
     from reconciler.report import renderers  # noqa: PLC0415
 
     return renderers.to_text(said)

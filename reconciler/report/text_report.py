@@ -3,22 +3,23 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from itertools import groupby
 from typing import Any
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
-from desired.model.key import ObjectKind
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Present, Section
 from desired.syntax.bounds import counted
+from reconciler.config.flags import Detail
 from reconciler.report.escaping import LIMITS, shown_use, visible
-from reconciler.report.fields import field_changes
+from reconciler.report.fields import FieldChange, field_changes
+from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, summed_up
+from reconciler.report.outline import removals, section_counts, sections
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
 
 
@@ -42,42 +43,32 @@ class TextLine:
 
     text: str
     tone: Tone = Tone.PLAIN
+    command: str = ""
+    """What people copy from its end: wrapped lines keep it whole."""
 
 
 _SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
 _LONGEST = 8
 """How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
-_ALIKE = 3
-"""How many objects are named of those with the same note or hold, once they are more than the longest list."""
+_REMOVALS = 20
+"""How many removals are named one by one at the end."""
+_WIDE = 100
+"""From how many columns on the reason of a change stands behind its name."""
 _OF_UNKNOWN_PROJECT = frozenset(
     {NoteKind.KEPT, NoteKind.NO_TARGETS, NoteKind.UNKNOWN, NoteKind.UNUSABLE_TARGET, NoteKind.UNMATCHED}
 )
 """Notes that follow from servers that were not found, and say nothing while the project seems to be another one."""
 _OF_AN_ERROR = frozenset({NoteKind.UNKNOWN})
 """Notes that most likely follow from what the error kept from being read. The last line counts them."""
-_LEGEND = {
-    "+": "add",
-    "~": "modify",
-    "-": "remove",
-    "!": "held or refused",
-    "?": "waiting",
-}
-_HEADINGS = {
-    ObjectKind.NODE: "nodes",
-    ObjectKind.LOAD_BALANCER: "load balancers",
-    ObjectKind.CERTIFICATE: "certificates",
-    ObjectKind.SERVICE: "services",
-    ObjectKind.ROUTE: "routes",
-}
-"""What changes are of → what stands above them all, in the order in which people read them."""
 _WORDS = {"robot": "Robot servers"}
 """Sections whose name alone does not say what is in them."""
 _TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
 
 
-def render_lines(report: Report) -> Iterator[TextLine]:
-    """The lines of a report, in the order in which somebody who was woken at night wants them."""
-    yield from with_moments(_lines(report), report.snapshot.taken_at if report.snapshot else None)
+def render_lines(report: Report, width: int | None = None) -> Iterator[TextLine]:
+    """The lines of a report: what matters most stands last, where a terminal ends. ``width`` is that of the terminal,
+    which changes where reasons stand; None for what is no terminal. Lines may be longer than that."""
+    yield from with_moments(_lines(report, width), report.snapshot.taken_at if report.snapshot else None)
 
 
 _MOMENT = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-([0-3]\d) ([0-2]\d:[0-5]\d)(?::[0-5]\d)? UTC\b", re.ASCII)
@@ -94,41 +85,35 @@ def with_moments(lines: Iterable[TextLine], now: datetime | None) -> Iterator[Te
 
     for line in lines:
         text = line.text if line.tone is Tone.HEADING else _MOMENT.sub(worded, line.text)
-        yield TextLine(visible(text).rstrip(), line.tone)
+        yield TextLine(visible(text).rstrip(), line.tone, visible(line.command))
 
 
-def _lines(report: Report) -> Iterator[TextLine]:
+def _lines(report: Report, width: int | None) -> Iterator[TextLine]:
+    is_wide = width is not None and width >= _WIDE
     yield from header_lines(report)
-    symbols = sorted({_symbol(line.change) for line in report.lines}, key=list(_LEGEND).index)
-    if symbols:
-        yield TextLine("Symbols: " + ", ".join(f"{symbol} {_LEGEND[symbol]}" for symbol in symbols), Tone.DETAIL)
-    for section, lines in groupby(sorted(report.lines, key=_place), key=_section):
-        yield TextLine("")
-        yield TextLine(_heading(section, report.snapshot), Tone.HEADING)
-        for line in lines:
-            yield from change_lines(line)
+    shown = {heading: _blocks(lines, report.detail) for heading, lines in sections(report.lines).items()}
+    for heading, found in shown.items():
+        yield TextLine(_heading(heading, report.snapshot), Tone.HEADING)
+        for block in found:
+            yield from _block_lines(block, report.detail, is_wide=is_wide)
     yield from _holds(report)
     yield from _notes(report)
     yield TextLine("")
-    yield from _footer(report)
+    has_folds = any(isinstance(block, Fold) for found in shown.values() for block in found)
+    if has_folds:
+        yield from _table(section_counts(report))
+    yield from _removals(report)
+    yield from _footer(report, _opening(report, has_folds=has_folds))
 
 
-def _section(line: Line) -> ObjectKind:
-    """The kind of object that a change is of."""
-    return line.change.key.kind
+def _blocks(lines: tuple[Line, ...], detail: Detail) -> tuple[Block, ...]:
+    return lines if detail is Detail.FULL else blocks(lines)
 
 
-def _heading(section: ObjectKind, snapshot: Snapshot | None) -> str:
+def _heading(heading: str, snapshot: Snapshot | None) -> str:
     """What stands above such changes, with what is used of a limit before them: ``routes, 97/100 used``."""
-    heading = _HEADINGS.get(section, section)
     limited = snapshot.sections().get(heading) if snapshot and heading in LIMITS else None
     return f"{heading}, {shown_use(heading, limited)} used" if limited is not None else heading
-
-
-def _place(line: Line) -> int:
-    """Where a change's section stands among the others; one without a heading of its own comes last."""
-    section = _section(line)
-    return list(_HEADINGS).index(section) if section in _HEADINGS else len(_HEADINGS)
 
 
 def header_lines(report: Report) -> Iterator[TextLine]:
@@ -153,9 +138,9 @@ def header_lines(report: Report) -> Iterator[TextLine]:
             size = f"{_worded(name)}: {_size(section)} read"
             yield TextLine(f"  {size}, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
     cost = report.cost
-    left = f", {cost.remaining} of {cost.limit} Hetzner requests left" if cost.remaining is not None else ""
+    left = f", {cost.remaining} of {cost.limit} left" if cost.remaining is not None else ""
     robot = "" if cost.robot is None else f", {cost.robot} to Robot"
-    sent = f"{cost.kubernetes} to Kubernetes, {cost.hetzner} to Hetzner{robot}"
+    sent = f"{cost.kubernetes} to Kubernetes{robot}, {cost.hetzner} to Hetzner"
     yield TextLine(f"Requests: {sent}{left}", Tone.DETAIL)
 
 
@@ -168,24 +153,76 @@ def _size(section: Section[Any, Any]) -> str:
     return f"{len(section)} of {section.expected}" if section.expected is not None else str(len(section))
 
 
-def change_lines(line: Line, *, fields: bool = True) -> Iterator[TextLine]:
+def _block_lines(block: Block, detail: Detail, *, is_wide: bool) -> Iterator[TextLine]:
+    """One change, or many alike. A summary has of both only what a person has to know."""
+    if isinstance(block, Fold):
+        yield from _fold_lines(block, detail, is_wide=is_wide)
+    elif detail is Detail.SUMMARY:
+        yield _head(block)
+        yield from _warnings(block)
+    else:
+        yield from change_lines(block, is_wide=is_wide)
+
+
+def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLine]:
+    """Many like changes: of how many objects and which, why the first one is wanted, and the values of a few fields."""
+    change, differ = fold.first.change, len(reasons(fold)) > 1
+    symbol = _symbol(change)
+    head = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}{_fate(fold.first)}"
+    if detail is Detail.SUMMARY:
+        yield TextLine(head, _TONES[symbol])
+        return
+    if is_wide and not _says_why(fold.first):
+        yield TextLine(f"{head}: {'the first: ' if differ else ''}{change.reason}", _TONES[symbol])
+    else:
+        yield TextLine(head, _TONES[symbol])
+        whose = ", the first's" if differ else ""
+        yield TextLine(f"      why{whose}: {change.reason}", Tone.DETAIL)
+    yield from _warnings(fold.first)
+    for field in fold.shown_fields:
+        before, after = (
+            summed_up(texts) for texts in zip(*(_shown_sides(member) for member in field.members), strict=True)
+        )
+        yield TextLine(f"      {field.path}: {before} -> {after}")
+    if rest := len(fold.fields) - len(fold.shown_fields):
+        yield TextLine(f"      ... {counted(rest, 'more field')}", Tone.DETAIL)
+
+
+def change_lines(line: Line, *, fields: bool = True, is_wide: bool = False) -> Iterator[TextLine]:
     """One change: what, why, what withholds it, its consequences, and its ``fields``; but not the fields of what is
     refused, as that cannot be approved."""
+    change = line.change
+    head = _head(line)
+    if is_wide and not _says_why(line):
+        yield TextLine(f"{head.text}: {change.reason}", head.tone)
+    else:
+        yield head
+        yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
+    yield from _warnings(line)
+    for field in field_changes(change) if fields and change.decision.verdict is not Verdict.REFUSED else ():
+        before, after = _shown_sides(field)
+        yield TextLine(f"      {field.path}: {before} -> {after}")
+
+
+def _head(line: Line) -> TextLine:
+    """What a change is of, its kind, and what became of it."""
+    symbol = _symbol(line.change)
+    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{_fate(line)}", _TONES[symbol])
+
+
+def _warnings(line: Line) -> Iterator[TextLine]:
+    """What withholds a change, unless its head or a hold says that, and its consequences."""
     change, decision = line.change, line.change.decision
-    symbol = _symbol(change)
-    yield TextLine(f"  {symbol} {change.key}  {change.kind}{_fate(line)}", _TONES[symbol])
-    yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
-    if decision.verdict is Verdict.HELD:
-        yield TextLine(f"      held by {decision.rule}, see below", _TONES[symbol])
-    elif decision.why:
-        yield TextLine(
-            f"      {decision.verdict} by {decision.rule}: {decision.why}{shown_due(decision.due_in_s)}", _TONES[symbol]
-        )
+    if decision.why and decision.verdict is not Verdict.HELD:
+        why = f"{decision.verdict} by {decision.rule}: {decision.why}{shown_due(decision.due_in_s)}"
+        yield TextLine(f"      {why}", _TONES[_symbol(change)])
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
-    for field in field_changes(change) if fields and decision.verdict is not Verdict.REFUSED else ():
-        before, after = (_for_people(field.path, side) for side in (field.before, field.after))
-        yield TextLine(f"      {field.path}: {_side(before, after)} -> {_side(after, before)}")
+
+
+def _shown_sides(field: FieldChange) -> tuple[str, str]:
+    before, after = (_for_people(field.path, side) for side in (field.before, field.after))
+    return _side(before, after), _side(after, before)
 
 
 def _for_people(path: str, value: Any) -> Any:
@@ -226,22 +263,27 @@ def _fate(line: Line) -> str:
             return f"  skipped: {reason}"
         case Failed(error):
             return f"  FAILED: {error}"
-    verdict = line.change.decision.verdict
-    return "" if verdict is Verdict.ALLOWED else f"  {verdict}"
+    decision = line.change.decision
+    if decision.verdict is Verdict.HELD:
+        return f"  held by {decision.rule}"
+    return "" if decision.verdict is Verdict.ALLOWED else f"  {decision.verdict}"
+
+
+def _says_why(line: Line) -> bool:
+    """Whether the outcome of a change has a sentence of its own, behind which another would be read as part of it."""
+    return line.outcome is not None and not isinstance(line.outcome, Applied)
 
 
 def _holds(report: Report) -> Iterator[TextLine]:
     if report.holds:
-        yield TextLine("")
         yield TextLine("Held until somebody approves", Tone.HEADING)
     # The anchor explains most of the others, so it comes first.
     for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
         yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
         yield TextLine(f"      changes: {_held(hold, report)}", Tone.DETAIL)
-        yield TextLine(
-            f"      to let exactly these pass once: {approve_command(hold, report.approve_flags)}", Tone.WARNING
-        )
+        command = approve_command(hold, report.approve_flags)
+        yield TextLine(f"      to let exactly these pass once: {command}", Tone.WARNING, command)
 
 
 def _measure(hold: Hold) -> str:
@@ -252,25 +294,32 @@ def _held(hold: Hold, report: Report) -> str:
     """The changes of a hold. Many are folded where the plan marks each of them; one that the plan marks as withheld by
     another rule is seen nowhere else."""
     marked = {line.change.key for line in report.lines if line.change.decision.rule is hold.rule}
-    return _folded(hold.keys) if marked.issuperset(hold.keys) else ", ".join(hold.keys)
-
-
-def _folded(keys: Sequence[str]) -> str:
-    """All keys, or of many the first few and their number."""
-    return ", ".join(keys) if len(keys) <= _LONGEST else f"{', '.join(keys[:_ALIKE])} and {len(keys) - _ALIKE} more"
+    is_folded = report.detail is not Detail.FULL and len(hold.keys) > _LONGEST and marked.issuperset(hold.keys)
+    return names(hold.keys) if is_folded else ", ".join(hold.keys)
 
 
 def _notes(report: Report) -> Iterator[TextLine]:
     """The notes, alike ones in one line. What a hold or the error says already is not told a second time."""
-    keys: dict[tuple[NoteKind, str], list[str]] = {}
-    # The anchor explains most of the others, so it comes first.
-    for note in sorted(_worth_telling(report), key=lambda note: note.kind is not NoteKind.ANCHOR):
-        keys.setdefault((note.kind, note.text), []).append(note.key)
-    if keys:
-        yield TextLine("")
+    found = _like_notes(report)
+    if found:
         yield TextLine("Notes", Tone.HEADING)
-    for (kind, text), alike in keys.items():
-        yield TextLine(f"  {_folded(alike)}  {kind}: {text}", Tone.BAD if kind is NoteKind.ANCHOR else Tone.PLAIN)
+    for notes in found:
+        keys = [note.key for note in notes]
+        what = f"{len(keys)} x {names(keys)}" if len(keys) >= LEAST else ", ".join(keys)
+        tone = Tone.BAD if notes[0].kind is NoteKind.ANCHOR else Tone.PLAIN
+        yield TextLine(f"  {what}  {notes[0].kind}: {notes[0].text}", tone)
+
+
+def _like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
+    """The notes that are worth telling, those of one kind that say the same together; each alone in a full report."""
+    # The anchor explains most of the others, so it comes first.
+    notes = sorted(_worth_telling(report), key=lambda note: note.kind is not NoteKind.ANCHOR)
+    if report.detail is Detail.FULL:
+        return tuple((note,) for note in notes)
+    found: dict[tuple[NoteKind, str], list[Note]] = {}
+    for note in notes:
+        found.setdefault((note.kind, note.text), []).append(note)
+    return tuple(map(tuple, found.values()))
 
 
 def _worth_telling(report: Report) -> Iterator[Note]:
@@ -281,7 +330,31 @@ def _worth_telling(report: Report) -> Iterator[Note]:
     return (note for note in report.notes if note.text not in said and note.kind not in following)
 
 
-def _footer(report: Report) -> Iterator[TextLine]:
+def _table(counts: Mapping[str, Mapping[str, int]]) -> Iterator[TextLine]:
+    """How many changes of each class each section has."""
+    width = max(map(len, counts))
+    words = list(next(iter(counts.values())))
+    yield TextLine("  ".join((" " * (width + 2), *words)), Tone.DETAIL)
+    for heading, found in counts.items():
+        cells = [f"{found[word] or '':>{len(word)}}" for word in words]
+        yield TextLine("  ".join((f"  {heading:<{width}}", *cells)))
+
+
+def _removals(report: Report) -> Iterator[TextLine]:
+    """Each removal by name: of all that is planned it is what nobody may overlook."""
+    for end, keys in removals(report.lines).items():
+        is_folded = report.detail is not Detail.FULL and len(keys) > _REMOVALS
+        yield TextLine(f"{end}: {names(keys, _REMOVALS) if is_folded else ', '.join(keys)}", Tone.REMOVE)
+
+
+def _opening(report: Report, *, has_folds: bool) -> str:
+    """Which switch shows what is folded; "" when nothing is."""
+    if has_folds:
+        return " Each change: --full"
+    return " Each note: --full" if any(len(notes) >= LEAST for notes in _like_notes(report)) else ""
+
+
+def _footer(report: Report, opening: str) -> Iterator[TextLine]:
     counts = summary(report)
     result = report.result
     snapshot = report.snapshot
@@ -294,18 +367,27 @@ def _footer(report: Report) -> Iterator[TextLine]:
         wrong = len(needing_a_person(report))
         need = f"; {counted(wrong, 'object')} need{'s' * (wrong == 1)} a person, see Notes" if wrong else ""
         tone = Tone.WARNING if wrong else Tone.PLAIN if is_part else Tone.GOOD
-        yield TextLine(f"{done}No changes{part}{need}. Observed {seen}.", tone)
+        yield TextLine(f"{done}No changes{part}{need}. Observed {seen}.{opening}", tone)
         return
     if report.lines:
         words = [f"{counts[verb]} to {verb}" for verb in ("add", "modify", "remove")]
         words += [
             f"{counts[word]} {word}" for word in ("held", "waiting", "refused", "applied", "failed") if counts[word]
         ]
-        yield TextLine(f"Plan: {', '.join(words)}.")
+        yield TextLine(f"Plan: {', '.join(words)}.{opening}")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
     awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind in _OF_AN_ERROR})
     rest = f", and {counted(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
-    yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}", tone)
+    command = _next_step(report)
+    following = f". Next: {command}" if command else ""
+    yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}{following}", tone, command)
+
+
+def _next_step(report: Report) -> str:
+    """What to type so that the plan is carried out; "" where that would do nothing, or something else is to be done
+    first."""
+    is_due = any(line.change.decision.verdict is Verdict.ALLOWED for line in report.lines)
+    return report.next_step if report.result is Result.CHANGES and is_due else ""
 
 
 def _seen(name: str, section: Section[Any, Any]) -> str:

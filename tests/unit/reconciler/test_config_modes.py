@@ -7,7 +7,7 @@ import pytest
 
 from desired.model.settings import Settings, Waits
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, Output
+from reconciler.config.flags import Command, Detail, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
 
@@ -151,3 +151,55 @@ def test_apply_asks_unless_it_is_told_not_to() -> None:
     assert load_config(Command.APPLY, {}, environ).asks
     assert not load_config(Command.APPLY, {"--yes": "true"}, environ).asks
     assert not load_config(Command.BARE, {"--once": "true"}, environ).asks
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "detail"),
+    [
+        pytest.param({}, {}, Detail.FOLDED, id="neither"),
+        pytest.param({"--full": "true"}, {}, Detail.FULL, id="full"),
+        pytest.param({"--summary": "true"}, {}, Detail.SUMMARY, id="a summary"),
+        pytest.param({}, {"RECONCILER_SUMMARY": "true"}, Detail.SUMMARY, id="from the environment"),
+        pytest.param({"--full": "true"}, {"RECONCILER_SUMMARY": "true"}, Detail.FULL, id="the command line wins"),
+        pytest.param({"--full": "false"}, {"RECONCILER_FULL": "true"}, Detail.FOLDED, id="switched off"),
+    ],
+)
+def test_how_much_a_text_tells(flags: dict[str, str], environ: dict[str, str], detail: Detail) -> None:
+    """Like changes are folded unless somebody wants all of them, or less."""
+    assert load(flags, **environ).detail is detail
+
+
+def test_all_and_less_exclude_each_other() -> None:
+    """Nothing is guessed."""
+    with pytest.raises(ConfigurationError) as raised:
+        load({"--full": "true", "--summary": "true"})
+
+    assert raised.value.lines == ("--full and --summary exclude each other",)
+
+
+@pytest.mark.parametrize(
+    ("flags", "command"),
+    [
+        pytest.param({"--dry-run": "true"}, "reconcile apply", id="a dry run"),
+        pytest.param(
+            {"--kubeconfig": "/my file", "--only": "node/a", "--dry-run": "true"},
+            "reconcile apply --only node/a --kubeconfig '/my file'",
+            id="with what was typed for it",
+        ),
+        pytest.param(
+            {"--dry-run": "true", "--configure-cloud-routes": "f", "--load-balancers-reset-unset": "true"},
+            "reconcile apply --configure-cloud-routes=false --load-balancers-reset-unset",
+            id="switches",
+        ),
+        pytest.param(
+            {"--dry-run": "true", "--output": "text", "--full": "true", "--detailed-exitcode": "true"},
+            "reconcile apply",
+            id="without what only shows",
+        ),
+        pytest.param({"--dry-run": "true", "--from": "case.json"}, "", id="nothing is applied to a file"),
+        pytest.param({"--once": "true"}, "", id="a run that acts"),
+    ],
+)
+def test_the_next_step(flags: dict[str, str], command: str) -> None:
+    """A plan is carried out by the same words: a part of it by a command for that part."""
+    assert load(flags).next_step == command

@@ -230,7 +230,7 @@ def test_a_report_shows_the_account(simulate: Simulate) -> None:
     assert document["sections"]["robot"] == {"complete": True, "count": 3, "expected": 3, "why_incomplete": None}
     assert document["requests"]["robot"] == 1
     text = [line.text for line in render_lines(report)]
-    assert text[1].endswith(" to Hetzner, 1 to Robot, 3599 of 3600 Hetzner requests left")
+    assert text[1].endswith(" to Kubernetes, 1 to Robot, 1 to Hetzner, 3599 of 3600 left")
     assert text[-1].startswith("No changes. Observed 6 nodes, 3 servers, 3 Robot servers, ")
 
 

@@ -35,6 +35,8 @@ def test_defaults() -> None:
         "--dry-run": False,
         "--once": False,
         "--output": Output.AUTO,
+        "--full": False,
+        "--summary": False,
         "--detailed-exitcode": False,
         "--approve": (),
         "--only": (),

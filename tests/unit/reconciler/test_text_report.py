@@ -46,12 +46,13 @@ def test_a_golden_report() -> None:
 
 
 def test_a_terminal_shows_the_same_words(terminal: Terminal) -> None:
-    """With colors taken away a terminal shows what a pipe gets, unwrapped however narrow it is; a pipe gets none."""
+    """With colors taken away a terminal shows what a pipe gets, but for its lines' ends; a pipe gets no colors."""
     report = SCENARIOS["balancer_adopted"]
     shown = written(report, Output.AUTO, terminal)
 
     assert "\x1b[" in shown
-    assert ESCAPES.sub("", shown) == written(report) == written(report, Output.AUTO)
+    assert ESCAPES.sub("", shown).split() == written(report).split()
+    assert written(report) == written(report, Output.AUTO)
 
 
 def test_no_blank_ends_a_line() -> None:
@@ -75,8 +76,9 @@ def test_no_colour_is_honoured(terminal: Terminal, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("coloured", [False, True])
-def test_brackets_are_kept(coloured: bool, terminal: Terminal) -> None:
+def test_brackets_are_kept(coloured: bool, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     """Label paths, and whatever else looks like markup, appear as they are."""
+    monkeypatch.setenv("COLUMNS", "80")
     change = a_change(
         kind="node.initialise",
         before=an_identity(None, labels={}),
@@ -303,9 +305,7 @@ def test_the_header() -> None:
     known = Report(snapshot=a_snapshot(), cost=Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600))
     unknown = Report(snapshot=replace(a_snapshot(), cluster_uid=Unknown("403")), cost=Cost(kubernetes=2, hetzner=1))
 
-    assert written(known).splitlines()[1] == (
-        "Requests: 2 to Kubernetes, 1 to Hetzner, 3599 of 3600 Hetzner requests left"
-    )
+    assert written(known).splitlines()[1] == "Requests: 2 to Kubernetes, 1 to Hetzner, 3599 of 3600 left"
     assert written(unknown).splitlines()[:2] == [
         "Cluster unknown (403), read at 2026-07-01 12:00:00 UTC",
         "Requests: 2 to Kubernetes, 1 to Hetzner",
@@ -443,7 +443,7 @@ def test_what_a_hold_says_is_not_said_again() -> None:
 
     assert text.count("wrong token") == 1
     assert text.index("! project-anchor") < text.index("! node-blast-radius")
-    assert "      changes: node/n0, node/n1, node/n2 and 6 more\n" in text, "each is marked with this rule in the plan"
+    assert "      changes: node/n[0-8]\n" in text, "each is marked with this rule in the plan"
     assert f"      changes: {', '.join(keys)}\n" in text, "nothing else says which these are"
     assert text.split("Notes\n")[1].splitlines()[0] == "  service/default/web  unsupported: no UDP"
     assert "Node a" not in text
@@ -561,7 +561,7 @@ def test_routes_that_could_not_be_read() -> None:
     [
         pytest.param(1, ["  route/4/0  foreign: left alone"], id="one"),
         pytest.param(3, ["  route/4/0, route/4/1, route/4/2  foreign: left alone"], id="a few"),
-        pytest.param(97, ["  route/4/0, route/4/1, route/4/2 and 94 more  foreign: left alone"], id="far too many"),
+        pytest.param(97, ["  97 x route/4/[0-96]  foreign: left alone"], id="far too many"),
     ],
 )
 def test_notes_that_say_the_same(number: int, lines: list[str]) -> None:

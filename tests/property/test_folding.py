@@ -1,0 +1,131 @@
+"""Law of folding: unfolded, a report has exactly the plan, and nothing was folded that a person has to see."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.plan.change import GuardDecision, GuardName, Verdict
+from desired.plan.kinds import KINDS, ChangeKind, Verb
+from reconciler.config.flags import Detail
+from reconciler.report.folding import LEAST, Fold, blocks, names
+from reconciler.report.text_report import render_lines
+from reconciler.result import Line, Report
+from tests.builders import a_change, an_identity
+from tests.property.strategies import law, some
+
+_PATTERNS = ("w-{}", "w-{:02}", "w-{:03}", "10.{}.0.0", "w-[0-{}]", "w-{}-3", "\u202e{}", "३{}", "w" * 250 + "{}")
+_patterns = st.sampled_from(_PATTERNS)
+_numbers = st.lists(st.integers(0, 120), max_size=9, unique=True) | st.integers(0, 99).map(lambda n: [*range(n, n + 9)])
+_KEYS = {
+    ChangeKind.NODE_INITIALISE: "node/{}",
+    ChangeKind.NODE_LABELS: "node/{}/labels",
+    ChangeKind.NODE_DELETE: "node/{}",
+    ChangeKind.LB_TYPE: "load_balancer/ns/{}/type",
+    ChangeKind.LB_DELETE: "load_balancer/ns/{}",
+    ChangeKind.LB_TARGET: "load_balancer/ns/{}/target/x",
+    ChangeKind.ROUTE_DELETE: "route/4/{}",
+}
+_outcomes: st.SearchStrategy[Outcome | None] = some(None, Applied(), Pending("busy"), Skipped("x"), Failed("no"))
+
+
+@st.composite
+def _crowds(draw: st.DrawFn) -> list[Line]:
+    """Changes that are alike, but for what the last of them has of its own."""
+    kind, pattern = draw(some(*_KEYS)), draw(_patterns)
+    decision = GuardDecision(draw(some(Verdict.ALLOWED, *Verdict)), draw(some(None, GuardName.POLICY)))
+    outcome = draw(_outcomes) if decision.verdict is Verdict.ALLOWED else None
+    verb = draw(some(*sorted(KINDS[kind].verbs)))
+    lines = []
+    for number in draw(_numbers):
+        key = _KEYS[kind].format(pattern.format(number))
+        sides: dict[str, Any] = {"after": an_identity(labels={"a": str(number % 3)})} if verb is Verb.ADD else {}
+        lines.append(Line(a_change(key, kind, verb=verb, decision=decision, **sides), outcome))
+    if lines:
+        odd: dict[str, Any] = draw(some({}, {"consequences": ("an address goes",)}, {"reason": "another one"}))
+        lines[-1] = replace(lines[-1], change=replace(lines[-1].change, **odd))
+    return lines
+
+
+@st.composite
+def _reports(draw: st.DrawFn) -> tuple[Line, ...]:
+    every = [line for crowd in draw(st.lists(_crowds(), max_size=3)) for line in crowd]
+    return tuple({line.change.key: line for line in draw(st.permutations(every))}.values())
+
+
+_RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]")
+
+
+def expanded(told: str) -> Iterator[str]:
+    """The names that a text tells, ranges unfolded by the rule that ``names`` states."""
+    for piece in told.split(", "):
+        found = _RANGE.search(piece)
+        numbers = range(int(found[1]), int(found[2]) + 1) if found else [None]
+        for number in numbers:
+            name = (
+                piece
+                if found is None or number is None
+                else f"{piece[: found.start()]}{str(number).zfill(len(found[1]))}{piece[found.end() :]}"
+            )
+            yield name.replace(r"\x5b", "[").replace(r"\x5d", "]")
+
+
+@law
+@given(_reports())
+def test_unfolded_it_is_the_plan(lines: tuple[Line, ...]) -> None:
+    """Each change is in exactly one place, and a fold's members differ in nothing that a person would miss."""
+    found = blocks(lines)
+    placed = [line for block in found for line in (block.lines if isinstance(block, Fold) else (block,))]
+
+    assert len(placed) == len(lines)
+    assert {line.change.key: line for line in placed} == {line.change.key: line for line in lines}
+    for fold in (block for block in found if isinstance(block, Fold)):
+        assert len(fold.lines) >= LEAST
+        assert len({_shown_once(line) for line in fold.lines}) == 1
+        assert not any(map(_stands_alone, fold.lines))
+        assert all(len(field.members) == len(fold.lines) for field in fold.fields)
+
+
+def _shown_once(line: Line) -> tuple[object, ...]:
+    change = line.change
+    return change.key.kind, change.verb, change.kind, change.decision.verdict, change.decision.rule, line.outcome
+
+
+def _stands_alone(line: Line) -> bool:
+    change = line.change
+    return (
+        change.kind in ("node.delete", "lb.delete", "lb.type")
+        or change.decision.verdict in (Verdict.HELD, Verdict.REFUSED)
+        or isinstance(line.outcome, Failed)
+        or bool(change.consequences)
+    )
+
+
+@law
+@given(_reports())
+def test_names_are_those_of_the_members(lines: tuple[Line, ...]) -> None:
+    """Expanded and counted, the names of a fold are exactly its members."""
+    for fold in (block for block in blocks(lines) if isinstance(block, Fold)):
+        told, rest = names(fold.keys), 0
+        if more := re.search(r" and ([0-9]+) more$", told):
+            told, rest = told[: more.start()], int(more[1])
+            assert list(expanded(told)) == list(fold.keys[:3])
+        else:
+            assert sorted(expanded(told)) == sorted(fold.keys)
+        assert len(list(expanded(told))) + rest == len(fold.lines)
+
+
+@law
+@given(_reports(), some(*Detail), some(None, 1, 20, 80, 120))
+def test_each_block_is_a_line_of_the_text(lines: tuple[Line, ...], detail: Detail, width: int | None) -> None:
+    """However it is told, as many changes are counted as there are; a full report folds nothing."""
+    text = [line.text for line in render_lines(Report(lines=lines, detail=detail), width)]
+
+    folds = [int(found[1]) for line in text if (found := re.match(r"  [-+~!?] ([0-9]+) x ", line))]
+    singles = [line for line in text if re.match(r"  [-+~!?] (?:node|load_balancer|route)/", line)]
+    assert sum(folds) + len(singles) == len(lines)
+    assert not folds or detail is not Detail.FULL

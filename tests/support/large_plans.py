@@ -1,0 +1,48 @@
+"""A world with so much to do that its plan is folded: a hundred Nodes that join, and twenty new Services."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.routes import gateway_of, pods_of
+from tests.support.balanced_passes import NETWORK, load_balancer_service
+from tests.support.objects import joining_node, server
+from tests.support.passes import Run
+from tests.support.routed_passes import ROUTED
+from tests.support.simulators import Simulation
+
+_LOCATIONS = ("nbg1", "fsn1", "hel1")
+
+
+def a_large_run(simulate: Callable[..., Simulation], nodes: int = 100, services: int = 20) -> Run:
+    """A run in network 4711, where Nodes w-000 and on join, a third of them of a larger type, and Services shop/app-00
+    and on want load balancers."""
+    network = {**NETWORK, "id": 4711}
+    sim = simulate(
+        nodes=[_node(number) for number in range(nodes)],
+        project={"servers": [_server(number) for number in range(nodes)], "networks": [network]},
+    )
+    sim.kubernetes_writer().create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    for number in range(services):
+        service = load_balancer_service(f"app-{number:02}")
+        service["metadata"]["namespace"] = "shop"
+        sim.kubernetes_writer().create("/api/v1/namespaces/shop/services", service)
+    sim.kubernetes_proxy.journal.clear()
+    return Run(sim, replace(ROUTED, network="4711"))
+
+
+def _server(number: int) -> dict[str, Any]:
+    return server(
+        1000 + number,
+        f"w-{number:03}",
+        server_type="cpx42" if number % 3 == 2 else "cpx32",
+        location=_LOCATIONS[number % 3],
+        public_net={"ipv4": {"ip": f"203.0.113.{number + 1}"}},
+        private_net=[{"network": 4711, "ip": gateway_of(number + 1)}],
+    )
+
+
+def _node(number: int) -> dict[str, Any]:
+    node = joining_node(f"w-{number:03}")
+    pods = pods_of(number)
+    return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}

@@ -1,0 +1,48 @@
+"""Wrapping: where lines break on a terminal, and what is never broken."""
+
+import pytest
+from rich.cells import cell_len
+
+from reconciler.report.text_report import TextLine
+from reconciler.report.wrapping import wrapped
+
+LONG = "n" * 253
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        pytest.param("", 20, [""], id="nothing"),
+        pytest.param("as wide as it is", 16, ["as wide as it is"], id="fits"),
+        pytest.param("one more than fits", 17, ["one more than", "  fits"], id="does not fit"),
+        pytest.param("      type: (none) -> lb11", 20, ["      type: (none)", "        -> lb11"], id="hangs"),
+        pytest.param("  a  b c", 6, ["  a  b", "   c"], id="keeps what stands between words"),
+        pytest.param(f"  + node/{LONG}  node.labels", 20, [f"  + node/{LONG}", "    node.labels"], id="253 characters"),
+        pytest.param("fsn1 x33, hel1 x33", 16, ["fsn1 x33,", "  hel1 x33"], id="a count stays with its value"),
+        pytest.param("      a b", 3, ["      a", " b"], id="less than the indent"),
+        pytest.param("      a b", 1, ["      a", "b"], id="one column"),
+    ],
+)
+def test_wrapping(text: str, width: int, shown: list[str]) -> None:
+    """Between words, with a hanging indent; a word that is wider than a terminal is left whole."""
+    assert list(wrapped(TextLine(text), width)) == shown
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        pytest.param(40, ["once: reconcile approve sha256:1"], id="fits"),
+        pytest.param(26, ["once:", "  reconcile approve sha256:1"], id="on a line of its own"),
+        pytest.param(10, ["once:", "  reconcile approve sha256:1"], id="wider than the terminal"),
+    ],
+)
+def test_a_command_is_never_broken(width: int, shown: list[str]) -> None:
+    """Half a command that is copied would be run."""
+    command = "reconcile approve sha256:1"
+
+    assert list(wrapped(TextLine(f"once: {command}", command=command), width)) == shown
+
+
+def test_wide_characters_count_as_what_they_take() -> None:
+    """The terminal's measure decides, not the number of characters."""
+    assert list(wrapped(TextLine("日本 日本"), 6, cell_len)) == ["日本", "  日本"]
