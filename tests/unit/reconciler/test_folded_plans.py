@@ -1,0 +1,323 @@
+"""Whole plans as a terminal shows them: a small one, one with much to do, one that is held, and what flags change."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from actuators.outcome import Applied
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
+from desired.section import Absent
+from reconciler.config.flags import Detail, Output
+from reconciler.report.json_report import report_as_json
+from reconciler.report.text_report import render_lines
+from reconciler.result import Line, Report
+from tests.builders import a_change, a_lost_node, a_server, a_settled_node, a_snapshot
+from tests.routes import a_route, a_routed_world, routes_of
+from tests.support.keys import key_of
+from tests.support.large_plans import a_large_run
+from tests.support.rendering import ESCAPES, Terminal, written
+from tests.support.scenarios import report_on
+from tests.support.simulators import Simulation
+
+ROOT = Path(__file__).resolve().parents[3]
+NEXT = "reconcile --once --cluster-cidr 10.244.0.0/16"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What a terminal of so many columns shows, without its colors, time and ids."""
+
+    def show(report: Report, columns: int = 80) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm-256color")
+        text = ESCAPES.sub("", written(report, Output.AUTO, Terminal()))
+        return anonymous(text)
+
+    return show
+
+
+def anonymous(text: str) -> str:
+    """A text without the id of its cluster and its time."""
+    known = re.compile(r"^Cluster [-0-9a-f]+, read at [-0-9]+ [:0-9]+ UTC$", re.MULTILINE)
+    return known.sub("Cluster ID, read at TIME", text)
+
+
+def dedented(text: str) -> str:
+    """A text without the indent that it has in a test."""
+    return dedent(text).lstrip("\n")
+
+
+def a_small_report() -> Report:
+    """A Node whose server was resized, a new load balancer, and a route that leads nowhere."""
+    changes = (
+        a_change(
+            "node/worker-1/labels",
+            "node.labels",
+            before={"node.kubernetes.io/instance-type": "cpx32"},
+            after={"node.kubernetes.io/instance-type": "cpx42"},
+            reason="differs from server 102, a cpx42 in nbg1",
+        ),
+        a_change(
+            "route/4/10.244.3.0/24", "route.delete", before=a_route(3), reason="it leads to 10.0.0.4, which nobody has"
+        ),
+    )
+    world = replace(a_routed_world(), routes=routes_of(a_route(), a_route(3)))
+    return Report(snapshot=world, lines=tuple(map(Line, changes)), next_step=NEXT)
+
+
+def test_a_small_plan(shown: Callable[..., str]) -> None:
+    """Nothing is folded: what changes and why, then what goes, how much that is, and what to type."""
+    assert shown(a_small_report()) == dedented("""
+        Cluster ID, read at TIME
+        Requests: 0 to Kubernetes, 0 to Hetzner
+        nodes
+          ~ node/worker-1/labels  node.labels
+              why: differs from server 102, a cpx42 in nbg1
+              labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42
+        routes, 2/100 used
+          - route/4/10.244.3.0/24  route.delete
+              why: it leads to 10.0.0.4, which nobody has
+              gateway: 10.0.0.4 -> (none)
+
+        Goes: route/4/10.244.3.0/24
+        Plan: 0 to add, 1 to modify, 1 to remove.
+        Result: changes. Next: reconcile --once --cluster-cidr 10.244.0.0/16
+        """)
+
+
+def test_a_wide_terminal_has_reasons_behind_names(shown: Callable[..., str]) -> None:
+    """From 100 columns on; in a pipe lines have one shape, whatever their length."""
+    lines = shown(a_small_report(), 100).splitlines()
+
+    assert "  ~ node/worker-1/labels  node.labels: differs from server 102, a cpx42 in nbg1" in lines
+    assert not any("why: " in line for line in lines)
+    assert "      why: differs from server 102, a cpx42 in nbg1" in shown(a_small_report(), 99).splitlines()
+    assert "      why: differs from server 102, a cpx42 in nbg1\n" in written(a_small_report())
+
+
+LARGE = """
+Cluster ID, read at TIME
+Requests: 6 to Kubernetes, 5 to Hetzner, 3595 of 3600 left
+nodes
+  + 100 x node.initialise  node/w-[000-099]
+      why, the first's: joins as server 1000, recognized by its name
+      addresses[ExternalIP]: (none) -> 203.0.113.1 ... 203.0.113.100 (100)
+      labels[node.kubernetes.io/instance-type]: (none) -> cpx32 x67, cpx42 x33
+      labels[topology.kubernetes.io/region]: (none) -> nbg1 x34, fsn1 x33,
+        hel1 x33
+      ... 8 more fields
+  ~ 100 x node.network_condition  node/w-[000-099]/network
+      why: there will be a route for each of its IPv4 pod CIDRs
+      NetworkUnavailable: (none) -> False (RouteCreated)
+load balancers
+  + 20 x lb.create  load_balancer/shop/app-[00-19]
+      why, the first's: Service shop/app-00 wants a load balancer and has none
+      type: (none) -> lb11
+      location: (none) -> fsn1
+      ... 9 more fields
+services
+  + 20 x service.claim  service/shop/app-[00-19]/finalizer
+      why: keeps the Service from going before its load balancer has gone
+      finalizer: false -> true
+  ~ 20 x service.status  service/shop/app-[00-19]/status
+      why: publishes the addresses of the new load balancer
+      ingress: (none) -> (known after apply)
+routes, 0/100 used
+  + 100 x route.create  route/4711/10.244.[0-99].0/24
+      why, the first's: server 1000 has the pods of Node w-000
+      gateway: (none) -> 10.0.0.2 ... 10.0.0.101 (100)
+Notes
+  network/4711  limit: 0/100 routes are used, and 100 more wanted: a network
+    takes no more than that
+  20 x service/shop/app-[00-19]  limit: Nodes w-025, w-026, w-027, w-028, w-029
+    and 70 more are no target: the type takes 25 targets, all taken; choose a
+    larger type, such as lb31
+
+                  add  modify
+  nodes           100     100
+  load balancers   20
+  services         20      20
+  routes          100
+Plan: 240 to add, 120 to modify, 0 to remove. Each change: --full
+Result: changes. Next: reconcile --once
+"""
+
+
+def test_a_large_plan(simulate: Callable[..., Simulation], shown: Callable[..., str]) -> None:
+    """A hundred Nodes and twenty Services fit into 60 lines, of a few columns as well; what is folded, a switch opens,
+    and machines get each change."""
+    report = replace(a_large_run(simulate).plan(), next_step="reconcile --once")
+    full = shown(replace(report, detail=Detail.FULL), 200)
+    summary = shown(replace(report, detail=Detail.SUMMARY))
+    keys = [line.change.key for line in report.lines]
+
+    assert shown(report) == dedented(LARGE)
+    assert LARGE.count("\n") <= 60
+    assert len(shown(report, 120).splitlines()) < LARGE.count("\n")
+    assert "  + 100 x node.initialise  node/w-[000-099]: the first: joins as server 1000, recognized by its name\n" in (
+        shown(report, 120)
+    )
+    assert max(map(len, written(report).splitlines())) > 120, "a pipe never wraps"
+    assert sorted(re.findall(r"^  [-+~] (\S+)  ", full, re.MULTILINE)) == sorted(keys)
+    assert full.endswith("\nPlan: 240 to add, 120 to modify, 0 to remove.\nResult: changes. Next: reconcile --once\n")
+    assert "->" not in summary
+    assert "why" not in summary
+    assert "  + 100 x node.initialise  node/w-[000-099]\n  ~ 100 x node.network_condition" in summary
+    assert [change["key"] for change in report_as_json(report)["changes"]] == keys
+
+
+def test_the_documentation_shows_it() -> None:
+    """The page on plans has the whole text, and the README lines of it."""
+    excerpt = (ROOT / "README.md").read_text("utf-8").split("\n    nodes\n")[1].split("\n\n")[0]
+
+    assert f"```text{LARGE}```" in anonymous((ROOT / "docs" / "plan.md").read_text("utf-8"))
+    assert {line.removeprefix("    ") for line in excerpt.splitlines()} <= set(LARGE.splitlines())
+
+
+def test_a_held_plan(shown: Callable[..., str]) -> None:
+    """Each deletion stands by itself and says what holds it; what goes is told as what an approval would let go."""
+    nodes = [a_settled_node("worker-1", 9), a_lost_node("worker-3", 3), a_lost_node("worker-4", 4)]
+    world = a_snapshot(nodes, [a_server(9, "worker-1")], confirmations={3: Absent(), 4: Absent()})
+    text = shown(report_on(world))
+
+    assert re.findall(r"^  ! (.*)$", text, re.MULTILINE) == [
+        "node/worker-3  node.delete  held by node-blast-radius",
+        "node/worker-4  node.delete  held by node-blast-radius",
+        "node-blast-radius: measured 2, limit 1, 2 changes",
+    ]
+    assert text.splitlines()[-3:] == [
+        "Goes, when approved: node/worker-3, node/worker-4",
+        "Plan: 0 to add, 0 to modify, 2 to remove, 2 held.",
+        "Result: refused: a guard stands in the way; nothing that it covers is done",
+    ]
+    assert (
+        "  ! node/worker-3  node.delete  held by node-blast-radius: no server of the project has the id 3\n"
+        in shown(report_on(world), 120)
+    )
+
+
+def test_a_command_can_be_copied_from_any_terminal(shown: Callable[..., str]) -> None:
+    """Half of an approval that is pasted would be run."""
+    hold = Hold("sha256:0123456789abcdef", GuardName.ADOPTION, "2", "0", ("load_balancer/default/web",), "why")
+    report = Report(holds=(hold,), approve_flags="--kubeconfig /home/somebody/.kube/config")
+
+    for columns in (1, 20, 40, 80, 200):
+        assert "reconcile approve sha256:0123456789abcdef --kubeconfig /home/somebody/.kube/config\n" in shown(
+            report, columns
+        )
+
+
+@pytest.mark.parametrize("columns", [1, 20, 79, 80, 100, 1000])
+def test_every_width_shows_every_word(columns: int, shown: Callable[..., str]) -> None:
+    """A terminal of any width, and names as long as names may be."""
+    long = a_change(f"node/{'n' * 253}")
+    crowd = [a_change(f"load_balancer/{'s' * 63}/{'a' * 60}-{n}/target/x", "lb.target") for n in range(9)]
+    report = replace(a_small_report(), lines=tuple(map(Line, (long, *crowd))))
+    plain = "\n".join(line.text for line in render_lines(report, columns))
+
+    words = shown(report, columns).split()
+    assert words[words.index("Requests:") :] == plain.split()[plain.split().index("Requests:") :]
+
+
+def removals(number: int, kind: str = "route.delete") -> tuple[Change, ...]:
+    """So many removals, of Nodes or of routes."""
+    pattern = "node/w-{}" if kind == "node.delete" else "route/4/10.244.{}.0/24"
+    return tuple(a_change(pattern.format(2 * n), kind) for n in range(number))
+
+
+HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
+WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
+REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "another's")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        pytest.param(map(Line, removals(2)), ["Goes: route/4/10.244.0.0/24, route/4/10.244.2.0/24"], id="a few"),
+        pytest.param(
+            map(Line, removals(20)), [f"Goes: {', '.join(change.key for change in removals(20))}"], id="twenty"
+        ),
+        pytest.param(
+            map(Line, removals(21, "node.delete")),
+            [f"Goes: {', '.join(change.key for change in removals(20, 'node.delete'))} and 1 more"],
+            id="more than that",
+        ),
+        pytest.param(
+            [Line(a_change(f"node/w-{n}", "node.delete")) for n in range(21)], ["Goes: node/w-[0-20]"], id="a range"
+        ),
+        pytest.param(
+            [Line(change.ruled(HELD)) for change in removals(1)],
+            ["Goes, when approved: route/4/10.244.0.0/24"],
+            id="held",
+        ),
+        pytest.param(
+            [Line(change.ruled(WAITING)) for change in removals(1)],
+            ["Goes, after waiting: route/4/10.244.0.0/24"],
+            id="waits",
+        ),
+        pytest.param([Line(change.ruled(REFUSED)) for change in removals(1)], [], id="refused"),
+        pytest.param(
+            [Line(change, Applied()) for change in removals(1)], ["Gone: route/4/10.244.0.0/24"], id="applied"
+        ),
+        pytest.param([Line(a_change())], [], id="nothing goes"),
+    ],
+)
+def test_what_goes(lines: list[Line], told: list[str]) -> None:
+    """Each removal by name, by what it comes to."""
+    text = written(Report(snapshot=a_snapshot(), lines=tuple(lines)))
+
+    assert re.findall(r"^(?:Goes|Gone).*$", text, re.MULTILINE) == told
+
+
+@pytest.mark.parametrize(
+    ("report", "last"),
+    [
+        pytest.param(Report(lines=(Line(a_change()),), next_step=NEXT), f"Result: changes. Next: {NEXT}", id="due"),
+        pytest.param(Report(lines=(Line(a_change()),)), "Result: changes", id="no dry run"),
+        pytest.param(
+            Report(lines=(Line(a_change(decision=WAITING)),), next_step=NEXT), "Result: changes", id="all waits"
+        ),
+        pytest.param(Report(lines=(Line(a_change()),), next_step=NEXT, errors=("no",)), "Result: error", id="an error"),
+    ],
+)
+def test_the_next_command(report: Report, last: str) -> None:
+    """It is told where it would do something, and nothing stands in the way."""
+    assert written(report).splitlines()[-1] == last
+
+
+def test_folds_of_notes_name_their_switch() -> None:
+    """Where no change is folded, notes alone may be."""
+    notes = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(9))
+    report = Report(snapshot=a_snapshot(), notes=notes)
+    full = written(replace(report, detail=Detail.FULL))
+
+    assert "  9 x route/4/[0-8]  foreign: left alone\n" in written(report)
+    assert written(report).endswith(" Each note: --full\n")
+    assert [line for line in full.splitlines() if "foreign" in line] == [
+        f"  route/4/{n}  foreign: left alone" for n in range(9)
+    ]
+    assert "--full" not in full
+
+
+def test_what_was_applied_is_folded_too() -> None:
+    """The table has what became of the changes."""
+    lines = tuple(Line(a_change(f"node/w-{n}"), Applied()) for n in range(5))
+    text = written(Report(lines=lines))
+
+    assert "  + 5 x node.initialise  node/w-[0-4]  applied\n" in text
+    assert "         add  applied\n  nodes    5        5\n" in text
+
+
+def test_a_summary_has_what_a_person_has_to_know() -> None:
+    """Consequences, and what withholds a change."""
+    change = a_change("node/w-1", decision=WAITING, consequences=("an address goes",))
+    text = written(Report(lines=(Line(change),), detail=Detail.SUMMARY))
+
+    assert "      consequence: an address goes\n" in text
+    assert "      waiting by absence-proof: too soon\n" in text
+    assert "->" not in text
+    assert "why: " not in text
