@@ -32,6 +32,8 @@ _STYLES = {
     Tone.WARNING: "yellow",
     Tone.BAD: "bold red",
 }
+_USUAL_WIDTH = 80
+"""Columns of a terminal that says it has none."""
 
 
 class Writer:
@@ -124,4 +126,7 @@ def console(stream: TextIO) -> "Console":
     """A rich console that takes every character as it is. It honours ``NO_COLOR``."""
     from rich.console import Console  # noqa: PLC0415
 
-    return Console(file=stream, markup=False, highlight=False, emoji=False)
+    found = Console(file=stream, markup=False, highlight=False, emoji=False)
+    if found.width < 1:  # rich would write nothing at all
+        found.width = _USUAL_WIDTH
+    return found

@@ -169,16 +169,19 @@ def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLi
     change, differ = fold.first.change, len(reasons(fold)) > 1
     symbol = _symbol(change)
     head = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}{_fate(fold.first)}"
-    if detail is Detail.SUMMARY:
+    is_short = detail is Detail.SUMMARY
+    if is_short:
         yield TextLine(head, _TONES[symbol])
-        return
-    if is_wide and not _says_why(fold.first):
+    elif is_wide and not _says_why(fold.first):
         yield TextLine(f"{head}: {'the first: ' if differ else ''}{change.reason}", _TONES[symbol])
     else:
         yield TextLine(head, _TONES[symbol])
         whose = ", the first's" if differ else ""
         yield TextLine(f"      why{whose}: {change.reason}", Tone.DETAIL)
-    yield from _warnings(fold.first)
+    decisions = {line.change.decision for line in fold.lines}
+    yield from _warnings(fold.first, ", the first's" if len(decisions) > 1 else "")
+    if is_short:
+        return
     for field in fold.shown_fields:
         before, after = (
             summed_up(texts) for texts in zip(*(_shown_sides(member) for member in field.members), strict=True)
@@ -210,11 +213,12 @@ def _head(line: Line) -> TextLine:
     return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{_fate(line)}", _TONES[symbol])
 
 
-def _warnings(line: Line) -> Iterator[TextLine]:
-    """What withholds a change, unless its head or a hold says that, and its consequences."""
+def _warnings(line: Line, whose: str = "") -> Iterator[TextLine]:
+    """What withholds a change, unless its head or a hold says that, and its consequences; ``whose`` tells which one of
+    a fold is meant."""
     change, decision = line.change, line.change.decision
     if decision.why and decision.verdict is not Verdict.HELD:
-        why = f"{decision.verdict} by {decision.rule}: {decision.why}{shown_due(decision.due_in_s)}"
+        why = f"{decision.verdict} by {decision.rule}{whose}: {decision.why}{shown_due(decision.due_in_s)}"
         yield TextLine(f"      {why}", _TONES[_symbol(change)])
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)

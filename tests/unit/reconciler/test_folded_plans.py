@@ -31,7 +31,7 @@ NEXT = "reconcile --once --cluster-cidr 10.244.0.0/16"
 def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What a terminal of so many columns shows, without its colors, time and ids."""
 
-    def show(report: Report, columns: int = 80) -> str:
+    def show(report: Report, columns: int | str = 80) -> str:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TERM", "xterm-256color")
         text = ESCAPES.sub("", written(report, Output.AUTO, Terminal()))
@@ -321,3 +321,48 @@ def test_a_summary_has_what_a_person_has_to_know() -> None:
     assert "      waiting by absence-proof: too soon\n" in text
     assert "->" not in text
     assert "why: " not in text
+
+
+@pytest.mark.parametrize("detail", [Detail.FOLDED, Detail.SUMMARY])
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        pytest.param((9.0,) * 5, "waiting by absence-proof: too soon; due in 9 s", id="all for the same"),
+        pytest.param(
+            (1.0, 2, 3, 4, 5), "waiting by absence-proof, the first's: too soon; due in 1 s", id="each its own"
+        ),
+    ],
+)
+def test_why_a_fold_waits(seconds: tuple[float, ...], told: str, detail: Detail) -> None:
+    """The first one's wait stands for the others, and says so where theirs differ."""
+    lines = tuple(Line(a_change(f"node/w-{n}", decision=replace(WAITING, due_in_s=s))) for n, s in enumerate(seconds))
+    text = written(Report(lines=lines, detail=detail))
+
+    assert "  ? 5 x node.initialise  node/w-[0-4]  waiting\n" in text
+    assert f"      {told}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown_name"),
+    [
+        pytest.param("w-{}", "w-[0-4]", id="plain"),
+        pytest.param("\x1b[31mw-{}", r"\x1b\x5b31mw-[0-4]", id="a color"),
+        pytest.param("w\n-{}", r"w\n-[0-4]", id="a line of its own"),
+        pytest.param("\u202ew-{}", r"\u202ew-[0-4]", id="from right to left"),
+        pytest.param("w-[0-9]-{}", r"w-\x5b0-9\x5d-[0-4]", id="looks like a range"),
+        pytest.param("n" * 251 + "-{}", "n" * 251 + "-[0-4]", id="253 characters"),
+    ],
+)
+def test_names_from_elsewhere(name: str, shown_name: str) -> None:
+    """In a fold, and behind what goes, a name cannot pose as anything else."""
+    lines = tuple(Line(a_change(f"route/4/{name.format(n)}", "route.delete")) for n in range(5))
+    text = written(Report(lines=lines))
+
+    assert f"  - 5 x route.delete  route/4/{shown_name}\n" in text
+    assert all(line.isprintable() for line in text.splitlines())
+
+
+@pytest.mark.parametrize("columns", ["0", "-1", "many"])
+def test_a_width_that_is_none(columns: str, shown: Callable[..., str]) -> None:
+    """What somebody has set COLUMNS to crashes nothing."""
+    assert "Plan: 0 to add, 1 to modify, 1 to remove." in " ".join(shown(a_small_report(), columns).split())
