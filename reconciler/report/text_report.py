@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -295,11 +295,15 @@ def _measure(hold: Hold) -> str:
 
 
 def _held(hold: Hold, report: Report) -> str:
-    """The changes of a hold. Many are folded where the plan marks each of them; one that the plan marks as withheld by
-    another rule is seen nowhere else."""
+    """The changes of a hold."""
+    return names(hold.keys) if _is_folded(hold, report) else ", ".join(hold.keys)
+
+
+def _is_folded(hold: Hold, report: Report) -> bool:
+    """Whether ranges stand for the changes of a hold: where they are many and the plan marks each of them. One that the
+    plan marks as withheld by another rule is seen nowhere else."""
     marked = {line.change.key for line in report.lines if line.change.decision.rule is hold.rule}
-    is_folded = report.detail is not Detail.FULL and len(hold.keys) > _LONGEST and marked.issuperset(hold.keys)
-    return names(hold.keys) if is_folded else ", ".join(hold.keys)
+    return report.detail is not Detail.FULL and len(hold.keys) > _LONGEST and marked.issuperset(hold.keys)
 
 
 def _notes(report: Report) -> Iterator[TextLine]:
@@ -347,15 +351,23 @@ def _table(counts: Mapping[str, Mapping[str, int]]) -> Iterator[TextLine]:
 def _removals(report: Report) -> Iterator[TextLine]:
     """Each removal by name: of all that is planned it is what nobody may overlook."""
     for end, keys in removals(report.lines).items():
-        is_folded = report.detail is not Detail.FULL and len(keys) > _REMOVALS
-        yield TextLine(f"{end}: {names(keys, _REMOVALS) if is_folded else ', '.join(keys)}", Tone.REMOVE)
+        told = names(keys, _REMOVALS) if _is_long(report, keys) else ", ".join(keys)
+        yield TextLine(f"{end}: {told}", Tone.REMOVE)
+
+
+def _is_long(report: Report, keys: Sequence[str]) -> bool:
+    """Whether so much goes that ranges are read faster than names."""
+    return report.detail is not Detail.FULL and len(keys) > _REMOVALS
 
 
 def _opening(report: Report, *, has_folds: bool) -> str:
     """Which switch shows what is folded; "" when nothing is."""
     if has_folds:
         return " Each change: --full"
-    return " Each note: --full" if any(len(notes) >= LEAST for notes in _like_notes(report)) else ""
+    if any(len(notes) >= LEAST for notes in _like_notes(report)):
+        return " Each note: --full"
+    has_ranges = any(_is_long(report, keys) for keys in removals(report.lines).values())
+    return " Each name: --full" if has_ranges or any(_is_folded(hold, report) for hold in report.holds) else ""
 
 
 def _footer(report: Report, opening: str) -> Iterator[TextLine]:

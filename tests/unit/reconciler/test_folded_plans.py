@@ -303,6 +303,16 @@ def test_folds_of_notes_name_their_switch() -> None:
     assert "--full" not in full
 
 
+@pytest.mark.parametrize(("number", "switch"), [(20, ""), (21, " Each name: --full")])
+def test_folded_names_name_their_switch(number: int, switch: str) -> None:
+    """Of many Nodes that go each stands above by itself, and the last lines have ranges."""
+    lines = tuple(map(Line, removals(number, "node.delete")))
+    report = Report(lines=lines)
+
+    assert f"\nPlan: 0 to add, 0 to modify, {number} to remove.{switch}\n" in written(report)
+    assert "--full" not in written(replace(report, detail=Detail.FULL))
+
+
 def test_what_was_applied_is_folded_too() -> None:
     """The table has what became of the changes."""
     lines = tuple(Line(a_change(f"node/w-{n}"), Applied()) for n in range(5))
