@@ -24,7 +24,7 @@ from tests.support.scenarios import report_on
 from tests.support.simulators import Simulation
 
 ROOT = Path(__file__).resolve().parents[3]
-NEXT = "reconcile --once --cluster-cidr 10.244.0.0/16"
+NEXT = "reconcile apply --cluster-cidr 10.244.0.0/16"
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_small_plan(shown: Callable[..., str]) -> None:
 
         Goes: route/4/10.244.3.0/24
         Plan: 0 to add, 1 to modify, 1 to remove.
-        Result: changes. Next: reconcile --once --cluster-cidr 10.244.0.0/16
+        Result: changes. Next: reconcile apply --cluster-cidr 10.244.0.0/16
         """)
 
 
@@ -143,14 +143,14 @@ Notes
   services         20      20
   routes          100
 Plan: 240 to add, 120 to modify, 0 to remove. Each change: --full
-Result: changes. Next: reconcile --once
+Result: changes. Next: reconcile apply
 """
 
 
 def test_a_large_plan(simulate: Callable[..., Simulation], shown: Callable[..., str]) -> None:
     """A hundred Nodes and twenty Services fit into 60 lines, of a few columns as well; what is folded, a switch opens,
     and machines get each change."""
-    report = replace(a_large_run(simulate).plan(), next_step="reconcile --once")
+    report = replace(a_large_run(simulate).plan(), next_step="reconcile apply")
     full = shown(replace(report, detail=Detail.FULL), 200)
     summary = shown(replace(report, detail=Detail.SUMMARY))
     keys = [line.change.key for line in report.lines]
@@ -163,7 +163,7 @@ def test_a_large_plan(simulate: Callable[..., Simulation], shown: Callable[..., 
     )
     assert max(map(len, written(report).splitlines())) > 120, "a pipe never wraps"
     assert sorted(re.findall(r"^  [-+~] (\S+)  ", full, re.MULTILINE)) == sorted(keys)
-    assert full.endswith("\nPlan: 240 to add, 120 to modify, 0 to remove.\nResult: changes. Next: reconcile --once\n")
+    assert full.endswith("\nPlan: 240 to add, 120 to modify, 0 to remove.\nResult: changes. Next: reconcile apply\n")
     assert "->" not in summary
     assert "why" not in summary
     assert "  + 100 x node.initialise  node/w-[000-099]\n  ~ 100 x node.network_condition" in summary
