@@ -267,7 +267,7 @@ def root_help() -> str:
     return "\n".join(
         [
             *lines,
-            f"'{program} COMMAND --help' lists its flags; each may be given as RECONCILER_<FLAG>.",
+            f"'{program} COMMAND --help' lists its flags, which are RECONCILER_<FLAG> too.",
             "Hetzner's settings are HCLOUD_* and ROBOT_* variables, as for HCCM.",
             "Older spellings: --dry-run is plan, --once is apply --yes, and without a",
             "terminal no command is run. --version tells the version.",
@@ -285,7 +285,7 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
     parser = _parser()
     if unknown := _unknown(argv):
         parser.error(f"unrecognized arguments: {unknown}")
-    words = _with_dashes(argv)
+    words = _with_key_apart(_with_dashes(argv))
     given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in words]))
     command = Command(given.pop("command", None) or Command.BARE)
     arguments = tuple(word for operand in _OPERANDS.get(command, ()) for word in given.pop(operand.name))
@@ -297,6 +297,18 @@ def _with_dashes(argv: Sequence[str]) -> list[str]:
     """The words with the names of flags as they are in the table: Kubernetes takes an underscore there for a dash."""
     flags = _until_operands(argv)
     return [*(_name(word) + "".join(word.partition("=")[1:]) for word in flags), *argv[len(flags) :]]
+
+
+def _with_key_apart(words: Sequence[str]) -> list[str]:
+    """The words of ``explain``, in which a key as reports print it, ``node/web-1``, is kind and name."""
+    place = words.index(Command.EXPLAIN) + 1 if Command.EXPLAIN in words else len(words)
+    while place < len(words) and words[place].startswith("-"):
+        takes_next = "=" not in words[place] and (row := FLAGS.get(words[place])) is not None and row.metavar
+        place += 2 if takes_next else 1
+    kind, _, name = words[place].partition("/") if place < len(words) else ("", "", "")
+    if not name or kind not in ("node", "service"):
+        return list(words)
+    return [*words[:place], kind, name, *words[place + 1 :]]
 
 
 def _until_operands(argv: Sequence[str]) -> Sequence[str]:
