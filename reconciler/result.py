@@ -172,10 +172,11 @@ def needing_a_person(report: Report) -> tuple[Key, ...]:
 
     That is no difference that a pass could fix, so that the result may be ``no_changes``.
     """
-    return tuple(sorted({note.key for note in report.notes if _needs_a_person(note)}))
+    return tuple(sorted({note.key for note in report.notes if needs_a_person(note)}))
 
 
-def _needs_a_person(note: Note) -> bool:
+def needs_a_person(note: Note) -> bool:
+    """Whether a Node or Service has the note until a person corrects it."""
     if note.key.kind is ObjectKind.NODE:
         return note.kind in _WRONG or note.kind in _CUT_OFF
     return note.key.kind is ObjectKind.SERVICE and (note.kind in _WRONG or note.kind is NoteKind.STUCK)

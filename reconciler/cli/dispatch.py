@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from desired.syntax.go import parse_bool
 from reconciler.config.command_line import parse_command_line, root_help
 from reconciler.config.flags import FLAGS, Command
 
@@ -14,7 +15,15 @@ _MODES = frozenset(FLAGS[name].variable for name in ("--dry-run", "--once"))
 def _asks_for_nothing() -> bool:
     """Whether somebody just typed the name of the program: that starts no controller at a terminal."""
     is_attended = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    return is_attended and not _MODES & os.environ.keys()
+    return is_attended and not any(_is_on(os.environ.get(variable, "")) for variable in _MODES)
+
+
+def _is_on(text: str) -> bool:
+    """Whether a variable switches something on, or is wrong, of which the command then tells."""
+    try:
+        return parse_bool(text or "false")
+    except ValueError:
+        return True
 
 
 def dispatch(argv: Sequence[str] | None) -> int:

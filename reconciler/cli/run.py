@@ -4,6 +4,7 @@ import gc
 import logging
 import select
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,8 +60,8 @@ def run(
         config = load_config(command, flags, environ)
     except ConfigurationError as error:
         return _reject(error, flags, environ)
-    if config.asks and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-        return fail("nobody can be asked here: give --yes to apply without asking", code=BAD_USAGE)
+    if config.asks and (why := _why_not_asked(config)):
+        return _reject(ConfigurationError((f"{why}: give --yes to apply without asking",), usage=True), flags, environ)
     is_loop = config.mode is Mode.LOOP
     # A run that ends says it all in its report; a person who watches it hears of retries as well.
     quiet = not is_loop and not is_terminal(sys.stderr)
@@ -106,7 +107,9 @@ def _run(config: Config, stop: Stop) -> int:
             shown = _guarded(lambda: plan_once(plan_context))
             written = publish(writer, shown)
             changes = tuple(line.change for line in shown.lines if line.change.decision.verdict is Verdict.ALLOWED)
-            if not written or not changes or shown.obstacles or stop.is_set():
+            if not written or stop.is_set():
+                return INTERRUPTED if stop.is_interrupted else 1
+            if not changes or shown.obstacles:
                 return _end(shown, config, None, stop)
             if not _is_agreed(len(changes), stop):
                 return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
@@ -114,8 +117,19 @@ def _run(config: Config, stop: Stop) -> int:
         return _end(_once(plan_context, connections, stop), config, writer, stop)
 
 
+def _why_not_asked(config: Config) -> str:
+    """The reason why nobody can be asked; "" where somebody can."""
+    if config.output is Output.JSON:
+        return "a document in JSON leaves no room for a question"
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return "nobody can be asked here"
+    return ""
+
+
 def _is_agreed(changes: int, stop: Stop) -> bool:
-    """Whether the person at the terminal wants so many changes to be made. Ctrl-C ends the question."""
+    """Whether the person at the terminal wants so many changes to be made. Ctrl-C ends the question, and what was typed
+    before it is no answer."""
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
     sys.stdout.write(f"Apply {counted(changes, 'change')}? [y/N] ")
     sys.stdout.flush()
     while not stop.is_set():

@@ -19,6 +19,7 @@ from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler.config.command_line import without_effect
 from reconciler.config.flags import FLAGS, Command, Detail, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.program import program_name
 from reconciler.config.variables import former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
@@ -190,7 +191,7 @@ def _next_step(command: Command, flags: Mapping[str, Any], given: Mapping[str, s
     if not (command is Command.PLAN or flags["--dry-run"]) or flags["--from"]:
         return ""
     typed = [_typed(name, given[name]) for name in FLAGS if name in given and name not in _OF_DRY_RUNS]
-    return " ".join(("reconcile apply", *typed))
+    return " ".join((program_name(), "apply", *typed))
 
 
 def _typed(name: str, text: str) -> str:

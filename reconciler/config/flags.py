@@ -158,7 +158,7 @@ _ROWS = (
         None,
         "plan from a file of 'reconcile capture'; - is stdin",
         "FILE",
-        _PLANS - {Command.APPLY, Command.RUN},
+        _PLANS,
     ),
     Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
     Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),

@@ -4,6 +4,7 @@
 ``reconciler.runtime``.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,11 +17,13 @@ from desired.guards.history import notes_on_suspended
 from desired.guards.judge import explain_strange_keys, judge, restrict
 from desired.load_balancers.wanted import matters
 from desired.model.key import PLAN, Key, ObjectKind
+from desired.model.load_balancer import Identity
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.names import LABEL_SWITCH
 from desired.plan.approval import Approval, parse_approvals
-from desired.plan.change import Change, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.ordering import not_preemptible
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
@@ -48,6 +51,10 @@ _OF_ROBOT = "robot"
 """The part that has credentials of its own: without it, all that concerns Hetzner Cloud goes on."""
 
 
+_MOMENT = re.compile(r"\d{8}T\d{6}Z")
+"""When a switch of targets began, in its label."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanContext:
     """The context in which a pass plans: readers, settings, and where approvals are kept."""
@@ -62,8 +69,7 @@ class PlanContext:
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
     shown: tuple[Change, ...] | None = None
-    """The changes to which a person has agreed: a pass that would begin with others does nothing. None: nobody was
-    asked."""
+    """The changes to which a person has agreed: a pass makes no others. None: nobody was asked."""
     detail: Detail = Detail.FOLDED
     """How much of a report its text tells."""
     next_step: str = ""
@@ -111,9 +117,8 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(plan_context, observation.snapshot, setbacks)
         strange = judged.strange  # what this pass removes was something when it began
-        news = _news(judged.plan, plan_context.shown)
         for turn in range(ROUNDS):
-            if news or fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
+            if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
             if turn == 0:  # what a pass writes is no witness of whose project it is
                 known = frozenset(witnesses(observation.snapshot, plan_context.settings))
@@ -125,7 +130,6 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             )
             judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, replace(judged, strange=strange))
-        seen = replace(seen, errors=(*seen.errors, *news))
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
@@ -133,7 +137,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(plan_context.readers))
         return replace(report, snapshot=observation.snapshot if observation else None, detail=plan_context.detail)
-    left = _left(attempts, observation, judged.plan, apply_context, has_stopped=bool(news))
+    left = _left(attempts, observation, judged.plan, apply_context)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     if not apply_context.stop.is_set() and not plan_context.settings.only:
         apply_context.trace_suspended(report)
@@ -177,33 +181,40 @@ def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Col
     apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
 
 
-def _news(plan: Plan, shown: Collection[Change] | None) -> tuple[str, ...]:
-    """An error when the plan has a change that was not ``shown``: a person has agreed to less. Empty otherwise."""
-    if shown is None:
-        return ()
-    known = {(change.key, change.kind): change for change in shown}
-    new = [
-        change.key
-        for change in plan.changes
-        if change.decision.verdict is Verdict.ALLOWED and _sides(known.get((change.key, change.kind))) != _sides(change)
-    ]
-    if not new:
-        return ()
-    more = f" and {len(new) - 1} more" if len(new) > 1 else ""
-    return (f"the plan is not the one that was shown any more ({new[0]}{more}): nothing was applied; look at it again",)
+def _as_agreed(plan: Plan, shown: Collection[Change]) -> Plan:
+    """The plan, in which everything waits that a person has not seen as a change that would be made now: it has come
+    since, has become due or was approved meanwhile, or is another one by now. What was only known after the apply is
+    made as it turns out."""
+    agreed = {(change.key, change.kind): change for change in shown}
+    why = "it was not in the plan that was shown, or not so: look at it in the next one"
+    unseen = GuardDecision(Verdict.WAITING, GuardName.ONLY, why)
+
+    def ruled(change: Change) -> Change:
+        seen = agreed.get((change.key, change.kind))
+        is_agreed = seen is not None and (not seen.is_known or _sides(seen) == _sides(change))
+        return change if is_agreed or change.decision.verdict is not Verdict.ALLOWED else change.ruled(unseen)
+
+    return replace(plan, changes=tuple(map(ruled, plan.changes)))
 
 
-def _sides(change: Change | None) -> tuple[object, object] | None:
-    return None if change is None else (change.before, change.after)
+def _sides(change: Change) -> tuple[object, object]:
+    """Both sides, without the moment at which a switch of targets begins: that is the moment of the plan."""
+    return _without_moment(change.before), _without_moment(change.after)
+
+
+def _without_moment(side: object) -> object:
+    if not isinstance(side, Identity) or LABEL_SWITCH not in side.labels:
+        return side
+    return replace(side, labels={**side.labels, LABEL_SWITCH: _MOMENT.sub("", side.labels[LABEL_SWITCH])})
 
 
 def _left(
-    attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext, *, has_stopped: bool
+    attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext
 ) -> Callable[[Change], Outcome | None]:
     """The outcome of a change that is allowed and was not carried out."""
     if apply_context.stop.is_set():
         return lambda _change: Skipped(STOPPED)
-    if has_stopped or fatal_errors(observation, plan):
+    if fatal_errors(observation, plan):
         return lambda _change: None
     return attempts.left(plan)
 
@@ -275,6 +286,8 @@ def _judge(
     only = plan_context.settings.only
     strange = explain_strange_keys(judged, only, tuple(_known_keys(snapshot)))
     part = restrict(judged, only)
+    if plan_context.shown is not None:
+        part = _as_agreed(part, plan_context.shown)
     if any(not section.complete for section in snapshot.sections().values()):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()

@@ -215,12 +215,23 @@ def _plain(name: str) -> str:
     return name.replace("[", r"\x5b").replace("]", r"\x5d")
 
 
+def summed_up_sides(sides: Iterable[tuple[str, str]]) -> str:
+    """The values of a field before and after, ``(none) -> cpx32 x66, cpx42 x34``. Where both differ from member to
+    member the pairs are told, as each side alone might look as if nothing changed."""
+    pairs = tuple(sides)
+    befores, afters = ([pair[place] for pair in pairs] for place in (0, 1))
+    if len(set(befores)) > 1 and len(set(afters)) > 1:
+        return summed_up(f"{before} -> {after}" for before, after in pairs)
+    return f"{summed_up(befores)} -> {summed_up(afters)}"
+
+
 def summed_up(values: Iterable[str]) -> str:
     """The values of a field: the one that all have; a few with how often each occurs, the most frequent first; of many
     the ends, and how many there are."""
     found = Counter(values)
     if len(found) <= 1:
         return "".join(found)
+    found = Counter({f'"{value}"' if ", " in value else value: count for value, count in found.items()})
     if len(found) <= _VALUES:
         often = sorted(found, key=lambda value: (-found[value], natural_order(value)))
         return ", ".join(f"{value} x{found[value]}" for value in often)

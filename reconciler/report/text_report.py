@@ -18,9 +18,9 @@ from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.fields import FieldChange, field_changes
-from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, summed_up
+from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, summed_up_sides
 from reconciler.report.outline import removals, section_counts, sections
-from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
+from reconciler.result import Line, Report, Result, approve_command, needing_a_person, needs_a_person, summary
 
 
 class Tone(Enum):
@@ -183,10 +183,7 @@ def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLi
     if is_short:
         return
     for field in fold.shown_fields:
-        before, after = (
-            summed_up(texts) for texts in zip(*(_shown_sides(member) for member in field.members), strict=True)
-        )
-        yield TextLine(f"      {field.path}: {before} -> {after}")
+        yield TextLine(f"      {field.path}: {summed_up_sides(map(_shown_sides, field.members))}")
     if rest := len(fold.fields) - len(fold.shown_fields):
         yield TextLine(f"      ... {counted(rest, 'more field')}", Tone.DETAIL)
 
@@ -313,9 +310,14 @@ def _notes(report: Report) -> Iterator[TextLine]:
         yield TextLine("Notes", Tone.HEADING)
     for notes in found:
         keys = [note.key for note in notes]
-        what = f"{len(keys)} x {names(keys)}" if len(keys) >= LEAST else ", ".join(keys)
+        what = f"{len(keys)} x {names(keys)}" if _are_folded(notes) else ", ".join(keys)
         tone = Tone.BAD if notes[0].kind is NoteKind.ANCHOR else Tone.PLAIN
         yield TextLine(f"  {what}  {notes[0].kind}: {notes[0].text}", tone)
+
+
+def _are_folded(notes: Sequence[Note]) -> bool:
+    """Whether a few names stand for like notes; never for those of objects that need a person."""
+    return len(notes) >= LEAST and not any(map(needs_a_person, notes))
 
 
 def _like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
@@ -364,7 +366,7 @@ def _opening(report: Report, *, has_folds: bool) -> str:
     """Which switch shows what is folded; "" when nothing is."""
     if has_folds:
         return " Each change: --full"
-    if any(len(notes) >= LEAST for notes in _like_notes(report)):
+    if report.detail is not Detail.FULL and any(map(_are_folded, _like_notes(report))):
         return " Each note: --full"
     has_ranges = any(_is_long(report, keys) for keys in removals(report.lines).values())
     return " Each name: --full" if has_ranges or any(_is_folded(hold, report) for hold in report.holds) else ""
@@ -395,7 +397,7 @@ def _footer(report: Report, opening: str) -> Iterator[TextLine]:
     awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind in _OF_AN_ERROR})
     rest = f", and {counted(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
     command = _next_step(report)
-    following = f". Next: {command}" if command else ""
+    following = f". Next: {command}" if command else "" if report.lines or not opening else f".{opening}"
     yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}{following}", tone, command)
 
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -21,13 +22,19 @@ DEADLINE_S = 60.0
 class Terminal:
     """The command at a terminal, with a person before it."""
 
-    def __init__(self, stage: Stage, *arguments: str) -> None:
+    def __init__(self, stage: Stage, *arguments: str, has_stdin: bool = True) -> None:
         here, there = pty.openpty()
         self._fd = here
         environment = {**clean_environment(), **stage.environment, "TERM": "xterm", "NO_COLOR": "1"}
         command = [sys.executable, "-m", "reconciler", *arguments]
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            command, stdin=there, stdout=there, stderr=there, env=environment, cwd=stage.folder, start_new_session=True
+            command if has_stdin else ["sh", "-c", 'exec "$0" "$@" <&-', *command],
+            stdin=there,
+            stdout=there,
+            stderr=there,
+            env=environment,
+            cwd=stage.folder,
+            start_new_session=True,
         )
         os.close(there)
         self.shown = ""
@@ -42,6 +49,7 @@ class Terminal:
             self.shown += more
 
     def _read(self) -> str:
+        assert select.select([self._fd], [], [], DEADLINE_S)[0], self.shown
         try:
             return os.read(self._fd, 65536).decode()
         except OSError as error:
@@ -68,18 +76,25 @@ class Terminal:
 
 
 @contextmanager
-def at_a_terminal(stage: Stage, *arguments: str) -> Iterator[Terminal]:
+def at_a_terminal(stage: Stage, *arguments: str, has_stdin: bool = True) -> Iterator[Terminal]:
     """The command, which is ended at the end."""
-    with closing(Terminal(stage, *arguments)) as terminal:
+    with closing(Terminal(stage, *arguments, has_stdin=has_stdin)) as terminal:
         yield terminal
 
 
 @pytest.fixture
 def joining(stage: Stage) -> Stage:
-    """A cluster in which one Node joins."""
+    """A cluster in which one Node joins, and a Lease that writers take."""
+    stage.environment["RECONCILER_LEADER_ELECT"] = "true"
     stage.servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     return stage
+
+
+def assert_untouched(stage: Stage) -> None:
+    """Nothing was written, not even the Lease."""
+    assert stage.writes() == []
+    assert stage.written_to_hetzner() == []
 
 
 def provider_id(stage: Stage) -> str | None:
@@ -119,7 +134,7 @@ def test_no_answer_is_no_yes(joining: Stage, answer: str) -> None:
         assert terminal.end() == 1
 
     assert "nothing was applied" in terminal.shown
-    assert provider_id(joining) is None
+    assert_untouched(joining)
 
 
 def test_ctrl_c_ends_the_question(joining: Stage) -> None:
@@ -129,7 +144,7 @@ def test_ctrl_c_ends_the_question(joining: Stage) -> None:
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
 
-    assert provider_id(joining) is None
+    assert_untouched(joining)
 
 
 def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
@@ -140,6 +155,17 @@ def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
     assert "[y/N]" not in terminal.shown
 
 
+def test_what_is_typed_before_the_question_is_no_answer(joining: Stage) -> None:
+    """Nobody has seen anything yet."""
+    with at_a_terminal(joining, "apply") as terminal:
+        terminal.type("y\n")
+        terminal.read_until("[y/N] ")
+        terminal.type("n\n")
+        assert terminal.end() == 1
+
+    assert_untouched(joining)
+
+
 def test_what_was_not_shown_is_not_applied(joining: Stage) -> None:
     """A Node that joins while the person reads is in no plan that they have seen."""
     with at_a_terminal(joining, "apply") as terminal:
@@ -147,10 +173,22 @@ def test_what_was_not_shown_is_not_applied(joining: Stage) -> None:
         joining.servers(server(1, "web-1"), server(2, "web-2"))
         joining.register(joining_node("web-2"))
         terminal.type("y\n")
-        assert terminal.end() == 1
+        assert terminal.end() == 0
 
-    assert "the plan is not the one that was shown any more (node/web-2): nothing was applied" in terminal.shown
-    assert provider_id(joining) is None
+    assert "it was not in the plan that was shown" in terminal.shown
+    assert provider_id(joining) == "hcloud://1"
+    assert "providerID" not in joining.nodes()["web-2"]["spec"]
+
+
+@pytest.mark.parametrize("how", ["a document", "no stdin"])
+def test_who_cannot_be_asked(joining: Stage, how: str) -> None:
+    """Is bad usage, without a question and without a trace."""
+    arguments = ("--output", "json") if how == "a document" else ()
+    with at_a_terminal(joining, "apply", *arguments, has_stdin=how != "no stdin") as terminal:
+        assert terminal.end() == 64
+
+    assert "give --yes to apply without asking" in terminal.shown
+    assert_untouched(joining)
 
 
 def test_apply_without_a_terminal_needs_a_yes(joining: Stage) -> None:
@@ -169,4 +207,4 @@ def test_the_name_alone_starts_no_writer_at_a_terminal(joining: Stage) -> None:
         assert terminal.end() == 0
 
     assert terminal.shown.startswith("usage: reconcile COMMAND [flags]")
-    assert provider_id(joining) is None
+    assert_untouched(joining)

@@ -87,6 +87,8 @@ class Run:
     """What lets the cluster remember its project; None: nobody does."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
     """What writes down for dry runs what a loop has suspended."""
+    shown: tuple[Change, ...] | None = None
+    """The changes to which a person has agreed; None: nobody was asked."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -101,6 +103,7 @@ class Run:
     def plan_context(self) -> PlanContext:
         """Readers of this simulation, the same in all passes of the run."""
         plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
+        plan_context = replace(plan_context, shown=self.shown)
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:

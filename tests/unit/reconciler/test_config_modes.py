@@ -203,3 +203,12 @@ def test_all_and_less_exclude_each_other() -> None:
 def test_the_next_step(flags: dict[str, str], command: str) -> None:
     """A plan is carried out by the same words: a part of it by a command for that part."""
     assert load(flags).next_step == command
+
+
+@pytest.mark.parametrize("command", [Command.APPLY, Command.RUN], ids=str)
+def test_nothing_is_applied_to_a_file_that_was_left_in_the_environment(command: Command) -> None:
+    """It would be applied to the cluster instead, which nobody has seen the plan of."""
+    with pytest.raises(ConfigurationError) as raised:
+        load_config(command, {}, {"HCLOUD_TOKEN": TOKEN, "RECONCILER_FROM": "case.json"})
+
+    assert "nothing can be applied to a file" in raised.value.lines[0]

@@ -303,6 +303,17 @@ def test_folds_of_notes_name_their_switch() -> None:
     assert "--full" not in full
 
 
+def test_who_needs_a_person_is_named() -> None:
+    """However many there are, in a report without changes as well; what else is folded has its switch there."""
+    wrong = tuple(Note(key_of(f"service/ns/s-{n}"), NoteKind.STUCK, "nobody deletes it") for n in range(7))
+    strange = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(9))
+
+    text = written(Report(snapshot=a_snapshot(), notes=(*wrong, *strange)))
+
+    assert all(f"service/ns/s-{n}" in text for n in range(7))
+    assert text.splitlines()[-1].endswith(". Each note: --full")
+
+
 @pytest.mark.parametrize(("number", "switch"), [(20, ""), (21, " Each name: --full")])
 def test_folded_names_name_their_switch(number: int, switch: str) -> None:
     """Of many Nodes that go each stands above by itself, and the last lines have ranges."""

@@ -9,7 +9,7 @@ import pytest
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
-from reconciler.report.folding import Block, Fold, blocks, names, natural_order, summed_up
+from reconciler.report.folding import Block, Fold, blocks, names, natural_order, summed_up, summed_up_sides
 from reconciler.result import Line
 from tests.builders import a_change, an_identity
 
@@ -89,6 +89,22 @@ def test_natural_order() -> None:
 def test_values(values: list[str], told: str) -> None:
     """One value is told; a few with how often each occurs; of many the ends and how many there are."""
     assert summed_up(values) == told
+
+
+@pytest.mark.parametrize(
+    ("sides", "told"),
+    [
+        ([("(none)", "a")] * 3, "(none) -> a"),
+        ([("(none)", "a"), ("(none)", "b")], "(none) -> a x1, b x1"),
+        ([("a", "b"), ("b", "a")], "a -> b x1, b -> a x1"),
+        ([(f"a{number}", f"b{number}") for number in range(9)], "a0 -> b0 ... a8 -> b8 (9)"),
+        ([("(none)", "1, 2"), ("(none)", "1")], '(none) -> 1 x1, "1, 2" x1'),
+    ],
+    ids=["one", "what comes differs", "an exchange", "many pairs", "lists"],
+)
+def test_both_sides_of_values(sides: list[tuple[str, str]], told: str) -> None:
+    """What changes never looks as if nothing did."""
+    assert summed_up_sides(sides) == told
 
 
 def like(number: int = 5, key: str = "node/w-{}", **overrides: Any) -> list[Line]:
