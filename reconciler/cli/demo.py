@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reconciler.cli.run import run
 from reconciler.cli.stopping import stop_on_signals
+from reconciler.config.flags import Command
 from reconciler.config.program import CALLED, PROGRAM
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import CLUSTER_CIDR, demo_world
@@ -29,7 +30,7 @@ That was the whole way: a plan, the apply, and an empty plan that was observed. 
 """
 _COMMANDS = {
     "sandbox": ("keep such a world running, and try kubectl and hcloud on it",),
-    "--dry-run": (
+    "plan": (
         "the plan for your own cluster; it sends nothing but reads",
         "(needs HCLOUD_TOKEN, a read-only one will do, and a kubeconfig)",
     ),
@@ -48,9 +49,10 @@ def demo(environ: Mapping[str, str]) -> int:
         surroundings = {**inherited, **sandbox.environment}
         flags = {"--kubeconfig": sandbox.environment["KUBECONFIG"], "--cluster-cidr": CLUSTER_CIDR}
         _tell(_INTRODUCTION)
-        for step in ("--dry-run", "--once", "--dry-run"):
-            _tell(f"$ reconcile {step} --cluster-cidr {CLUSTER_CIDR}\n")
-            code = run({**flags, step: "true"}, surroundings, stop)
+        for step in (Command.PLAN, Command.APPLY, Command.PLAN):
+            yes = {"--yes": "true"} if step is Command.APPLY else {}
+            _tell(f"$ reconcile {' '.join((step, *yes))} --cluster-cidr {CLUSTER_CIDR}\n")
+            code = run({**flags, **yes}, surroundings, stop, step)
             if stop.is_set():
                 return code or 1
             _tell("\n")

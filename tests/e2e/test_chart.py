@@ -436,8 +436,8 @@ def test_the_notes_show_the_plan_of_the_process(values: Mapping[str, Any], flags
         "notes"
     ]
 
-    (command,) = re.findall(r"-- reconcile (--dry-run.*)", told)
-    assert command.split() == ["--dry-run", *flags]
+    (command,) = re.findall(r"-- reconcile (plan.*)", told)
+    assert command.split() == ["plan", *flags]
 
 
 def test_the_defaults_survive_the_loss_of_a_node() -> None:
