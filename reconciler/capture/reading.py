@@ -137,16 +137,23 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
             captured.gaps[path] = members.gap
         snapshot = observe_world(readers_of(world), settings).snapshot
     asked = dict.fromkeys((*servers_to_confirm(snapshot, settings), *missing_servers(snapshot)))
-    for server_id in islice(asked, MOST_AT_ONCE):
-        path = f"/servers/{server_id}"
+    _single_servers(captured, project, "/servers", asked, masks.SERVER)
+    world.hetzner.primary_ips += _primary_ips(captured, project, asked_primary_ips(snapshot, settings))
+    return snapshot
+
+
+def _single_servers(
+    captured: Captured, reader: HetznerReader | RobotReader, listed: str, numbers: Iterable[int], mask: Mask
+) -> None:
+    """Add what the API says of single servers of a list, as many as a pass asks for."""
+    for number in islice(numbers, MOST_AT_ONCE):
+        path = f"{listed}/{number}"
         try:
-            captured.objects[path] = _raw(_decoded(project.get(path), path).get("server"), masks.SERVER)
+            captured.objects[path] = _raw(_decoded(reader.get(path), path).get("server"), mask)
         except NotFound:
             continue
         except ApiError as error:
             captured.gaps[path] = MissingPart.of(error)
-    world.hetzner.primary_ips += _primary_ips(captured, project, asked_primary_ips(snapshot, settings))
-    return snapshot
 
 
 def _account(robot: RobotReader) -> _Found:
@@ -164,14 +171,7 @@ def _account(robot: RobotReader) -> _Found:
 def _look_closer_at_robot(captured: Captured, robot: RobotReader, account: Account, snapshot: Snapshot) -> None:
     """Add the Robot servers that are only found by their numbers, and whether those of silent Nodes are on."""
     settings = Settings(waits=_AT_ONCE, robot=True)
-    for number in islice(servers_to_confirm(snapshot, settings, Provider.ROBOT), MOST_AT_ONCE):
-        path = f"{_ROBOT}/{number}"
-        try:
-            captured.objects[path] = _raw(_decoded(robot.get(path), path).get("server"), masks.ROBOT_SERVER)
-        except NotFound:
-            continue
-        except ApiError as error:
-            captured.gaps[path] = MissingPart.of(error)
+    _single_servers(captured, robot, _ROBOT, servers_to_confirm(snapshot, settings, Provider.ROBOT), masks.ROBOT_SERVER)
     listed = snapshot.servers_of(Provider.ROBOT).items
     statuses: dict[int, Any] = {}
     for number in islice(sorted(silent_robot_servers(snapshot, settings) & listed.keys()), MOST_AT_ONCE):

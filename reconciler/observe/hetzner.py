@@ -3,7 +3,7 @@
 An object that cannot be decoded is isolated, the page stays whole. What cannot be decoded raises ValueError, whether it
 is msgspec, ipaddress or the text's encoding that objects. Fields that the API may drop one day are optional here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -30,13 +30,15 @@ class _IdOnly(msgspec.Struct):
     id: int
 
 
-class _Identified(msgspec.Struct):
+class Identified(msgspec.Struct):
+    """What identifies an object that cannot be read as a whole."""
+
     id: int
     name: str | None = None
 
 
 _ID_ONLY = decoder(_IdOnly)
-_IDENTIFIED = decoder(_Identified)
+_IDENTIFIED = decoder(Identified)
 
 
 class PagesOf(Generic[S, V]):
@@ -67,23 +69,34 @@ class PagesOf(Generic[S, V]):
             raw_items = self._raw.decode(page).items
         except ValueError as error:
             raise Broken(f"Hetzner GET {self._path}: the answer is no list of {self._word}s ({error})") from error
-        items: dict[int, V] = {}
-        unreadable: dict[int, str] = {}
-        names: dict[int, str] = {}
-        nameless = 0
-        for raw in raw_items:
-            try:
-                value = self._value(self._one.decode(raw))
-                items[value.id] = value
-            except ValueError as error:
-                found = _identified(raw)
-                if found is None:
-                    nameless += 1
-                    continue
-                unreadable[found.id] = f"{self._word} {found.id} could not be read: {error}"
-                if found.name:
-                    names[found.id] = found.name
-        return Decoded(items, unreadable, names, nameless)
+        return one_by_one(raw_items, lambda raw: self._value(self._one.decode(raw)), _identified, self._word)
+
+
+def one_by_one(
+    raw_items: Iterable[msgspec.Raw],
+    value_of: Callable[[msgspec.Raw], V],
+    identified: Callable[[msgspec.Raw], Identified | None],
+    word: str,
+) -> Decoded[V]:
+    """The objects of a list, in which one that cannot be read, for which ``value_of`` raises ValueError, is isolated
+    under what identifies it; ``word`` is what it is called."""
+    items: dict[int, V] = {}
+    unreadable: dict[int, str] = {}
+    names: dict[int, str] = {}
+    nameless = 0
+    for raw in raw_items:
+        try:
+            value = value_of(raw)
+            items[value.id] = value
+        except ValueError as error:
+            found = identified(raw)
+            if found is None:
+                nameless += 1
+                continue
+            unreadable[found.id] = f"{word} {found.id} could not be read: {error}"
+            if found.name:
+                names[found.id] = found.name
+    return Decoded(items, unreadable, names, nameless)
 
 
 def _page_decoder(path: str, shape: Any) -> Decoder[Any]:
@@ -92,14 +105,14 @@ def _page_decoder(path: str, shape: Any) -> Decoder[Any]:
     return decoder(page)
 
 
-def _identified(raw: msgspec.Raw) -> _Identified | None:
+def _identified(raw: msgspec.Raw) -> Identified | None:
     """Id and, if that can be read too, name of an object; None when there is no id."""
     try:
         return _IDENTIFIED.decode(raw)
     except ValueError:
         pass
     try:
-        return _Identified(_ID_ONLY.decode(raw).id)
+        return Identified(_ID_ONLY.decode(raw).id)
     except ValueError:
         return None
 

@@ -20,6 +20,7 @@ from actuators.http.robot import RobotLogin, RobotReader
 from desired.model.snapshot import RobotAccount, Server, ServerStatus
 from desired.section import Section
 from desired.syntax.provider_id import Provider
+from reconciler.observe.hetzner import Identified, one_by_one
 
 _log = logging.getLogger("hcloud-reconciler.observe")
 
@@ -43,13 +44,13 @@ class _Wrapped(msgspec.Struct):
     server: _Server
 
 
-class _Identified(msgspec.Struct):
+class _Named(msgspec.Struct):
     server_number: int
     server_name: str | None = None
 
 
-class _IdentifiedServer(msgspec.Struct):
-    server: _Identified
+class _NamedServer(msgspec.Struct):
+    server: _Named
 
 
 class _NumberOnly(msgspec.Struct):
@@ -183,31 +184,18 @@ def decode_robot_servers(body: bytes) -> Section[int, Server]:
         entries = decoder(list[msgspec.Raw]).decode(body)
     except ValueError as error:
         raise Broken(f"Robot GET /server: the answer is no list of servers ({one_line(error)})") from error
-    items: dict[int, Server] = {}
-    unreadable: dict[int, str] = {}
-    names: dict[int, str] = {}
-    nameless = 0
-    for entry in entries:
-        try:
-            server = _server(decoder(_Wrapped).decode(entry).server)
-            items[server.id] = server
-        except ValueError as error:
-            found = _identified(entry)
-            if found is None:
-                nameless += 1
-                continue
-            unreadable[found.server_number] = f"Robot server {found.server_number} could not be read: {error}"
-            if found.server_name:
-                names[found.server_number] = found.server_name
-    why = f"{nameless} Robot servers could not be read, not even their numbers" if nameless else None
-    return Section(items, why is None, why, len(entries), unreadable, names)
+    found = one_by_one(
+        entries, lambda entry: _server(decoder(_Wrapped).decode(entry).server), _identified, "Robot server"
+    )
+    nameless = f"{found.nameless} Robot servers could not be read, not even their numbers" if found.nameless else None
+    return Section(found.items, nameless is None, nameless, len(entries), found.unreadable, found.names)
 
 
 def observe_robot_server(reader: RobotReader, number: int) -> Server:
     """One server as it is now. Raises an ApiError, NotFound when the webservice itself says that it is not there."""
     body = reader.get(f"/server/{number}")
     try:
-        server = _server(decoder(_Wrapped).decode(body).server)
+        server = _server_in(body)
     except ValueError as error:
         raise Broken(f"Robot GET /server/{number}: the answer is no server ({one_line(error)})") from error
     if server.id != number:
@@ -226,16 +214,21 @@ def observe_power(reader: RobotReader, number: int) -> ServerStatus:
     return _STATUS.get(status, ServerStatus.OTHER)
 
 
-def _identified(entry: msgspec.Raw) -> _Identified | None:
+def _identified(entry: msgspec.Raw) -> Identified | None:
     """Number and, if that can be read too, name of a server; None when there is no number."""
     try:
-        return decoder(_IdentifiedServer).decode(entry).server
+        found = decoder(_NamedServer).decode(entry).server
+        return Identified(found.server_number, found.server_name)
     except ValueError:
         pass
     try:
-        return _Identified(decoder(_NumberedServer).decode(entry).server.server_number)
+        return Identified(decoder(_NumberedServer).decode(entry).server.server_number)
     except ValueError:
         return None
+
+
+def _server_in(wrapped: bytes | msgspec.Raw) -> Server:
+    return _server(decoder(_Wrapped).decode(wrapped).server)
 
 
 def _server(server: _Server) -> Server:

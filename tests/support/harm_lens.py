@@ -36,11 +36,33 @@ _MEMBERS = re.compile(r"/v1/networks/\d+/members")
 
 
 @dataclass
-class Lens:
+class BeforeTruth:
+    """What stands before the simulator of an API, and is one for all but requests."""
+
+    truth: Simulator
+
+    def world(self) -> dict[str, Any]:
+        """As a simulator has it."""
+        return self.truth.world()
+
+    def replace_world(self, world: Mapping[str, Any]) -> None:
+        """As a simulator does."""
+        self.truth.replace_world(world)
+
+    def set_faults(self, faults: list[dict[str, Any]]) -> None:
+        """As a simulator does."""
+        self.truth.set_faults(faults)
+
+    def clear_faults(self) -> None:
+        """As a simulator does."""
+        self.truth.clear_faults()
+
+
+@dataclass
+class Lens(BeforeTruth):
     """One API as a controller sees it in one run. ``past`` has the simulators of earlier times by ``stale`` and
     ``lag``."""
 
-    truth: Simulator
     kind_of: Callable[[str], str | None]
     """Path of a list → its kind; None for what is no list."""
     past: Callable[[str], Simulator]
@@ -106,22 +128,6 @@ class Lens:
             pages = {"page": 1, "previous_page": None, "next_page": None, "last_page": 1, "total_entries": len(left)}
             body["meta"] = {"pagination": {**answer.body["meta"]["pagination"], **pages}}
         return Response(200, body, answer.headers)
-
-    def world(self) -> dict[str, Any]:
-        """As a simulator has it."""
-        return self.truth.world()
-
-    def replace_world(self, world: Mapping[str, Any]) -> None:
-        """As a simulator does."""
-        self.truth.replace_world(world)
-
-    def set_faults(self, faults: list[dict[str, Any]]) -> None:
-        """As a simulator does."""
-        self.truth.set_faults(faults)
-
-    def clear_faults(self) -> None:
-        """As a simulator does."""
-        self.truth.clear_faults()
 
 
 def _key(found: Raw) -> Any:

@@ -31,6 +31,7 @@ from typing import Any
 import requests
 
 from reconciler.sandbox.exchange import Request, Response, Simulator
+from tests.support.harm_lens import BeforeTruth
 
 Raw = dict[str, Any]
 METAL = 61
@@ -74,10 +75,9 @@ def addresses_of_metal(server: Mapping[str, Any]) -> Iterator[str]:
 
 
 @dataclass
-class MetalLens:
+class MetalLens(BeforeTruth):
     """The Robot webservice as a controller sees it in one run."""
 
-    truth: Simulator
     elsewhere: Simulator
     past: Simulator
     """The account at the time when the stage was set."""
@@ -140,22 +140,6 @@ class MetalLens:
     def _newest(self, request: Request) -> int | None:
         answer = self.truth.handle(Request("GET", "/server", {}, request.headers))
         return max((each["server"]["server_number"] for each in answer.body), default=None)
-
-    def world(self) -> dict[str, Any]:
-        """As a simulator has it."""
-        return self.truth.world()
-
-    def replace_world(self, world: Mapping[str, Any]) -> None:
-        """As a simulator does."""
-        self.truth.replace_world(world)
-
-    def set_faults(self, faults: list[dict[str, Any]]) -> None:
-        """As a simulator does."""
-        self.truth.set_faults(faults)
-
-    def clear_faults(self) -> None:
-        """As a simulator does."""
-        self.truth.clear_faults()
 
 
 def _error(status: int, code: str, message: str, **details: Any) -> Response:

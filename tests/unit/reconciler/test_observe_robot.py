@@ -25,22 +25,9 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
+from tests.support.robot_bodies import LISTED
 from tests.support.simulators import USER_AGENT, ImpatientStop
 
-LISTED = {
-    "server_ip": "203.0.113.7",
-    "server_ipv6_net": "2001:db8:7::",
-    "server_number": 321,
-    "server_name": "db-1",
-    "product": "AX41-NVMe",
-    "dc": "FSN1-DC14",
-    "traffic": "unlimited",
-    "status": "ready",
-    "cancelled": False,
-    "paid_until": "2027-12-31",
-    "ip": ["203.0.113.7"],
-    "subnet": [{"ip": "2001:db8:7::", "mask": "64"}],
-}
 WHOLE = Server(
     id=321,
     name="db-1",
