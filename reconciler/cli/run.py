@@ -104,17 +104,21 @@ def _run(config: Config, stop: Stop) -> int:
         if is_loop:
             return _loop(runtime, connections, config, writer, stop)
         if config.asks:
-            shown = _guarded(lambda: plan_once(plan_context))
-            written = publish(writer, shown)
-            changes = tuple(line.change for line in shown.lines if line.change.decision.verdict is Verdict.ALLOWED)
-            if not written or stop.is_set():
-                return INTERRUPTED if stop.is_interrupted else 1
-            if not changes or shown.obstacles:
-                return _end(shown, config, None, stop)
-            if not _is_agreed(len(changes), stop):
-                return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
-            plan_context = replace(plan_context, shown=changes)
+            return _asked(plan_context, connections, config, writer, stop)
         return _end(_once(plan_context, connections, stop), config, writer, stop)
+
+
+def _asked(plan_context: PlanContext, connections: Connections, config: Config, writer: Writer, stop: Stop) -> int:
+    """The exit code of a run whose plan a person sees before anything is done, the Lease included."""
+    report = _guarded(lambda: plan_once(plan_context))
+    if not publish(writer, report) or stop.is_set():
+        return INTERRUPTED if stop.is_interrupted else 1
+    changes = tuple(line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
+    if not changes or report.obstacles:
+        return _end(report, config, None, stop)
+    if not _is_agreed(len(changes), stop):
+        return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
+    return _end(_once(replace(plan_context, shown=changes), connections, stop), config, writer, stop)
 
 
 def _why_not_asked(config: Config) -> str:

@@ -2,6 +2,6 @@
 
 Begin with ``documents``, which says how a type becomes JSON, then read ``json_report`` and ``text_report``, and for the
 fields of a change ``fields``. ``outline`` says what stands where in a text, ``folding`` which changes stand together.
-``explanation_json``, ``explanation_text``, ``orphans`` and ``validation`` show the rest; ``terminal`` writes all of it,
-and ``wrapping`` breaks its lines.
+``explanation_json``, ``explanation_text``, ``orphans`` and ``validation`` show the rest; ``terminal`` writes all of it
+at the width that it has.
 """

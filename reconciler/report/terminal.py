@@ -1,8 +1,9 @@
 """Output to people: plain text into pipes and files, rich on a terminal; the same words in both."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from actuators.outcome import Outcome
@@ -10,7 +11,6 @@ from desired.plan.change import Change
 from reconciler.config.flags import Output
 from reconciler.report.json_report import render_json
 from reconciler.report.text_report import TextLine, Tone, render_lines
-from reconciler.report.wrapping import wrapped
 from reconciler.result import Report
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ _STYLES = {
 }
 _USUAL_WIDTH = 80
 """Columns of a terminal that says it has none."""
+_HANGING = 2
+"""How much further than its line a continuation is indented."""
+_WORD = re.compile(r" *[^ ]+(?: x[0-9]+,?(?= |$))?")
+"""A word with the blanks before it, and with how often it occurs behind it: ``fsn1 x33,``."""
 
 
 class Writer:
@@ -115,6 +119,27 @@ class TerminalProgress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+def wrapped(line: TextLine, width: int, measure: Callable[[str], int] = len) -> Iterator[str]:
+    """The texts of a line, each as wide as ``measure`` allows. A word that no line can hold stays whole where it is,
+    and a command stands whole on a line of its own: both can be copied."""
+    if measure(line.text) <= width:
+        yield line.text
+        return
+    indent = len(line.text) - len(line.text.lstrip(" "))
+    hanging = " " * min(indent + _HANGING, width // 2)
+    sentence = line.text.removesuffix(line.command)
+    text = ""
+    for word in (*_WORD.findall(sentence), *filter(None, [line.command])):
+        following = text + (" " if word == line.command and text else "") + word
+        is_too_long = word != line.command and measure(hanging + word.lstrip(" ")) > width
+        if not text.strip() or measure(following) <= width or is_too_long:
+            text = following
+        else:
+            yield text
+            text = hanging + word.lstrip(" ")
+    yield text
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -11,7 +11,7 @@ from actuators.outcome import Applied, Failed, Outcome
 from desired.annotations.warnings import Lack
 from desired.guards.history import suspension_of
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.targets import Membership, NodeTarget
+from desired.load_balancers.membership import Membership, NodeTarget
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot

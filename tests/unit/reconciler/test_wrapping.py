@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
+from reconciler.report.terminal import wrapped
 from reconciler.report.text_report import TextLine
-from reconciler.report.wrapping import wrapped
 
 LONG = "n" * 253
 

@@ -77,7 +77,7 @@ _SHOWN = {
     "reconciler/report/explanation_text.py": "leaves out the prefix of annotations, and repeated notes",
     "reconciler/report/fields.py": "names the only field of a change after its kind",
     "desired/model/key.py": "is_below",
-    "reconciler/report/wrapping.py": "lines at the width of a terminal",
+    "reconciler/report/terminal.py": "lines at the width of a terminal",
 }
 """File → what it does with a text: show it, or read what a person wrote."""
 
