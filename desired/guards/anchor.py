@@ -95,11 +95,6 @@ def anchor_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> Anc
     return Anchor(total, found, unknown, unreadable) if total else Anchor(0, 0, 0, unreadable, nodes, present, hidden)
 
 
-def anchor_of_cloud(snapshot: Snapshot, settings: Settings) -> Anchor:
-    """The anchor of Hetzner Cloud: whether the token's project is this cluster's."""
-    return anchor_of(Provider.CLOUD, snapshot, settings)
-
-
 def is_own_project(anchor: Anchor, witnesses: Collection[str]) -> bool:
     """Whether the project may be this cluster's, so that what it contains or lacks may be relied on."""
     holds = anchor.state is AnchorState.HOLDS
@@ -263,7 +258,7 @@ def asks_for_memory(snapshot: Snapshot, settings: Settings) -> bool:
     """Whether what the cluster remembers can make a difference: no server of a Node, no network by its id and no
     address identifies the project, and there is something to lose or to be written. A load balancer may have been made
     since."""
-    anchor = anchor_of_cloud(snapshot, settings)
+    anchor = anchor_of(Provider.CLOUD, snapshot, settings)
     found = witnesses(snapshot, settings)
     known = not {"network", "address"}.isdisjoint(found.values())
     if anchor.total or anchor.present or known or (found and not anchor.nodes):

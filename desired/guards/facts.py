@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from desired.guards.anchor import Anchor, anchor_of, anchor_of_cloud, witnesses
+from desired.guards.anchor import Anchor, anchor_of, witnesses
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
@@ -41,7 +41,7 @@ class Facts:
     @cached_property
     def anchor(self) -> Anchor:
         """The anchor of Hetzner Cloud."""
-        return anchor_of_cloud(self.snapshot, self.settings)
+        return anchor_of(Provider.CLOUD, self.snapshot, self.settings)
 
     @cached_property
     def robot_anchor(self) -> Anchor:

@@ -18,8 +18,6 @@ from desired.guards.load_balancers import (
     certificate_issuance,
     foreign_owner,
     ip_loss,
-    target_floor,
-    target_health,
     undo_window,
 )
 from desired.guards.nodes import address_blast_radius, node_blast_radius
@@ -35,6 +33,7 @@ from desired.guards.preconditions import (
 )
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.silent_cluster import silent_cluster
+from desired.guards.targets import target_floor, target_health
 from desired.load_balancers.conditions import service_conditions
 from desired.model.key import PLAN, Key, ObjectKind, is_below
 from desired.model.service import ServiceCondition

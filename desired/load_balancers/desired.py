@@ -20,6 +20,7 @@ from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.attachment import attachment_problems, is_settled, network_id, wanted_attachment
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
+from desired.load_balancers.membership import node_targets
 from desired.load_balancers.notes import (
     notes_on_hidden_targets,
     notes_on_match,
@@ -54,7 +55,6 @@ from desired.load_balancers.targets import (
     TargetCandidates,
     count_targets,
     desired_targets,
-    node_targets,
     target_candidates,
 )
 from desired.load_balancers.wanted import wants_balancer

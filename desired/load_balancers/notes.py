@@ -15,8 +15,9 @@ from ipaddress import ip_address
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
+from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.targets import OF_SEVERAL, DesiredTargets, Membership, NodeTarget
+from desired.load_balancers.targets import DesiredTargets
 from desired.load_balancers.wanted import needs_cleanup
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service

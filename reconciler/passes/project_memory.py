@@ -12,11 +12,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError
-from desired.guards.anchor import AnchorState, anchor_of_cloud, to_remember
+from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.model.remembered import NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.section import Present
+from desired.syntax.provider_id import Provider
 from reconciler.telemetry.logs import pairs
 
 _log = logging.getLogger("hcloud-reconciler.memory")
@@ -57,7 +58,7 @@ class Memory:
         if snapshot.clocks.differ or (self._failed_at and abs(snapshot.taken_at - self._failed_at) < _PAUSE):
             return
         uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
-        if uid is None or anchor_of_cloud(snapshot, self._settings).state is not AnchorState.HOLDS:
+        if uid is None or anchor_of(Provider.CLOUD, snapshot, self._settings).state is not AnchorState.HOLDS:
             return
         stored = self._stored
         if to_remember(snapshot, stored or NOTHING) == (stored or NOTHING):

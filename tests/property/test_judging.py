@@ -5,14 +5,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.guards.anchor import AnchorState, anchor_of_cloud
+from desired.guards.anchor import AnchorState, anchor_of
 from desired.guards.judge import GUARDS, explain_strange_keys, restrict
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName, LostNode, NodeIdentity, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.section import Section
-from desired.syntax.provider_id import CloudID, parse_provider_id
+from desired.syntax.provider_id import CloudID, Provider, parse_provider_id
 from tests.property.plan_strategies import astray, hashes, keys, plans
 from tests.property.strategies import law
 from tests.property.worlds import choices, snapshots
@@ -47,7 +47,7 @@ def test_no_node_is_deleted_without_a_proof(plan: Plan, snapshot: Snapshot, chos
 @given(plans, astray, choices)
 def test_a_violated_anchor_allows_nothing_of_the_cloud(plan: Plan, snapshot: Snapshot, chosen: Settings) -> None:
     """A token of another project writes neither to the cloud nor to a Node of the cloud."""
-    assert anchor_of_cloud(snapshot, chosen).state is AnchorState.VIOLATED
+    assert anchor_of(Provider.CLOUD, snapshot, chosen).state is AnchorState.VIOLATED
     for change in judge(plan, snapshot, chosen).allowed:
         node = snapshot.node(change.owner)
         side = change.after or change.before

@@ -22,7 +22,7 @@ from desired.explain.routes import NodeRoutes, RouteFact
 from desired.explain.service import ServiceStage, Wait
 from desired.explain.stage import Candidate, ServerFact, ServerMatch, Stage
 from desired.guards.anchor import AnchorState
-from desired.load_balancers.targets import Membership
+from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
 from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict

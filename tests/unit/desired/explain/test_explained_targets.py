@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.explain.parts import TargetFact
-from desired.load_balancers.targets import Membership
+from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings

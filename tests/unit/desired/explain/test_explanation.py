@@ -14,7 +14,7 @@ from desired.explain.service import ServiceExplanation, ServiceStage
 from desired.explain.stage import Stage
 from desired.guards.anchor import AnchorState
 from desired.guards.judge import GUARDS
-from desired.load_balancers.targets import Membership
+from desired.load_balancers.membership import Membership
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, NodeAddress, RobotAccount, Snapshot, Taint
 from desired.plan.change import GuardName, NodeIdentity, Note, NoteKind, Verdict

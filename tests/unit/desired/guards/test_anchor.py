@@ -11,7 +11,7 @@ import pytest
 from desired.guards.anchor import (
     Anchor,
     AnchorState,
-    anchor_of_cloud,
+    anchor_of,
     asks_for_memory,
     is_served_elsewhere,
     to_remember,
@@ -23,6 +23,7 @@ from desired.model.service import Ingress, Service
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Readiness, Server, Snapshot
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
@@ -180,13 +181,13 @@ SPARE = {"example.com/spare": ""}
 )
 def test_anchor_of_cloud(snapshot: Snapshot, expected: Anchor) -> None:
     """The Ready, unannounced Nodes of the cloud are counted, and what is known of their servers."""
-    assert anchor_of_cloud(snapshot, SPARED) == expected
+    assert anchor_of(Provider.CLOUD, snapshot, SPARED) == expected
 
 
 def test_a_ready_node_is_never_given_up() -> None:
     """No wait, not even none, makes a Node that reports count as announced, so that the anchor would not see it."""
     impatient = Settings(waits=Waits(timedelta(0), timedelta(0), timedelta(0)))
-    assert anchor_of_cloud(a_snapshot([a_settled_node()]), impatient) == Anchor(1, 0, 0)
+    assert anchor_of(Provider.CLOUD, a_snapshot([a_settled_node()]), impatient) == Anchor(1, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.guards.anchor import Anchor, AnchorState, anchor_of_cloud
+from desired.guards.anchor import Anchor, AnchorState, anchor_of
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import GUARDS, policy
 from desired.guards.preconditions import (
@@ -21,6 +21,7 @@ from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
 from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
     a_change,
@@ -262,7 +263,7 @@ def test_witness_when_no_node_is_ready(
     project."""
     snapshot = a_snapshot(nodes, [a_server(i) for i in servers], network=network)
     changes = Plan((*DERIVED, NETWORKED)).changes
-    why = explain_unfound(anchor_of_cloud(snapshot, Settings()))
+    why = explain_unfound(anchor_of(Provider.CLOUD, snapshot, Settings()))
     finding = GuardResult(
         GuardName.PROJECT_ANCHOR, Verdict.HELD, tuple(change.key for change in changes), why, "0", "1"
     )
@@ -296,12 +297,12 @@ def test_a_cluster_of_which_too_little_was_read_waits(
     assert list(project_anchor(facts(DERIVED, snapshot))) == [
         GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, keys, why)
     ]
-    assert anchor_notes(anchor_of_cloud(a_snapshot([DOWN], servers_section=MISSING), Settings())) == ()
+    assert anchor_notes(anchor_of(Provider.CLOUD, a_snapshot([DOWN], servers_section=MISSING), Settings())) == ()
 
 
 def test_an_unfound_cluster_without_changes() -> None:
     """That nothing of the cluster was found is a finding of its own, unless a witness is there."""
-    anchor = anchor_of_cloud(a_snapshot([DOWN, ALIVE]), Settings())
+    anchor = anchor_of(Provider.CLOUD, a_snapshot([DOWN, ALIVE]), Settings())
     assert anchor.state is AnchorState.UNFOUND
     assert anchor_notes(anchor) == (Note(key_of("project/cloud"), NoteKind.ANCHOR, explain_unfound(anchor)),)
     assert anchor_notes(anchor, {"network/4": "network"}) == ()
@@ -313,7 +314,9 @@ def test_an_ignored_node_is_no_part_of_the_anchor() -> None:
     spare = [a_settled_node(f"s-{i}", i, labels={"example.com/spare": ""}) for i in (7, 8)]
     snapshot = a_snapshot([a_settled_node("n-1", 1), *spare], [a_server(1)])
     assert list(project_anchor(facts(DERIVED, snapshot, spared))) == []
-    assert {*anchor_notes(anchor_of_cloud(snapshot, spared))} < {*anchor_notes(anchor_of_cloud(snapshot, Settings()))}
+    assert {*anchor_notes(anchor_of(Provider.CLOUD, snapshot, spared))} < {
+        *anchor_notes(anchor_of(Provider.CLOUD, snapshot, Settings()))
+    }
 
 
 def test_birth_of_a_cluster() -> None:
@@ -325,7 +328,7 @@ def test_violated_anchor_without_changes() -> None:
     """A violated anchor is a finding of its own, even when it holds nothing."""
     snapshot = cluster(0, 2)
     assert list(project_anchor(facts([], snapshot))) == held(Anchor(2, 0, 0))
-    assert anchor_notes(anchor_of_cloud(snapshot, Settings())) == (
+    assert anchor_notes(anchor_of(Provider.CLOUD, snapshot, Settings())) == (
         Note(key_of("project/cloud"), NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),
     )
 
@@ -340,7 +343,7 @@ def test_violated_anchor_without_changes() -> None:
 )
 def test_anchor_that_is_not_violated(snapshot: Snapshot) -> None:
     """Nothing is said of an anchor that is not known to be violated."""
-    assert anchor_notes(anchor_of_cloud(snapshot, Settings())) == ()
+    assert anchor_notes(anchor_of(Provider.CLOUD, snapshot, Settings())) == ()
 
 
 @pytest.mark.parametrize(

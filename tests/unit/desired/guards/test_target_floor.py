@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.load_balancers import target_floor
+from desired.guards.targets import target_floor
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.targets import why_excluded
+from desired.load_balancers.membership import why_excluded
 from desired.model.snapshot import Readiness, Taint
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import Selector, parse_selector

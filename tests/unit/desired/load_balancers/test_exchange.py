@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from desired.load_balancers.exchange import Step, exchanges_of, silent_newcomers
-from desired.load_balancers.targets import Membership, NodeTarget, desired_targets, target_candidates
+from desired.load_balancers.membership import Membership, NodeTarget
+from desired.load_balancers.targets import desired_targets, target_candidates
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Target
 from desired.model.snapshot import Readiness
 from tests.balancers import a_balancer, a_listener

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.targets import (
-    DesiredTargets,
-    Membership,
-    NodeTarget,
-    Removal,
-    count_targets,
-    node_targets,
-    removal_reason,
-    target_candidates,
-)
+from desired.load_balancers.membership import Membership, NodeTarget, node_targets
+from desired.load_balancers.targets import DesiredTargets, Removal, count_targets, removal_reason, target_candidates
 from desired.load_balancers.targets import desired_targets as of_roster
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Controller, Settings

@@ -1,0 +1,342 @@
+"""Membership of Nodes in a load balancer: which may get its traffic, and by which address of theirs.
+
+Everything is decided anew in each pass, the Service's selector included. Whether a Node is Ready, cordoned or of the
+control plane does not matter: health checks see to the first two, and kubeadm labels the third.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from types import MappingProxyType
+
+from desired.annotations.options import Options
+from desired.annotations.table import BY_FIELD
+from desired.model.load_balancer import IpTarget, ServerTarget, Target, is_private
+from desired.model.settings import Settings
+from desired.model.snapshot import (
+    ROBOT_NOT_READ,
+    AddressType,
+    Node,
+    NodeAddress,
+    Readiness,
+    Server,
+    Snapshot,
+)
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
+from desired.nodes.addresses import first_host, public_ipv6
+from desired.nodes.desired import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
+from desired.nodes.matching import is_ignored
+from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.syntax.go import parse_bool
+from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey, parse_provider_id, server_key
+
+
+def why_excluded(node: Node, options: Options) -> str | None:
+    """The rule that excludes the Node, in words; None when it may get traffic."""
+    if node.deleted_at is not None:
+        return "it is being deleted"
+    if _is_labelled_out(node):
+        return f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
+    if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
+        return f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
+    selector = options.node_selector
+    if not isinstance(selector, Unmanaged) and not selector.matches(node.labels):
+        return f"{BY_FIELD['node_selector'].full_key} is {selector.text!r}, and its labels do not match"
+    return None
+
+
+def _is_labelled_out(node: Node) -> bool:
+    """Whether the label excludes the Node. Any value does, except a boolean false."""
+    value = node.labels.get(LABEL_EXCLUDE_FROM_BALANCERS)
+    if value is None:
+        return False
+    try:
+        return parse_bool(value)
+    except ValueError:
+        return True
+
+
+class Membership(StrEnum):
+    """Membership of a Node in a load balancer."""
+
+    TARGET = "target"
+    EXCLUDED = "excluded"
+    """A rule excludes it: it is being deleted, has the exclusion label or the autoscaler's taint, or is unselected."""
+    SERVERLESS = "serverless"
+    """It is no server of the cloud, or none that is there any more: the Node's own notes say what that means."""
+    UNUSABLE = "unusable"
+    """It may get traffic, and cannot be a target."""
+    UNCERTAIN = "uncertain"
+    """Too little is known: an existing target stays, and no new one is added."""
+    IGNORED = "ignored"
+    """The operator excludes it: existing targets stay, as with UNCERTAIN, and that is no trouble."""
+    OVER_LIMIT = "over-limit"
+    """It may be a target, and the type of the load balancer has no room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTarget:
+    """One Node as a target."""
+
+    node: str
+    """Its name."""
+    membership: Membership
+    why: str
+    """One sentence for people. It names no Node and, where something is wrong, no server: Nodes with one trouble have
+    one sentence."""
+    target: ServerTarget | IpTarget | None = None
+    """What it is as a target, or would be if there were room: a Robot server is an address. None when it can be none.
+    """
+    server: ServerKey | None = None
+    """The server that it is, or is to be; None when it has none, or none that is known."""
+    joins: bool = False
+    """Whether its ``node.initialise`` is part of the same plan: its server is then the one that it will have."""
+    addresses: tuple[str, ...] = ()
+    """Of a Robot server's Node, all by which an existing target may lead to it."""
+
+
+def node_targets(
+    options: Options, network_id: int | None, snapshot: Snapshot, nodes: Mapping[str, DesiredNode], settings: Settings
+) -> tuple[NodeTarget, ...]:
+    """The membership of each Node in a load balancer with these options, in the order of names, unreadable Nodes
+    included.
+
+    ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
+    what the Nodes should be. Never OVER_LIMIT.
+    """
+    read = [
+        _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings) for node in snapshot.nodes
+    ]
+    unreadable = [NodeTarget(name, Membership.UNCERTAIN, why) for name, why in snapshot.nodes.unreadable.items()]
+    return tuple(sorted((*_without_clashes(read, snapshot, network_id), *unreadable), key=lambda member: member.node))
+
+
+def _node_target(
+    node: Node,
+    desired: DesiredNode | None,
+    options: Options,
+    network_id: int | None,
+    snapshot: Snapshot,
+    settings: Settings,
+) -> NodeTarget:
+    key = server_key(node.provider_id)
+    if key is not None and key.provider is Provider.ROBOT and not settings.robot:
+        key = None
+    found = None
+    if isinstance(desired, UninitializedNode):
+        key, found = desired.server.key, Present(desired.server)
+    target: ServerTarget | IpTarget | None = None
+    wanted = _wanted_addresses(node, desired)
+    addresses = _addresses_of(node, (*node.addresses, *wanted), key, snapshot)
+    if is_ignored(node, settings):
+        membership, why = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is"
+    elif excluded := why_excluded(node, options):
+        membership, why = Membership.EXCLUDED, excluded
+    elif key is None:
+        membership, why = _without_server(node, snapshot)
+    elif key.provider is Provider.ROBOT:
+        internal = next(_private_ips(wanted), None)
+        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot)
+    else:
+        server = found or find_server(key, snapshot, [node])
+        ipv6 = _ipv6_alone(server, node)
+        membership, why = _on_server(server, ipv6, options, network_id, snapshot)
+        target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
+    return NodeTarget(node.name, membership, why, target, key, isinstance(desired, UninitializedNode), addresses)
+
+
+def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
+    """The addresses that the Node should have; those that it has where nothing is said of them."""
+    match desired:
+        case UninitializedNode(identity=identity):
+            return identity.addresses
+        case InitializedNode(addresses=tuple() as addresses):
+            return addresses
+    return node.addresses
+
+
+def _addresses_of(
+    node: Node, reported: Iterable[NodeAddress], key: ServerKey | None, snapshot: Snapshot
+) -> tuple[str, ...]:
+    """The addresses by which a target may lead to a Robot server's Node; empty for any other Node.
+
+    Public ones are those of the server, by Robot's word, and only where Robot does not know it any more those that the
+    Node was given: one of each family. Private ones are what the Node reports, as nothing else knows them. It is no
+    more than that, since a kubelet may report what it likes.
+    """
+    if key is None or key.provider is not Provider.ROBOT:
+        return ()
+    server = snapshot.find(key)
+    if isinstance(server, Present):
+        found = server.value
+        own: Iterable[IPv4Address | IPv6Address | None] = (
+            found.ipv4,
+            first_host(found.ipv6),
+            public_ipv6(found, node.provided_node_ip),
+        )
+    else:
+        given = [_ip(address.address) for address in node.addresses if address.type == AddressType.EXTERNAL_IP]
+        own = {type(ip): ip for ip in reversed(given)}.values()
+    return tuple(dict.fromkeys((*(str(ip) for ip in own if ip is not None), *_private_ips(reported))))
+
+
+def _private_ips(addresses: Iterable[NodeAddress]) -> Iterator[str]:
+    """The InternalIPs by which Hetzner's private networks reach a Node: IPv4 of the private ranges."""
+    for address in addresses:
+        ip = _ip(address.address) if address.type == AddressType.INTERNAL_IP else None
+        if isinstance(ip, IPv4Address) and is_private(IpTarget(str(ip))):
+            yield str(ip)
+
+
+def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_id: int | None) -> Iterator[NodeTarget]:
+    """The members, in which nobody is a target by an address that another server has or asks for, nor by one of
+    several that its server has according to its Nodes: what is there stays, until a person has decided."""
+    asked: dict[IpTarget, set[ServerKey]] = {}
+    claimed: dict[ServerKey, set[Target]] = {}
+    for member in members:
+        if member.server is not None and isinstance(member.target, IpTarget):
+            asked.setdefault(member.target, set()).add(member.server)
+            claimed.setdefault(member.server, set()).add(member.target)
+    places = (place for server in snapshot.servers for place in server.private_ips) if asked else ()
+    taken = {str(ip) for network, ip in places if network_id in (None, network)}
+    for member in members:
+        if member.server is None or not isinstance(member.target, IpTarget):
+            yield member
+            continue
+        is_alone = len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken
+        why = f"{member.target.ip} is the address of another server or Node as well"
+        yield member if is_alone else replace(member, membership=Membership.UNCERTAIN, why=why, target=None)
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _on_robot_server(
+    node: Node,
+    internal: str | None,
+    key: ServerKey,
+    joining: Present[Server] | None,
+    options: Options,
+    snapshot: Snapshot,
+) -> tuple[Membership, str, IpTarget | None]:
+    """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
+    InternalIP of its Node. Where the Node has none, the public one takes its place, as with HCCM. Without credentials
+    for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
+    """
+    found = joining or find_server(key, snapshot, [node]) if snapshot.robot is not None else None
+    if isinstance(found, Absent):
+        return Membership.SERVERLESS, "the server is gone", None
+    if options.use_private_ip and internal is not None:
+        return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
+    if found is None:
+        # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
+        if options.use_private_ip:
+            return Membership.UNCERTAIN, "the Node has no InternalIP", None
+        private = BY_FIELD["use_private_ip"].full_key
+        why = f"without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone; set {private} to true"
+        return Membership.UNCERTAIN, why, None
+    if isinstance(found, Unknown):
+        return Membership.UNCERTAIN, found.why, None
+    address = found.value.ipv4 or public_ipv6(found.value, node.provided_node_ip)
+    if address is None:
+        return Membership.UNUSABLE, "the server has no public address", None
+    instead = ", as its Node has no InternalIP" if options.use_private_ip else ""
+    return Membership.TARGET, f"{key.name} by its public address {address}{instead}", IpTarget(str(address))
+
+
+def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
+    """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
+    and an incomplete list does not tell."""
+    if node.provider_id is not None:
+        match parse_provider_id(node.provider_id):
+            case RobotID():
+                return Membership.SERVERLESS, ROBOT_NOT_READ
+            case MalformedID(why=why):
+                return Membership.SERVERLESS, why
+        return Membership.SERVERLESS, "the Node belongs to another cloud"
+    if not is_uninitialized(node):
+        return Membership.SERVERLESS, "the Node has no providerID"
+    gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
+    network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
+    gap = next((gap for gap in (*gaps, network) if gap), None)
+    if gap is not None:
+        return Membership.UNCERTAIN, f"the Node cannot be initialized yet: {gap}"
+    return Membership.SERVERLESS, "the Node is not initialized"
+
+
+def _ipv6_alone(found: Present[Server] | Absent | Unknown, node: Node) -> str | None:
+    """The public IPv6 address of a server that has no public IPv4; None for any other."""
+    if not isinstance(found, Present) or found.value.ipv4 is not None or "public_net.ipv4" in found.value.missing:
+        return None
+    address = public_ipv6(found.value, node.provided_node_ip)
+    return None if address is None else str(address)
+
+
+def _on_server(
+    found: Present[Server] | Absent | Unknown,
+    ipv6: str | None,
+    options: Options,
+    network_id: int | None,
+    snapshot: Snapshot,
+) -> tuple[Membership, str]:
+    if isinstance(found, Present):
+        return _reach(found.value, ipv6, options, network_id, snapshot)
+    if isinstance(found, Unknown):
+        return Membership.UNCERTAIN, found.why
+    return Membership.SERVERLESS, "the server is gone"
+
+
+def _reach(
+    server: Server, ipv6: str | None, options: Options, network_id: int | None, snapshot: Snapshot
+) -> tuple[Membership, str]:
+    """Whether traffic can reach the server by the address that the options ask for."""
+    if not options.use_private_ip:
+        return _reach_from_outside(server, ipv6)
+    if isinstance(snapshot.network, Unknown):
+        return Membership.UNCERTAIN, snapshot.network.why
+    if network_id is None:
+        return Membership.UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"
+    if "private_net" in server.missing:
+        return Membership.UNCERTAIN, "the API did not say which private addresses the server has"
+    for attached, ip in server.private_ips:
+        if attached == network_id:
+            return Membership.TARGET, f"server {server.id} by its private address {ip}"
+    return Membership.UNUSABLE, f"the server is not attached to network {network_id}"
+
+
+def _reach_from_outside(server: Server, ipv6: str | None) -> tuple[Membership, str]:
+    """By ``ipv6`` where there is no IPv4: Hetzner's API takes a host in the server's network as the address of a
+    target."""
+    for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
+        if f"public_net.{family.lower()}" in server.missing:
+            return Membership.UNCERTAIN, f"the API did not say which public {family} address the server has"
+    address = server.ipv4 or ipv6
+    if address is None:
+        return Membership.UNUSABLE, "the server has no public address"
+    return Membership.TARGET, f"server {server.id} by its public address {address}"
+
+
+_UNLISTED = "its server is not listed, but its kubelet reports Ready"
+OF_SEVERAL: Mapping[str, str] = MappingProxyType(
+    {_UNLISTED: "their servers are not listed, but their kubelets report Ready"}
+)
+"""What is said of one Node → the same of several."""
+
+
+def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
+    """The server of these Nodes. It is not gone although the list lacks it while something speaks against that: a GET
+    by its id that failed, or a kubelet that reports Ready before anybody asked."""
+    found = snapshot.find(key)
+    if not isinstance(found, Absent):
+        return found
+    asked = snapshot.confirmation(key)
+    if isinstance(asked, Unknown):
+        return Unknown(f"its server is not listed, and asking for it alone failed: {asked.why}")
+    if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
+        return Unknown(_UNLISTED)
+    return found
