@@ -1,8 +1,6 @@
 """``reconcile capture [--to FILE]``: writes cluster and project to a world file, masked. Reads only."""
 
-import os
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +11,7 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
+from reconciler.cli.files import write_file
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
@@ -75,24 +74,12 @@ def _would_overwrite(config: Config) -> bool:
 
 
 def _write(text: bytes, file: str) -> None:
-    """To ``file``, which only its owner may read, or to stdout for ``-``. Raises OSError, and leaves what was there
-    before where there is no room for all of it; devices and pipes take what they can."""
+    """To ``file``, which only its owner may read, or to stdout for ``-``. Raises OSError."""
     if file == "-":
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
-        return
-    place = Path(file).resolve()
-    if place.exists() and not place.is_file():
-        place.write_bytes(text)
-        return
-    handle, written = tempfile.mkstemp(prefix=".reconcile-capture-", dir=place.parent)  # with mode 0600
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(text)
-        Path(written).replace(place)
-    except BaseException:
-        Path(written).unlink(missing_ok=True)
-        raise
+    else:
+        write_file(text, file)
 
 
 def _tell(world: World) -> None:
