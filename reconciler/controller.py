@@ -146,10 +146,10 @@ class Pacing:
 
     def after(self, report: Report) -> Pace:
         """The pace after the pass with this report."""
-        before, self._sent = self._sent, report.cost.hetzner
+        before, self._sent = self._sent, report.requests.hetzner
         if all(line.outcome is None for line in report.lines):
             self._reads = self._sent - before
-        return self._of(report.cost.limit or _DEFAULT_RATE_LIMIT)
+        return self._of(report.requests.limit or _DEFAULT_RATE_LIMIT)
 
     @property
     def reads(self) -> int:

@@ -61,7 +61,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Requests:
     """Requests that a run sent, and what is left of the project's allowance (None when Hetzner did not say)."""
 
     kubernetes: int = 0
@@ -85,7 +85,7 @@ class Report:
     misconfigured: tuple[str, ...] = ()
     """Those of ``errors`` that stop only what they are about, such as a cluster CIDR that cannot be, or a name that
     nothing has: all else was read and done."""
-    cost: Cost = field(default_factory=Cost)
+    requests: Requests = field(default_factory=Requests)
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     detail: Detail = Detail.FOLDED

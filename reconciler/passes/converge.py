@@ -34,7 +34,7 @@ from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
-from reconciler.result import Cost, Explained, Line, Report, is_incomplete
+from reconciler.result import Explained, Line, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
 
@@ -81,7 +81,7 @@ def plan_once(plan_context: PlanContext) -> Report:
     try:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
-        return Report(errors=(str(error),), cost=_cost(plan_context.readers))
+        return Report(errors=(str(error),), requests=_requests(plan_context.readers))
     judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
     return _report(plan_context, observation, judged)
 
@@ -93,7 +93,7 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
     try:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
-        return Explained(key, Report(errors=(str(error),), cost=_cost(plan_context.readers)))
+        return Explained(key, Report(errors=(str(error),), requests=_requests(plan_context.readers)))
     judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
     report = _report(plan_context, observation, judged)
     found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
@@ -135,13 +135,13 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
         _remember(plan_context, apply_context, tried, observation.snapshot)
     except ApiError as error:
-        report = Report(lines=attempts.tried(), errors=(str(error),), cost=_cost(plan_context.readers))
+        report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
         return replace(report, snapshot=observation.snapshot if observation else None, detail=plan_context.detail)
     left = _left(attempts, observation, judged.plan, apply_context)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     if not apply_context.stop.is_set() and not plan_context.settings.only:
         apply_context.trace_suspended(report)
-    return replace(report, cost=_cost(plan_context.readers))
+    return replace(report, requests=_requests(plan_context.readers))
 
 
 def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:
@@ -345,16 +345,16 @@ def _report(plan_context: PlanContext, observation: Observation, judged: JudgedP
         holds=tuple(hold for hold in plan.holds if not hold.approved),
         errors=(*all_errors(observation, plan), *misconfigured),
         misconfigured=misconfigured,
-        cost=_cost(plan_context.readers),
+        requests=_requests(plan_context.readers),
         approve_flags=plan_context.approve_flags,
         detail=plan_context.detail,
         next_step=plan_context.next_step,
     )
 
 
-def _cost(readers: Readers) -> Cost:
+def _requests(readers: Readers) -> Requests:
     limit = readers.hetzner.rate_limit
-    return Cost(
+    return Requests(
         readers.kubernetes.requests.total,
         readers.hetzner.requests.total,
         limit.remaining if limit else None,

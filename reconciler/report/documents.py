@@ -50,8 +50,8 @@ class RequestsDocument(Struct, frozen=True):
     @classmethod
     def of(cls, report: Report) -> "RequestsDocument":
         """Those of the run that made the report."""
-        cost = report.cost
-        return cls(cost.kubernetes, cost.hetzner, UNSET if cost.robot is None else cost.robot)
+        sent = report.requests
+        return cls(sent.kubernetes, sent.hetzner, UNSET if sent.robot is None else sent.robot)
 
 
 def to_json(value: object, shown: Shown | None = None) -> Any:

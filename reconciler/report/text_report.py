@@ -117,7 +117,7 @@ def _heading(heading: str, snapshot: Snapshot | None) -> str:
 
 
 def header_lines(report: Report) -> Iterator[TextLine]:
-    """Which world was read when, what is missing of it, and what that cost."""
+    """Which world was read when, what is missing of it, and what that took."""
     snapshot = report.snapshot
     if snapshot is None:
         return
@@ -137,10 +137,10 @@ def header_lines(report: Report) -> Iterator[TextLine]:
         if name not in unread:
             size = f"{_worded(name)}: {_size(section)} read"
             yield TextLine(f"  {size}, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
-    cost = report.cost
-    left = f", {cost.remaining} of {cost.limit} left" if cost.remaining is not None else ""
-    robot = "" if cost.robot is None else f", {cost.robot} to Robot"
-    sent = f"{cost.kubernetes} to Kubernetes{robot}, {cost.hetzner} to Hetzner"
+    requests = report.requests
+    left = f", {requests.remaining} of {requests.limit} left" if requests.remaining is not None else ""
+    robot = "" if requests.robot is None else f", {requests.robot} to Robot"
+    sent = f"{requests.kubernetes} to Kubernetes{robot}, {requests.hetzner} to Hetzner"
     yield TextLine(f"Requests: {sent}{left}", Tone.DETAIL)
 
 

@@ -1,4 +1,4 @@
-"""What the log says of a pass; and the measurement of one: its report, its cost, and what triggered it."""
+"""What the log says of a pass; and the measurement of one: its report, its requests, and what triggered it."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ from actuators.http.requests import Trace, tracing
 from actuators.outcome import Applied, Failed, Outcome
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, NoteKind
-from reconciler.result import Cost, Report, Result, approve_command, summary
+from reconciler.result import Report, Requests, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
 
 
@@ -32,11 +32,11 @@ class Measured:
     @property
     def report_alone(self) -> Report:
         """The report with the requests of this pass alone, as a reader of one pass after the other expects them."""
-        cost = self.report.cost
-        sent = replace(
-            cost, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests, robot=self.robot_requests
+        sent = self.report.requests
+        alone = replace(
+            sent, kubernetes=self.kubernetes_requests, hetzner=self.hetzner_requests, robot=self.robot_requests
         )
-        return replace(self.report, cost=sent)
+        return replace(self.report, requests=alone)
 
 
 class Meter:
@@ -44,22 +44,22 @@ class Meter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._before = Cost()
+        self._before = Requests()
 
     def measure(self, run_pass: Callable[[], Report], trigger: str = "") -> Measured:
-        """Run a pass, and return it with its cost. Raises what the pass raises."""
+        """Run a pass, and return it with its requests. Raises what the pass raises."""
         began = self._clock()
         report = run_pass()
-        before, cost = self._before, report.cost
-        robot = max(before.robot or 0, cost.robot or 0)
-        self._before = Cost(max(before.kubernetes, cost.kubernetes), max(before.hetzner, cost.hetzner), robot=robot)
+        before, sent = self._before, report.requests
+        robot = max(before.robot or 0, sent.robot or 0)
+        self._before = Requests(max(before.kubernetes, sent.kubernetes), max(before.hetzner, sent.hetzner), robot=robot)
         return Measured(
             report,
             self._clock() - began,
             trigger,
-            max(0, cost.kubernetes - before.kubernetes),
-            max(0, cost.hetzner - before.hetzner),
-            None if cost.robot is None else robot - (before.robot or 0),
+            max(0, sent.kubernetes - before.kubernetes),
+            max(0, sent.hetzner - before.hetzner),
+            None if sent.robot is None else robot - (before.robot or 0),
         )
 
 

@@ -48,13 +48,13 @@ def gauges(
 
     A section that is not asked for any more goes. When nothing could be read, what was is kept but for what says so.
     """
-    cost = report.cost
+    sent = report.requests
     found: dict[str, Samples] = {
         CHANGES: {**dict.fromkeys(actions(), 0.0), **left(report)},
         BLOCKED: {**dict.fromkeys(before.get(BLOCKED, {}), 0.0), **blocked(report)},
         INTERVAL: {(): interval_s},
-        LIMIT: {} if cost.limit is None else {(): cost.limit},
-        REMAINING: {} if cost.remaining is None else {(): cost.remaining},
+        LIMIT: {} if sent.limit is None else {(): sent.limit},
+        REMAINING: {} if sent.remaining is None else {(): sent.remaining},
     }
     snapshot = report.snapshot
     if snapshot is None:

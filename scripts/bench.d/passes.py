@@ -57,7 +57,7 @@ def main() -> int:
 
     run_loop(run_pass, stop=stop, publish=lambda _: None, wake=Wake(stop), leader=connections.leader)
     connections.events.close(5.0)
-    requests = {"kubernetes": last.cost.kubernetes, "hetzner": last.cost.hetzner}
+    requests = {"kubernetes": last.requests.kubernetes, "hetzner": last.requests.hetzner}
     json.dump({"result": last.result, "requests": requests, "passes": passes}, sys.stdout)
     return 0
 

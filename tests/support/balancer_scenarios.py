@@ -22,7 +22,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
 from desired.section import Section
-from reconciler.result import Cost, Line, Report
+from reconciler.result import Line, Report, Requests
 from tests.balancers import (
     SERVICE_UID,
     a_balancer,
@@ -47,7 +47,7 @@ from tests.support.balancer_changes import (
 )
 from tests.support.keys import key_of
 
-_COST = Cost(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
+_REQUESTS = Requests(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
 _ADDRESSES = (Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP"))
 _FLEET: Mapping[str, Any] = {
     "nodes": [a_settled_node(f"web-{n}", n) for n in (1, 2, 3)],
@@ -60,7 +60,7 @@ def _report(
 ) -> Report:
     plan = Plan(tuple(changes), tuple(notes), tuple(holds))
     lines = tuple(Line(change) for change in plan.changes)
-    return Report(snapshot, lines, plan.notes, plan.holds, cost=_COST)
+    return Report(snapshot, lines, plan.notes, plan.holds, requests=_REQUESTS)
 
 
 def _created() -> Report:

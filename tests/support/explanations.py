@@ -20,7 +20,7 @@ from desired.model.snapshot import (
 from desired.planner import compute_plan
 from desired.section import Absent, Present
 from desired.syntax.selector import parse_selector
-from reconciler.result import Cost, Explained, Report
+from reconciler.result import Explained, Report, Requests
 from tests.builders import (
     NOW,
     SERVER_LABELS,
@@ -40,7 +40,7 @@ from tests.support.judging import explain, judge
 from tests.support.keys import key_of
 from tests.support.route_explanations import ROUTED_WORLDS
 
-COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
+REQUESTS = Requests(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 BORN = NOW - timedelta(days=30)
 CONTROL = a_settled_node("control-1", 9, created_at=BORN)
 CONTROL_SERVER = a_server(9, "control-1")
@@ -56,7 +56,7 @@ def explained(
     """What ``reconcile explain node`` says of a Node of this world."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    report = Report(snapshot=snapshot, cost=COST)
+    report = Report(snapshot=snapshot, requests=REQUESTS)
     node = snapshot.node(key_of(f"node/{name}"))
     if node is None:
         return Explained(key_of(f"node/{name}"), replace(report, errors=(why_no_node(name, snapshot),)))
@@ -206,6 +206,6 @@ EXPLANATIONS: Mapping[str, Explained] = {
     ),
     "missing": explained(a_snapshot([CONTROL, a_settled_node()], [CONTROL_SERVER, a_server()]), name="web-2"),
     **{name: explained(*world) for name, world in ROUTED_WORLDS.items()},
-    "no_api": Explained(key_of("node/web-1"), Report(errors=(NO_API,), cost=Cost(kubernetes=5))),
+    "no_api": Explained(key_of("node/web-1"), Report(errors=(NO_API,), requests=Requests(kubernetes=5))),
 }
 """Name → explanation; examples of ``docs/explain.md`` have these names."""

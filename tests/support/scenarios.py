@@ -11,7 +11,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
 from desired.planner import compute_plan
 from desired.section import Absent, Unknown
-from reconciler.result import Cost, Line, Report
+from reconciler.result import Line, Report, Requests
 from tests.builders import (
     NOW,
     SERVER_LABELS,
@@ -28,7 +28,7 @@ from tests.support.balancer_scenarios import BALANCER_SCENARIOS
 from tests.support.judging import judge
 from tests.support.route_scenarios import ROUTE_SCENARIOS
 
-_COST = Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
+_REQUESTS = Requests(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
 _HOSTNAME = (NodeAddress("Hostname", "web-1"),)
 _SETTLED = a_settled_node("control-1", 9)
 _CONTROL = a_server(9, "control-1")
@@ -45,7 +45,7 @@ _UNAVAILABLE = (
 def report_on(
     snapshot: Snapshot,
     outcomes: Mapping[str, Outcome] | None = None,
-    cost: Cost = _COST,
+    requests: Requests = _REQUESTS,
     *,
     only: tuple[str, ...] = (),
 ) -> Report:
@@ -54,7 +54,7 @@ def report_on(
     judged = judge(compute_plan(snapshot, settings), snapshot, settings)
     plan = restrict(judged, only)
     lines = tuple(Line(change, (outcomes or {}).get(change.key)) for change in plan.changes)
-    return Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, cost=cost)
+    return Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, requests=requests)
 
 
 def _joining() -> Snapshot:
@@ -141,14 +141,16 @@ SCENARIOS: Mapping[str, Report] = {
     "joining": report_on(_joining()),
     "held_by_anchor": report_on(_elsewhere()),
     "drifted": report_on(_drifted()),
-    "awaiting_proof": report_on(_unproven(), cost=Cost(kubernetes=2, hetzner=3, remaining=3597, limit=3600)),
-    "held_by_blast_radius": report_on(_decimated(), cost=Cost(kubernetes=3, hetzner=3, remaining=3597, limit=3600)),
+    "awaiting_proof": report_on(_unproven(), requests=Requests(kubernetes=2, hetzner=3, remaining=3597, limit=3600)),
+    "held_by_blast_radius": report_on(
+        _decimated(), requests=Requests(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
+    ),
     "empty": report_on(a_snapshot([_SETTLED], [_CONTROL])),
     "incomplete": report_on(_partly_read()),
     "applied": report_on(
         a_snapshot([_SETTLED, a_joining_node()], [_CONTROL, a_server()]),
         {"node/web-1": Applied()},
-        Cost(kubernetes=6, hetzner=1, remaining=3599, limit=3600),
+        Requests(kubernetes=6, hetzner=1, remaining=3599, limit=3600),
     ),
     "failed": report_on(
         a_snapshot(

@@ -24,7 +24,7 @@ from desired.names import (
 from desired.planner import compute_plan
 from desired.section import Present, Section
 from desired.syntax.selector import parse_selector
-from reconciler.result import Cost, Explained, Report
+from reconciler.result import Explained, Report, Requests
 from tests.balancers import (
     IN_NETWORK,
     LB11,
@@ -46,7 +46,7 @@ from tests.support.judging import explain_object, judge
 from tests.support.keys import key_of
 
 KEY = "service/default/web"
-COST = Cost(kubernetes=3, hetzner=2, remaining=3598, limit=3600)
+REQUESTS = Requests(kubernetes=3, hetzner=2, remaining=3598, limit=3600)
 BORN = NOW - timedelta(days=30)
 RIVAL_UID = "99999999-2222-3333-4444-555555555555"
 PUBLIC = {n: ServerTarget(n, use_private_ip=False) for n in range(1, 10)}
@@ -65,7 +65,7 @@ def explained_service(
 ) -> Explained:
     """What ``reconcile explain service`` says of a Service of this world."""
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    report = Report(snapshot=snapshot, cost=COST)
+    report = Report(snapshot=snapshot, requests=REQUESTS)
     found = explain_object(key, snapshot, settings, plan)
     if isinstance(found, str):
         return Explained(key_of(key), replace(report, errors=(found,)))
@@ -313,6 +313,8 @@ SERVICE_EXPLANATIONS: Mapping[str, Explained] = {
     "service_missing": explained_service(
         a_world([a_service(), a_service("api", uid=RIVAL_UID)], **FLEET), key="service/shop/web"
     ),
-    "service_no_api": Explained(key_of("service/default/web"), Report(errors=("no API",), cost=Cost(kubernetes=5))),
+    "service_no_api": Explained(
+        key_of("service/default/web"), Report(errors=("no API",), requests=Requests(kubernetes=5))
+    ),
 }
 """Name → explanation; examples of ``docs/explain.md`` have these names."""

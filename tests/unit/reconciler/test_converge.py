@@ -35,11 +35,11 @@ def test_a_plan_costs_as_many_requests_as_there_are_lists(joining: Run) -> None:
     something is planned, what the running controller has suspended is another; the report says so."""
     report = joining.plan()
 
-    assert (report.cost.kubernetes, report.cost.hetzner) == (6, 1)
+    assert (report.requests.kubernetes, report.requests.hetzner) == (6, 1)
     joining.converge()
-    before = joining.plan().cost.kubernetes
-    assert joining.plan().cost.kubernetes - before == 5
-    assert (report.cost.remaining, report.cost.limit) == (3599, 3600)
+    before = joining.plan().requests.kubernetes
+    assert joining.plan().requests.kubernetes - before == 5
+    assert (report.requests.remaining, report.requests.limit) == (3599, 3600)
 
 
 def test_joining_nodes_are_initialised(joining: Run) -> None:
@@ -63,14 +63,14 @@ def test_joining_nodes_are_initialised(joining: Run) -> None:
 
 def test_a_second_pass_has_nothing_to_do(joining: Run) -> None:
     """After a pass that converged the next one plans and writes nothing."""
-    before = joining.converge().cost
+    before = joining.converge().requests
     written = len(joining.sim.written())
 
     report = joining.converge()
 
     assert (report.result, report.lines) == (Result.NO_CHANGES, ())
     assert len(joining.sim.written()) == written
-    assert report.cost.hetzner == before.hetzner + 1
+    assert report.requests.hetzner == before.hetzner + 1
 
 
 def test_only_what_was_asked_for(joining: Run) -> None:

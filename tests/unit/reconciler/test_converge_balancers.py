@@ -115,12 +115,12 @@ def test_reads_and_writes_are_counted(simulate: Simulate) -> None:
     """What the report says that a pass cost is every request to Hetzner, and what they left of the allowance."""
     run = a_balanced_run(simulate)
 
-    cost = run.converge().cost
+    counted = run.converge().requests
 
     sent = run.sim.sent_to_hetzner()
     assert {entry.method for entry in sent} == {"GET", "POST"}
-    assert cost.hetzner == len(sent)
-    assert (cost.remaining, cost.limit) == (3600 - len(sent), 3600)
+    assert counted.hetzner == len(sent)
+    assert (counted.remaining, counted.limit) == (3600 - len(sent), 3600)
 
 
 def test_a_dry_run_of_a_creation_writes_nothing(simulate: Simulate) -> None:

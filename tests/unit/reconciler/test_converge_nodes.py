@@ -43,7 +43,7 @@ def test_nothing_to_do(settled: Run) -> None:
     report = settled.converge()
 
     assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
-    assert (report.cost.kubernetes, asked(settled)) == (5, ["/v1/servers"])
+    assert (report.requests.kubernetes, asked(settled)) == (5, ["/v1/servers"])
     assert settled.sim.written() == []
     assert settled.ears.events == []
 

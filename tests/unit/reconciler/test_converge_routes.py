@@ -42,7 +42,7 @@ def test_what_joining_nodes_cost(simulate: Simulate, nodes: int, pages: int, cal
         ADD: nodes,
         POLL: nodes,
     }
-    assert report.cost.hetzner == len(sent) <= calls
+    assert report.requests.hetzner == len(sent) <= calls
     assert all(entry.status < 400 for entry in (*run.sim.sent_to_hetzner(), *run.sim.sent_to_kubernetes()))
 
     run.sim.hetzner_proxy.journal.clear()

@@ -51,7 +51,7 @@ def test_a_network_by_id_or_name(joining: Run, wanted: str) -> None:
     report = joining.plan()
 
     assert report.result is Result.CHANGES
-    assert report.cost.hetzner == 2
+    assert report.requests.hetzner == 2
 
 
 HETZNER_TROUBLE = [
@@ -247,7 +247,7 @@ def test_trouble_with_the_api_server(joining: Run, fault: dict[str, Any]) -> Non
         assert report.result is Result.ERROR
         assert len(report.errors) == 1
         assert report.snapshot is None
-        assert report.cost.kubernetes > 0
+        assert report.requests.kubernetes > 0
 
 
 def test_the_api_server_goes_away_after_the_writes(joining: Run) -> None:

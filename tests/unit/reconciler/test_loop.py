@@ -153,8 +153,8 @@ def test_what_is_worth_an_early_pass(report: Report, wrong: bool) -> None:
         pytest.param(waiting(12.0), waiting(12.0, "another reason"), True, id="a wait for something else"),
         pytest.param(waiting(12.0), waiting(12.0, verdict=Verdict.HELD), True, id="a wait that became a hold"),
         pytest.param(
-            replace(QUIET, cost=replace(QUIET.cost, hetzner=1)),
-            replace(QUIET, cost=replace(QUIET.cost, hetzner=2)),
+            replace(QUIET, requests=replace(QUIET.requests, hetzner=1)),
+            replace(QUIET, requests=replace(QUIET.requests, hetzner=2)),
             False,
             id="cost is no news",
         ),

@@ -12,7 +12,7 @@ from actuators.http.errors import NotFound, Throttled
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
-from reconciler.result import Cost, Line, Report, Result
+from reconciler.result import Line, Report, Requests, Result
 from reconciler.telemetry.metric_table import METRICS, OURS
 from reconciler.telemetry.metrics import Metrics, hetzner_endpoint, kubernetes_endpoint
 from reconciler.telemetry.pass_logger import Measured, Meter
@@ -133,9 +133,14 @@ def test_every_row_is_served_and_nothing_else() -> None:
         ),
         pytest.param(report(), {"name": "notes", "kind": "orphan"}, 0, id="no orphan"),
         pytest.param(
-            report(cost=Cost(remaining=7, limit=3600)), {"name": "cloud_ratelimit_remaining"}, 7, id="what is left"
+            report(requests=Requests(remaining=7, limit=3600)),
+            {"name": "cloud_ratelimit_remaining"},
+            7,
+            id="what is left",
         ),
-        pytest.param(report(cost=Cost(remaining=7, limit=3600)), {"name": "cloud_ratelimit_limit"}, 3600, id="of what"),
+        pytest.param(
+            report(requests=Requests(remaining=7, limit=3600)), {"name": "cloud_ratelimit_limit"}, 3600, id="of what"
+        ),
         pytest.param(report(), {"name": "cloud_ratelimit_remaining"}, None, id="Hetzner has not said"),
         pytest.param(report(), {"name": "build_info", "version": "1.2.3"}, 1, id="version"),
         pytest.param(report(), {"name": "config_info", "policy": "sync", "mode": "loop"}, 1, id="configuration"),

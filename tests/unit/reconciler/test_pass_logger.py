@@ -20,7 +20,7 @@ from desired.plan.change import Change, GuardName, Hold, Note, NoteKind
 from desired.section import Section
 from reconciler.passes.converge import converge
 from reconciler.passes.rounds import ApplyContext
-from reconciler.result import Cost, Line, Report
+from reconciler.result import Line, Report, Requests
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from tests.builders import a_change, a_snapshot
@@ -98,12 +98,14 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize(
-    ("report", "cost", "lines"),
+    ("report", "requests", "lines"),
     [
         pytest.param(
-            Report(lines=(Line(a_change(), Applied()),), cost=Cost(kubernetes=7, hetzner=3)),
+            Report(lines=(Line(a_change(), Applied()),), requests=Requests(kubernetes=7, hetzner=3)),
             (7, 3),
-            ["INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{cost}"],
+            [
+                "INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{measured}"
+            ],
             id="applied",
         ),
         pytest.param(
@@ -111,22 +113,22 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
             (0, 0),
             [
                 "ERROR error error='Hetzner API answers 401'",
-                "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{cost}",
+                "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{measured}",
             ],
             id="an error",
         ),
     ],
 )
-def test_a_pass(report: Report, cost: tuple[int, int], lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pass(report: Report, requests: tuple[int, int], lines: list[str], caplog: pytest.LogCaptureFixture) -> None:
     """One line with result, counts, duration, requests and what called for it."""
     ticks = iter((10.0, 12.0))
 
     PassLogger().passed(Meter(lambda: next(ticks)).measure(lambda: report, "node/web-1 is new"))
 
-    requests = f"kubernetes_requests={cost[0]} hetzner_requests={cost[1]}"
-    cost_told = f" duration_s=2.0 {requests} trigger='node/web-1 is new'"
+    sent = f"kubernetes_requests={requests[0]} hetzner_requests={requests[1]}"
+    measured = f" duration_s=2.0 {sent} trigger='node/web-1 is new'"
     told = [f"{record.levelname} {record.message}" for record in caplog.records]
-    assert told == [line.format(cost=cost_told) for line in lines]
+    assert told == [line.format(measured=measured) for line in lines]
 
 
 def a_hold(count: int = 2, **more: object) -> Hold:
@@ -198,13 +200,13 @@ def test_a_load_balancer_is_told_of_with_its_action(
 def test_requests_are_those_of_the_pass(caplog: pytest.LogCaptureFixture) -> None:
     """A report has those of the whole run; one of a bug has none, and the next one's are not negative."""
     meter = Meter()
-    costs = (Cost(5, 3), Cost(9, 6), Cost(), Cost(12, 6))
-    measured = [meter.measure(lambda cost=cost: Report(cost=cost)) for cost in costs]  # type: ignore[misc]
+    sent = (Requests(5, 3), Requests(9, 6), Requests(), Requests(12, 6))
+    measured = [meter.measure(lambda requests=requests: Report(requests=requests)) for requests in sent]  # type: ignore[misc]
 
     counted = [(5, 3), (4, 3), (0, 0), (3, 0)]
     assert [(each.kubernetes_requests, each.hetzner_requests) for each in measured] == counted
-    shown = [each.report_alone.cost for each in measured]
-    assert [(cost.kubernetes, cost.hetzner) for cost in shown] == counted
+    shown = [each.report_alone.requests for each in measured]
+    assert [(requests.kubernetes, requests.hetzner) for requests in shown] == counted
     PassLogger().passed(replace(measured[0], trigger=""))
     assert caplog.records[-1].message.endswith("trigger=interval")
 

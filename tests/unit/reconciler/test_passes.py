@@ -11,7 +11,7 @@ from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
 from reconciler.passes.history import SUSPENDED_S, History
-from reconciler.result import Cost, Line, Report
+from reconciler.result import Line, Report, Requests
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Meter
@@ -100,6 +100,6 @@ def test_the_interval_is_served(interval: str, reads: int, expected_s: float) ->
     loop = Loop(interval)
     assert loop.metric(INTERVAL) is None
 
-    chosen_s = loop.run(Report(snapshot=a_snapshot(), cost=Cost(hetzner=reads, limit=3600)))
+    chosen_s = loop.run(Report(snapshot=a_snapshot(), requests=Requests(hetzner=reads, limit=3600)))
 
     assert chosen_s == loop.metric(INTERVAL) == expected_s

@@ -15,7 +15,7 @@ from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.controller import Pacing
 from reconciler.report.terminal import Writer
-from reconciler.result import Cost, Line, Report, Result
+from reconciler.result import Line, Report, Requests, Result
 from reconciler.telemetry import logs
 from tests.builders import a_change
 from tests.support.keys import key_of
@@ -194,6 +194,6 @@ def test_writes_and_waiting_do_not_slow_the_loop_down() -> None:
     config = load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "x" * 64})
     pace = Pacing(config).after
     written = Line(a_change("node/web-1"), Applied())
-    idle = pace(Report(cost=Cost(hetzner=3, limit=3600))).interval_s
-    assert pace(Report(lines=(written,), cost=Cost(hetzner=903, limit=3600))).interval_s == idle
-    assert pace(Report(cost=Cost(hetzner=1003, limit=3600))).interval_s == pytest.approx(400.0)
+    idle = pace(Report(requests=Requests(hetzner=3, limit=3600))).interval_s
+    assert pace(Report(lines=(written,), requests=Requests(hetzner=903, limit=3600))).interval_s == idle
+    assert pace(Report(requests=Requests(hetzner=1003, limit=3600))).interval_s == pytest.approx(400.0)

@@ -62,7 +62,7 @@ def test_what_is_written_counts_with_what_is_read(sim: Simulation) -> None:
     sent = sim.sent_to_hetzner()
     assert report.result == "no_changes"
     assert {entry.method for entry in sent} == {"GET", "POST"}
-    assert (report.cost.hetzner, report.cost.remaining) == (len(sent), 3600 - len(sent))
+    assert (report.requests.hetzner, report.requests.remaining) == (len(sent), 3600 - len(sent))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from desired.section import Section, Unknown
 from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import TextLine, Tone, change_lines, render_lines, with_moments
-from reconciler.result import Cost, Line, Report
+from reconciler.result import Line, Report, Requests
 from tests.balancers import a_balancer, a_certificate, a_service, a_world
 from tests.builders import NOW, a_change, a_server, a_snapshot, an_identity, incomplete
 from tests.routes import a_route, a_routed_world, routes_of
@@ -302,8 +302,10 @@ def test_outcomes(outcome: Outcome, fate: str) -> None:
 
 def test_the_header() -> None:
     """Which cluster was read, and what that cost; nothing of what is not known."""
-    known = Report(snapshot=a_snapshot(), cost=Cost(kubernetes=2, hetzner=1, remaining=3599, limit=3600))
-    unknown = Report(snapshot=replace(a_snapshot(), cluster_uid=Unknown("403")), cost=Cost(kubernetes=2, hetzner=1))
+    known = Report(snapshot=a_snapshot(), requests=Requests(kubernetes=2, hetzner=1, remaining=3599, limit=3600))
+    unknown = Report(
+        snapshot=replace(a_snapshot(), cluster_uid=Unknown("403")), requests=Requests(kubernetes=2, hetzner=1)
+    )
 
     assert written(known).splitlines()[1] == "Requests: 2 to Kubernetes, 1 to Hetzner, 3599 of 3600 left"
     assert written(unknown).splitlines()[:2] == [
