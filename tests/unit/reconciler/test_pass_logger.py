@@ -103,9 +103,7 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
         pytest.param(
             Report(lines=(Line(a_change(), Applied()),), requests=Requests(kubernetes=7, hetzner=3)),
             (7, 3),
-            [
-                "INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{measured}"
-            ],
+            ["INFO pass result=no_changes add=1 modify=0 remove=0 held=0 waiting=0 refused=0 applied=1 failed=0{rest}"],
             id="applied",
         ),
         pytest.param(
@@ -113,7 +111,7 @@ def test_ids_of_a_change_are_told_with_it(caplog: pytest.LogCaptureFixture) -> N
             (0, 0),
             [
                 "ERROR error error='Hetzner API answers 401'",
-                "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{measured}",
+                "WARNING pass result=error add=0 modify=0 remove=0 held=0 waiting=0 refused=0 applied=0 failed=0{rest}",
             ],
             id="an error",
         ),
@@ -128,7 +126,7 @@ def test_a_pass(report: Report, requests: tuple[int, int], lines: list[str], cap
     sent = f"kubernetes_requests={requests[0]} hetzner_requests={requests[1]}"
     measured = f" duration_s=2.0 {sent} trigger='node/web-1 is new'"
     told = [f"{record.levelname} {record.message}" for record in caplog.records]
-    assert told == [line.format(measured=measured) for line in lines]
+    assert told == [line.format(rest=measured) for line in lines]
 
 
 def a_hold(count: int = 2, **more: object) -> Hold:
