@@ -6,8 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from desired.syntax.go import parse_bool
-from reconciler.config.command_line import parse_command_line, root_help
+from reconciler.config.command_line import parse_command_line
 from reconciler.config.flags import FLAGS, Command
+from reconciler.config.help import root_help
 
 _MODES = frozenset(FLAGS[name].variable for name in ("--dry-run", "--once"))
 

@@ -28,7 +28,7 @@ def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     begin(config)
     explained = _explained(key, config)
-    written = publish(Writer(config.output), explained)
+    written = publish(Writer(config.output, color=config.color), explained)
     errors = explained.report.errors
     return fail(*errors, code=0 if written and not errors else 1)
 
@@ -47,7 +47,7 @@ def _explained(key: Key, config: Config) -> Explained:
     """The explanation, or the errors that keep it from being one."""
     with stop_within(READING_GRACE_S) as stop:
         try:
-            return explain_once(build_runtime(config, stop, TerminalProgress()).plan_context, key)
+            return explain_once(build_runtime(config, stop, TerminalProgress(config.color)).plan_context, key)
         except ConnectionProblem as error:
             return _nothing(key, str(error))
         except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere

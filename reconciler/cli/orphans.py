@@ -55,7 +55,7 @@ def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
 
 
 def _tell(report: OrphanReport, config: Config) -> int:
-    written = publish(Writer(config.output), report)
+    written = publish(Writer(config.output, color=config.color), report)
     return fail(*report.errors, code=0 if written and not report.errors and not report.undone else 1)
 
 

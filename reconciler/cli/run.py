@@ -86,11 +86,11 @@ def run(
 
 def _run(config: Config, stop: Stop) -> int:
     is_loop = config.mode is Mode.LOOP
-    writer = Writer(config.output)
+    writer = Writer(config.output, color=config.color)
     code = 0 if is_loop else 1
     try:
         with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):  # a credential plugin may hang
-            runtime = build_runtime(config, stop, TerminalProgress())
+            runtime = build_runtime(config, stop, TerminalProgress(config.color))
     except ConnectionProblem as error:
         if is_loop and config.log_format is LogFormat.JSON:
             return _cannot_start((str(error),), config)

@@ -17,8 +17,8 @@ from desired.model.settings import AddressFamily, Controller, Policy, Settings, 
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
-from reconciler.config.command_line import without_effect
-from reconciler.config.flags import FLAGS, Command, Detail, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.flags import FLAGS, Color, Command, Detail, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.hccm_flags import without_effect
 from reconciler.config.program import program_name
 from reconciler.config.variables import former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
@@ -35,7 +35,7 @@ ROBOT_TEXTS = {"ROBOT_USER": re.compile(r"[\x21-\x39\x3b-\x7e]+"), "ROBOT_PASSWO
 """Variable → what it may hold: a colon ends the user, and nothing ends a header before its end (RFC 7617)."""
 _EXCLUSIVE = (("--dry-run", "--once"), ("--full", "--summary"))
 """Switches that exclude each other."""
-_OF_DRY_RUNS = frozenset({"--dry-run", "--once", "--output", "--full", "--summary", "--detailed-exitcode"})
+_OF_DRY_RUNS = frozenset({"--dry-run", "--once", "--output", "--color", "--full", "--summary", "--detailed-exitcode"})
 """Flags that decide on how a plan is shown, and on nothing that is done."""
 
 
@@ -103,6 +103,7 @@ class Config:
     """Host, "" for all, and port of the probes."""
     metrics_address: tuple[str, int] | None = ("", 8233)
     """Likewise of the metrics; None: they are not served."""
+    color: Color = Color.AUTO
     detail: Detail = Detail.FOLDED
     """How much of a plan its text tells."""
     next_step: str = ""
@@ -272,6 +273,7 @@ def _config(
         log_format=flags["--log-format"],
         health_address=flags["--health-address"],
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
+        color=flags["--color"],
         detail=_detail(flags),
         next_step=_next_step(command, flags, given),
         captured=flags["--from"],

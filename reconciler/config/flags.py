@@ -44,6 +44,14 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class Color(StrEnum):
+    """``--color``: whether a text is colored; AUTO leaves it to the environment and the terminal."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 class Detail(StrEnum):
     """How much of a plan its text tells: FOLDED unless ``--full`` or ``--summary`` says otherwise."""
 
@@ -90,11 +98,18 @@ class Flag:
     is_typed: bool = False
     """Whether it is accepted on the command line only: what cannot be undone is no setting to be left in an
     environment."""
+    values: tuple[str, ...] = ()
+    """The words that it takes, or of which its list consists, for completion; () where there are too many to list."""
 
     @property
     def variable(self) -> str:
         """The environment variable that means the same."""
         return PREFIX + self.name.removeprefix("--").replace("-", "_").upper()
+
+    @property
+    def takes_list(self) -> bool:
+        """Whether its value is a list, which may also be given in parts: the flag several times."""
+        return "[," in self.metavar or self.metavar == "LIST"
 
 
 def _choice(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
@@ -127,165 +142,253 @@ _JUDGES = _PLANS | {Command.ORPHANS}
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
 
-_ROWS = (
-    Flag("--yes", parse_bool, False, "apply without asking", commands=frozenset({Command.APPLY}), is_typed=True),
-    Flag("--dry-run", parse_bool, False, "the same as 'reconcile plan'", commands=_UNNAMED),
-    Flag("--once", parse_bool, False, "the same as 'reconcile apply --yes'", commands=_UNNAMED),
-    Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _JUDGES),
-    Flag("--full", parse_bool, False, "show each change of a text by itself, none folded with like ones"),
-    Flag("--summary", parse_bool, False, "show names and counts in a text, no fields and no reasons"),
-    Flag(
-        "--detailed-exitcode",
-        parse_bool,
-        False,
-        "let the exit code tell the result: 0, 1, 2, 3, 4 or 5",
-        commands=_ENDS,
+FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
+    "What": (
+        Flag("--yes", parse_bool, False, "apply without asking", commands=frozenset({Command.APPLY}), is_typed=True),
+        Flag("--dry-run", parse_bool, False, "the same as 'reconcile plan'", commands=_UNNAMED),
+        Flag("--once", parse_bool, False, "the same as 'reconcile apply --yes'", commands=_UNNAMED),
+        Flag("--approve", parse_hashes, (), "let these holds pass in this run", "HASH[,HASH]", _WRITES - {Command.RUN}),
+        Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
+        Flag(
+            "--controllers",
+            parse_controllers,
+            frozenset(Controller),
+            "*, or names; -name switches off",
+            "LIST",
+            _PLANS,
+            values=("*", *Controller, *(f"-{name}" for name in Controller)),
+        ),
+        Flag(
+            "--policy",
+            _choice(Policy),
+            Policy.SYNC,
+            "observe: nothing, upsert: no removals, sync: all",
+            "POLICY",
+            _PLANS,
+            values=tuple(Policy),
+        ),
+        Flag(
+            "--ignore-nodes",
+            parse_selector,
+            None,
+            "leave Nodes with these labels out of everything",
+            "SELECTOR",
+            _JUDGES,
+        ),
+        Flag(
+            "--delete",
+            parse_bool,
+            False,
+            "delete the orphans, but for protected ones and, unless their ids are given, those released on purpose or"
+            " in their undo window",
+            commands=frozenset({Command.ORPHANS}),
+            is_typed=True,
+        ),
     ),
-    Flag("--approve", parse_hashes, (), "let these holds pass in this run", "HASH[,HASH]", _WRITES - {Command.RUN}),
-    Flag("--only", parse_keys, (), "plan and apply only these keys and what is below them", "KEY[,KEY]"),
-    Flag("--controllers", parse_controllers, frozenset(Controller), "*, or names; -name switches off", "LIST", _PLANS),
-    Flag(
-        "--cluster-cidr",
-        parse_cidrs,
-        (),
-        "the cluster's pod CIDR; without it routes are only created",
-        "CIDR[,CIDR]",
-        _PLANS,
+    "Output": (
+        Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _JUDGES, values=tuple(Output)),
+        Flag(
+            "--color",
+            _choice(Color),
+            Color.AUTO,
+            "auto, always or never; NO_COLOR wins",
+            "WHEN",
+            _JUDGES,
+            values=tuple(Color),
+        ),
+        Flag("--full", parse_bool, False, "show each change of a text by itself, none folded with like ones"),
+        Flag("--summary", parse_bool, False, "show names and counts in a text, no fields and no reasons"),
+        Flag(
+            "--detailed-exitcode",
+            parse_bool,
+            False,
+            "let the exit code tell the result: 0, 1, 2, 3, 4 or 5",
+            commands=_ENDS,
+        ),
+        Flag("--to", str, "-", "file to write; default -, which is stdout", "FILE", frozenset({Command.CAPTURE})),
+        Flag("--force", parse_bool, False, "overwrite the file", commands=frozenset({Command.CAPTURE}), is_typed=True),
     ),
-    Flag(
-        "--from",
-        str,
-        None,
-        "plan from a file of 'reconcile capture'; - is stdin",
-        "FILE",
-        _PLANS,
+    "Cluster and project": (
+        Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
+        Flag("--context", str, None, "context of the kubeconfig; default: its current one", "CONTEXT", _SEVERAL),
+        Flag(
+            "--from",
+            str,
+            None,
+            "plan from a file of 'reconcile capture'; - is stdin",
+            "FILE",
+            _PLANS,
+        ),
+        Flag(
+            "--request-timeout",
+            parse_positive_duration,
+            15.0,
+            "longest wait for one answer; default 15s",
+            "D",
+            _SEVERAL,
+        ),
+        Flag(
+            "--cluster-cidr",
+            parse_cidrs,
+            (),
+            "the cluster's pod CIDR; without it routes are only created",
+            "CIDR[,CIDR]",
+            _PLANS,
+        ),
+        Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
     ),
-    Flag("--configure-cloud-routes", parse_bool, True, "as for HCCM; false: no pod routes", "", _PLANS),
-    Flag("--kubeconfig", str, None, "default: KUBECONFIG, the pod's account, ~/.kube/config", "FILE", _SEVERAL),
-    Flag("--context", str, None, "context of the kubeconfig; default: its current one", "NAME", _SEVERAL),
-    Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D", _LOOPS),
-    Flag(
-        "--policy", _choice(Policy), Policy.SYNC, "observe: nothing, upsert: no removals, sync: all", "POLICY", _PLANS
+    "Nodes and load balancers": (
+        Flag(
+            "--mirror-labels",
+            parse_label_prefix,
+            None,
+            "repeat servers' labels on Nodes as DOMAIN/KEY",
+            "DOMAIN",
+            _PLANS,
+        ),
+        Flag(
+            "--keep-internal-ips",
+            parse_bool,
+            False,
+            "without HCLOUD_NETWORK, keep the kubelets' InternalIPs",
+            "",
+            _PLANS,
+        ),
+        Flag(
+            "--load-balancers-reset-unset",
+            parse_bool,
+            False,
+            "reset unset ports, health checks, algorithm, public interface",
+            "",
+            _PLANS,
+        ),
     ),
-    Flag(
-        "--ignore-nodes", parse_selector, None, "leave Nodes with these labels out of everything", "SELECTOR", _JUDGES
+    "Waits": (
+        Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D", _LOOPS),
+        Flag(
+            "--delete-not-ready-for",
+            parse_wait,
+            Waits().not_ready_for,
+            "how long a Node without a server must not be Ready; default 20s",
+            "D",
+            _PLANS,
+        ),
+        Flag("--delete-min-age", parse_wait, Waits().age, "and how old it must be; default 120s", "D", _PLANS),
+        Flag(
+            "--given-up-after",
+            parse_positive_wait,
+            Waits().given_up_after,
+            "silent for so long, a Node counts as announced to go; default 30m",
+            "D",
+            _PLANS,
+        ),
+        Flag(
+            "--load-balancer-undo",
+            parse_undo,
+            Settings().undo_window,
+            "how long a load balancer waits for its deleted Service; default 0s",
+            "D",
+            _PLANS,
+        ),
     ),
-    Flag(
-        "--mirror-labels", parse_label_prefix, None, "repeat servers' labels on Nodes as DOMAIN/KEY", "DOMAIN", _PLANS
+    "Lease": (
+        Flag(
+            "--leader-elect",
+            parse_bool,
+            True,
+            "write only while this process holds the Lease; default true",
+            commands=_WRITES,
+        ),
+        Flag(
+            "--leader-elect-lease-duration",
+            parse_positive_duration,
+            15.0,
+            "how long others leave a Lease alone that is not renewed; default 15s",
+            "D",
+            _WRITES,
+        ),
+        Flag(
+            "--leader-elect-renew-deadline",
+            parse_positive_duration,
+            10.0,
+            "how long its holder writes without renewing it; default 10s",
+            "D",
+            _WRITES,
+        ),
+        Flag(
+            "--leader-elect-retry-period",
+            parse_positive_duration,
+            2.0,
+            "from one try to the next; default 2s",
+            "D",
+            _WRITES,
+        ),
+        Flag(
+            "--leader-elect-resource-lock",
+            _lock_type,
+            "leases",
+            "as for HCCM; leases",
+            "TYPE",
+            _WRITES,
+            values=("leases",),
+        ),
+        Flag(
+            "--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "LEASE", _WRITES
+        ),
+        Flag(
+            "--leader-elect-resource-namespace",
+            parse_object_name,
+            LEASE_NAMESPACE,
+            f"where the Lease is, and approvals are kept; default {LEASE_NAMESPACE}",
+            "NAMESPACE",
+            _SEVERAL,
+        ),
     ),
-    Flag(
-        "--keep-internal-ips", parse_bool, False, "without HCLOUD_NETWORK, keep the kubelets' InternalIPs", "", _PLANS
+    "Controller": (
+        Flag(
+            "--health-address",
+            parse_address,
+            ("", 10258),
+            "where /livez, /readyz and /healthz are served; default :10258",
+            "ADDRESS",
+            _LOOPS,
+        ),
+        Flag(
+            "--log-format",
+            _choice(LogFormat),
+            LogFormat.TEXT,
+            "of a controller's log: text or json",
+            "FORMAT",
+            _LOOPS,
+            values=tuple(LogFormat),
+        ),
     ),
-    Flag(
-        "--delete-not-ready-for",
-        parse_wait,
-        Waits().not_ready_for,
-        "how long a Node without a server must not be Ready; default 20s",
-        "D",
-        _PLANS,
+    "Simulators": (
+        Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
+        Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+        Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+        Flag("--robot-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
+        Flag(
+            "--without",
+            str,
+            "",
+            "simulators to leave out: kubernetes, robot",
+            "LIST",
+            _SANDBOX,
+            values=("kubernetes", "robot"),
+        ),
+        Flag("--action-ms", parse_int, 300, "how long a Hetzner action takes; default 300", "N", _SANDBOX),
+        Flag("--latency-ms", parse_int, 0, "waited before each answer; default 0", "N", _SANDBOX),
+        Flag("--rate-limit", parse_int, 3600, "Hetzner requests an hour; default 3600", "N", _SANDBOX),
+        Flag("--network-attachments", parse_int, 100, "attachments that a network takes; default 100", "N", _SANDBOX),
+        Flag("--proxy", str, None, "instead: a fault proxy before this address", "URL", _SANDBOX),
+        Flag("--proxy-ca-file", str, None, "certificate authority of --proxy's https address", "FILE", _SANDBOX),
+        Flag("--proxy-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
     ),
-    Flag("--delete-min-age", parse_wait, Waits().age, "and how old it must be; default 120s", "D", _PLANS),
-    Flag(
-        "--given-up-after",
-        parse_positive_wait,
-        Waits().given_up_after,
-        "silent for so long, a Node counts as announced to go; default 30m",
-        "D",
-        _PLANS,
-    ),
-    Flag(
-        "--load-balancer-undo",
-        parse_undo,
-        Settings().undo_window,
-        "how long a load balancer waits for its deleted Service; default 0s",
-        "D",
-        _PLANS,
-    ),
-    Flag(
-        "--load-balancers-reset-unset",
-        parse_bool,
-        False,
-        "reset unset ports, health checks, algorithm, public interface",
-        "",
-        _PLANS,
-    ),
-    Flag("--request-timeout", parse_positive_duration, 15.0, "longest wait for one answer; default 15s", "D", _SEVERAL),
-    Flag(
-        "--leader-elect",
-        parse_bool,
-        True,
-        "write only while this process holds the Lease; default true",
-        commands=_WRITES,
-    ),
-    Flag(
-        "--leader-elect-lease-duration",
-        parse_positive_duration,
-        15.0,
-        "how long others leave a Lease alone that is not renewed; default 15s",
-        "D",
-        _WRITES,
-    ),
-    Flag(
-        "--leader-elect-renew-deadline",
-        parse_positive_duration,
-        10.0,
-        "how long its holder writes without renewing it; default 10s",
-        "D",
-        _WRITES,
-    ),
-    Flag(
-        "--leader-elect-retry-period",
-        parse_positive_duration,
-        2.0,
-        "from one try to the next; default 2s",
-        "D",
-        _WRITES,
-    ),
-    Flag("--leader-elect-resource-lock", _lock_type, "leases", "as for HCCM; leases", "TYPE", _WRITES),
-    Flag("--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "NAME", _WRITES),
-    Flag(
-        "--leader-elect-resource-namespace",
-        parse_object_name,
-        LEASE_NAMESPACE,
-        f"where the Lease is, and approvals are kept; default {LEASE_NAMESPACE}",
-        "NAME",
-        _SEVERAL,
-    ),
-    Flag(
-        "--health-address",
-        parse_address,
-        ("", 10258),
-        "where /livez, /readyz and /healthz are served; default :10258",
-        "ADDRESS",
-        _LOOPS,
-    ),
-    Flag("--log-format", _choice(LogFormat), LogFormat.TEXT, "of a controller's log: text or json", "FORMAT", _LOOPS),
-    Flag(
-        "--delete",
-        parse_bool,
-        False,
-        "delete the orphans, but for protected ones and, unless their ids are given, those released on purpose or in"
-        " their undo window",
-        commands=frozenset({Command.ORPHANS}),
-        is_typed=True,
-    ),
-    Flag("--to", str, "-", "file to write; default -, which is stdout", "FILE", frozenset({Command.CAPTURE})),
-    Flag("--force", parse_bool, False, "overwrite the file", commands=frozenset({Command.CAPTURE}), is_typed=True),
-    Flag("--world", str, None, "world file to start from; default: a small cluster", "FILE", _SANDBOX),
-    Flag("--hetzner-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
-    Flag("--kubernetes-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
-    Flag("--robot-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
-    Flag("--without", str, "", "simulators to leave out: kubernetes, robot", "LIST", _SANDBOX),
-    Flag("--action-ms", parse_int, 300, "how long a Hetzner action takes; default 300", "N", _SANDBOX),
-    Flag("--latency-ms", parse_int, 0, "waited before each answer; default 0", "N", _SANDBOX),
-    Flag("--rate-limit", parse_int, 3600, "Hetzner requests an hour; default 3600", "N", _SANDBOX),
-    Flag("--network-attachments", parse_int, 100, "attachments that a network takes; default 100", "N", _SANDBOX),
-    Flag("--proxy", str, None, "instead: a fault proxy before this address", "URL", _SANDBOX),
-    Flag("--proxy-ca-file", str, None, "certificate authority of --proxy's https address", "FILE", _SANDBOX),
-    Flag("--proxy-port", parse_port, 0, "default: any free port", "N", _SANDBOX),
-)
+}
+"""Heading in ``--help`` → the flags below it: the table."""
 
-FLAGS: Mapping[str, Flag] = {row.name: row for row in _ROWS}
+FLAGS: Mapping[str, Flag] = {row.name: row for rows in FLAG_GROUPS.values() for row in rows}
 """Name → row."""
 
 

@@ -1,14 +1,14 @@
-"""Output to people: plain text into pipes and files, rich on a terminal; the same words in both."""
+"""Output to people: plain text into pipes and files, wrapped and colored on a terminal; the same words in both."""
 
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from actuators.outcome import Outcome
 from desired.plan.change import Change
-from reconciler.config.flags import Output
+from reconciler.config.flags import Color, Output
 from reconciler.report.json_report import render_json
 from reconciler.report.text_report import TextLine, Tone, render_lines
 from reconciler.result import Report
@@ -21,17 +21,19 @@ if TYPE_CHECKING:
 
     Said = Report | Other
 
-_STYLES = {
+_COLORS = {
     Tone.PLAIN: "",
-    Tone.HEADING: "bold",
-    Tone.DETAIL: "dim",
-    Tone.ADD: "green",
-    Tone.MODIFY: "yellow",
-    Tone.REMOVE: "red",
-    Tone.GOOD: "bold green",
-    Tone.WARNING: "yellow",
-    Tone.BAD: "bold red",
+    Tone.HEADING: "1",
+    Tone.DETAIL: "2",
+    Tone.ADD: "32",
+    Tone.MODIFY: "33",
+    Tone.REMOVE: "31",
+    Tone.GOOD: "1;32",
+    Tone.WARNING: "33",
+    Tone.BAD: "1;31",
 }
+"""Tone → what SGR sequences call it: 1 is bold, 2 dim, 31 to 33 are red, green and yellow."""
+_FORCES_COLOR = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _USUAL_WIDTH = 80
 """Columns of a terminal that says it has none."""
 _HANGING = 2
@@ -43,30 +45,26 @@ _WORD = re.compile(r" *[^ ]+(?: x[0-9]+,?(?= |$))?")
 class Writer:
     """Writes reports, explanations and validations to one stream in the format that was asked for."""
 
-    def __init__(self, output: Output, stream: TextIO | None = None) -> None:
+    def __init__(self, output: Output, stream: TextIO | None = None, *, color: Color = Color.AUTO) -> None:
         self._json = output is Output.JSON
         self._stream = stream or sys.stdout
-        self._coloured = output is Output.AUTO and is_terminal(self._stream)
+        self._is_wrapped = output is Output.AUTO and is_terminal(self._stream)
+        self._is_colored = is_colored(color, os.environ, on_terminal=self._is_wrapped)
 
     def write(self, said: "Said", *, stream_of_passes: bool = False) -> None:
         """Write ``said`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
         if self._json:
             self._stream.write(_json(said, compact=stream_of_passes))
-        elif self._coloured:
-            self._write_coloured(said)
         else:
-            self._stream.write("".join(f"{line.text}\n" for line in _text(said)))
+            self._stream.write("".join(f"{line}\n" for line in self._lines(said)))
         self._stream.flush()
 
-    def _write_coloured(self, said: "Said") -> None:
-        from rich.cells import cell_len  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415 - pipes need not pay for rich
-
-        out = console(self._stream)
-        for line in _text(said, out.width):
-            for text in wrapped(line, out.width, cell_len) if isinstance(said, Report) else (line.text,):
-                # Text and not markup, which would swallow the brackets of label paths. Rich would cut words.
-                out.print(Text(text, style=_STYLES[line.tone]), soft_wrap=True)
+    def _lines(self, said: "Said") -> Iterator[str]:
+        width = columns(self._stream) if self._is_wrapped else None
+        for line in _text(said, width):
+            for text in _fitted(line, width) if isinstance(said, Report) else (line.text,):
+                color = _COLORS[line.tone] if self._is_colored else ""
+                yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text
 
 
 def _json(said: "Said", *, compact: bool) -> str:
@@ -88,8 +86,9 @@ def _text(said: "Said", width: int | None = None) -> Iterator[TextLine]:
 class TerminalProgress:
     """A bar on stderr while changes are applied, on a terminal only."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, color: Color = Color.AUTO, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
+        self._color = color
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -105,7 +104,7 @@ class TerminalProgress:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
         )
-        self._bar = Progress(*columns, console=console(self._stream), transient=True)
+        self._bar = Progress(*columns, console=_console(self._stream, self._color), transient=True)
         self._bar.start()
         self._task = self._bar.add_task("applying", total=len(changes))
 
@@ -119,6 +118,16 @@ class TerminalProgress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+def _fitted(line: TextLine, width: int | None) -> Iterator[str]:
+    """The texts of a line for a terminal so wide; None: for a pipe, in which nothing is wrapped."""
+    if width is None:
+        yield line.text
+        return
+    from rich.cells import cell_len  # noqa: PLC0415 - pipes need not pay for rich
+
+    yield from wrapped(line, width, cell_len)
 
 
 def wrapped(line: TextLine, width: int, measure: Callable[[str], int] = len) -> Iterator[str]:
@@ -147,11 +156,41 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def console(stream: TextIO) -> "Console":
-    """A rich console that takes every character as it is. It honours ``NO_COLOR``."""
+def is_colored(color: Color, environ: Mapping[str, str], *, on_terminal: bool) -> bool:
+    """Whether a text is colored: NO_COLOR decides before the flag, the flag before what forces colors, and that before
+    the terminal, which has to be one that understands them."""
+    if environ.get("NO_COLOR"):
+        return False
+    if color is not Color.AUTO:
+        return color is Color.ALWAYS
+    return on_terminal or any(environ.get(name) not in (None, "", "0") for name in _FORCES_COLOR)
+
+
+def columns(stream: TextIO) -> int:
+    """How wide the terminal is: as COLUMNS says, else as the terminal does, else as most are."""
+    try:
+        given = int(os.environ.get("COLUMNS") or 0)
+    except ValueError:
+        given = 0
+    try:
+        return given if given > 0 else os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
+    except OSError:
+        return _USUAL_WIDTH
+
+
+def _console(stream: TextIO, color: Color) -> "Console":
+    """A console for a terminal, which takes every character as it is, and asks no variables: rich has rules of its own
+    for them."""
     from rich.console import Console  # noqa: PLC0415
 
-    found = Console(file=stream, markup=False, highlight=False, emoji=False)
-    if found.width < 1:  # rich would write nothing at all
-        found.width = _USUAL_WIDTH
-    return found
+    return Console(
+        file=stream,
+        force_terminal=True,
+        force_interactive=True,
+        color_system="standard" if is_colored(color, os.environ, on_terminal=True) else None,
+        no_color=False,
+        width=columns(stream),
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )

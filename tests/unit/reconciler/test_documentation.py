@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
-from reconciler.config.command_line import INSTEAD
 from reconciler.config.flags import FLAGS, Command, Flag
+from reconciler.config.hccm_flags import INSTEAD
 from reconciler.config.variables import VARIABLES, Variable
 
 ROOT = Path(__file__).resolve().parents[3]

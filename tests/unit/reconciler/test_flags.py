@@ -11,7 +11,9 @@ from desired.model.settings import Controller, Policy
 from desired.syntax.selector import parse_selector
 from reconciler import __version__
 from reconciler.config.command_line import BAD_USAGE, parse_command_line
-from reconciler.config.flags import FLAGS, Command, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.commands import COMMANDS
+from reconciler.config.flags import FLAGS, Color, Command, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.help import command_help, root_help
 
 HASH = "sha256:0123456789abcdef"
 OTHER = "sha256:fedcba9876543210"
@@ -35,6 +37,7 @@ def test_defaults() -> None:
         "--dry-run": False,
         "--once": False,
         "--output": Output.AUTO,
+        "--color": Color.AUTO,
         "--full": False,
         "--summary": False,
         "--detailed-exitcode": False,
@@ -335,7 +338,7 @@ def test_usage_has_the_name_that_was_typed(
 
     said = capsys.readouterr()
     assert said.out.startswith(f"usage: {name} COMMAND [flags]")
-    assert f"\nusage: {name} demo [-h]" in said.out
+    assert f"\nusage: {name} demo [flags]\n" in said.out
     assert said.err.startswith(f"{name}: unrecognized")
     assert said.err.endswith(f"\nTry '{name} --help'.\n")
 
@@ -371,19 +374,46 @@ def test_a_flag_of_another_command() -> None:
     assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
 
 
-@pytest.mark.parametrize(
-    "command", [Command.PLAN, Command.APPLY, Command.RUN, Command.EXPLAIN, Command.VALIDATE], ids=str
-)
-def test_help_shows_every_flag(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of what takes the flags of a plan names them all, each with its meaning on one line."""
-    with pytest.raises(SystemExit) as left:
-        parse_command_line([command, "--help"])
+@pytest.mark.parametrize("command", COMMANDS, ids=str)
+@pytest.mark.parametrize("width", ["80", "20"])
+def test_help_of_a_command(command: Command, width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has each operand and flag that the command takes and no other, with its meaning, and fits the terminal but
+    for words that cannot be broken."""
+    monkeypatch.setenv("COLUMNS", width)
 
-    lines = capsys.readouterr().out.splitlines()
+    text = command_help(command)
+
+    said = " ".join(text.split())
+    named = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
+    taken = [row.name for row in FLAGS.values() if command in row.commands]
+    assert named == [*(operand.metavar for operand in COMMANDS[command].operands), *taken, "-h,"]
+    assert all(FLAGS[name].meaning in said for name in taken)
+    too_wide = [line for line in text.splitlines() if len(line) > int(width) and line.strip().count(" ") > 1]
+    assert [line for line in too_wide if not line.startswith("usage: ") and not line.endswith(":")] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        pytest.param(["help"], "", id="all"),
+        pytest.param(["help", "plan"], "plan", id="of a command"),
+        pytest.param(["plan", "--help"], "plan", id="by the flag"),
+        pytest.param(["help", "plan", "--only"], "plan", id="what follows does not matter"),
+        pytest.param(["--policy", "sync", "explain", "-h"], "explain", id="behind a flag"),
+    ],
+)
+def test_pages_of_help(words: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``help COMMAND`` is ``COMMAND --help``."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line(words)
+
     assert left.value.code == 0
-    for row in FLAGS.values():
-        shown = any(line.split()[:1] == [row.name] and line.endswith(row.meaning) for line in lines)
-        assert shown is (command in row.commands), row.name
+    assert capsys.readouterr().out == (command_help(Command(page)) if page else root_help())
+
+
+def test_values_for_completion_can_be_read() -> None:
+    """Whatever a flag says that it takes."""
+    assert [row.name for row in FLAGS.values() for text in row.values if row.parse(text) is None] == []
 
 
 def test_what_a_run_takes_can_be_validated() -> None:

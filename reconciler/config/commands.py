@@ -1,0 +1,135 @@
+"""Commands, in one table: what each is for, and the words that stand behind its name. Flags have a table of their own.
+
+``--help``, completion and the manual page are made from both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.config.flags import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A word that a command needs after its name, or as many as there are."""
+
+    name: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    many: bool = False
+
+    @property
+    def metavar(self) -> str:
+        """What stands for it in ``--help``."""
+        return self.name.upper()
+
+    @property
+    def usage(self) -> str:
+        """The same where the whole command line is shown."""
+        return f"[{self.metavar}...]" if self.many else self.metavar
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRow:
+    """One row of the table."""
+
+    brief: str
+    """What it is for, in so few words that it has one line of the first page of help, which has 80 columns."""
+    description: str
+    """The same in a sentence."""
+    operands: tuple[Operand, ...] = ()
+
+
+COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
+    "Look": {
+        Command.PLAN: CommandRow(
+            "what would change, and why; touches nothing", "What would change, and why; touches nothing."
+        ),
+        Command.EXPLAIN: CommandRow(
+            "every decision about one Node or Service",
+            "Every decision about one Node or Service: where each value comes from, and what guards wait for.",
+            (
+                Operand("kind", "what NAME is: node or service", ("node", "service")),
+                Operand("name", "the Node's name; NAMESPACE/NAME of the Service, or its name in namespace default"),
+            ),
+        ),
+        Command.ORPHANS: CommandRow(
+            "load balancers that no Service wants, with their cost",
+            "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
+            (Operand("id", "of the load balancers that are meant; without any: all orphans", many=True),),
+        ),
+    },
+    "Act": {
+        Command.APPLY: CommandRow(
+            "show the plan, ask, and make its changes",
+            "Show the plan, ask, and make its changes; without a terminal it needs --yes.",
+        ),
+        Command.APPROVE: CommandRow(
+            "let one hold of a plan pass once, within the next hour",
+            "Let one hold of a plan pass once, within the next hour.",
+            (Operand("hash", "sha256:..., as the plan shows it"),),
+        ),
+        Command.RUN: CommandRow(
+            "the controller: applies for ever, while it leads", "The controller: applies for ever, while it leads."
+        ),
+    },
+    "Try": {
+        Command.DEMO: CommandRow(
+            "plan, apply and an empty plan in an embedded sandbox",
+            "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
+        ),
+        Command.SANDBOX: CommandRow(
+            "simulators of Hetzner, Robot and Kubernetes on this machine",
+            "Simulators of Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
+        ),
+        Command.VALIDATE: CommandRow(
+            "check flags, variables and manifests, offline",
+            "Check flags, variables and Services in manifests, offline: no cloud, no cluster, no token.",
+            (Operand("file", "manifests in YAML or JSON, - for stdin; without any: flags and variables", many=True),),
+        ),
+        Command.CAPTURE: CommandRow(
+            "cluster and project as a file without secrets",
+            "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
+        ),
+    },
+}
+"""What people want → the commands for it: the table."""
+
+COMMANDS: Mapping[Command, CommandRow] = {
+    command: row for rows in COMMAND_GROUPS.values() for command, row in rows.items()
+}
+"""Command → its row; the command without a name has none."""
+
+EXAMPLES: Mapping[str, str] = {
+    "plan --only service/default/web": "one Service, and what is below it",
+    "apply --yes --detailed-exitcode": "for a CronJob or a pipeline",
+    "explain node worker-1": "why a Node is as it is",
+}
+"""What is typed behind the program's name → what it is good for."""
+
+WORDS_OF_OTHERS: Mapping[str, Command] = {
+    "preview": Command.PLAN,
+    "diff": Command.PLAN,
+    "dry-run": Command.PLAN,
+    "show": Command.PLAN,
+    "up": Command.APPLY,
+    "sync": Command.APPLY,
+    "push": Command.APPLY,
+    "deploy": Command.APPLY,
+    "once": Command.APPLY,
+    "start": Command.RUN,
+    "serve": Command.RUN,
+    "controller": Command.RUN,
+    "check": Command.VALIDATE,
+    "lint": Command.VALIDATE,
+    "describe": Command.EXPLAIN,
+    "get": Command.EXPLAIN,
+    "why": Command.EXPLAIN,
+    "list": Command.ORPHANS,
+    "prune": Command.ORPHANS,
+    "destroy": Command.ORPHANS,
+    "delete": Command.ORPHANS,
+    "export": Command.CAPTURE,
+    "dump": Command.CAPTURE,
+}
+"""What similar tools call a command."""
