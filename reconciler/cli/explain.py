@@ -10,7 +10,7 @@ from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
-from reconciler.config.flags import Command, Output
+from reconciler.config.flags import Command, Output, asked
 from reconciler.passes.converge import explain_once
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import Explained, Report
@@ -23,8 +23,9 @@ def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str
     try:
         config = load_config(Command.EXPLAIN, flags, environ)
     except ConfigurationError as error:
-        if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
-            publish(Writer(Output.JSON), _nothing(key, *error.lines))
+        output = Output(asked(Command.EXPLAIN, "--output", flags, environ))
+        if output.is_document:
+            publish(Writer(output), _nothing(key, *error.lines))
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
     begin(config)
     explained = _explained(key, config)

@@ -26,7 +26,7 @@ from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, Output
+from reconciler.config.flags import Command, Output, asked
 from reconciler.observe.catalogue import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
@@ -60,9 +60,10 @@ def _tell(report: OrphanReport, config: Config) -> int:
 
 
 def _reject(lines: Collection[str], flags: Mapping[str, str], environ: Mapping[str, str], *, code: int) -> int:
-    """Say what is wrong with what was given; a machine that asked for JSON gets its document all the same."""
-    if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
-        publish(Writer(Output.JSON), OrphanReport(errors=tuple(lines)))
+    """Say what is wrong with what was given; a machine that asked for a document gets it all the same."""
+    output = Output(asked(Command.ORPHANS, "--output", flags, environ))
+    if output.is_document:
+        publish(Writer(output), OrphanReport(errors=tuple(lines)))
     return fail(*lines, code=code)
 
 

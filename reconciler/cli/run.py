@@ -22,7 +22,7 @@ from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, 
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, LogFormat, Output
+from reconciler.config.flags import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.passes.loop import Wake
@@ -59,9 +59,10 @@ def run(
     try:
         config = load_config(command, flags, environ)
     except ConfigurationError as error:
-        return _reject(error, flags, environ)
+        return _reject(error, command, flags, environ)
     if config.asks and (why := _why_not_asked(config)):
-        return _reject(ConfigurationError((f"{why}: give --yes to apply without asking",), usage=True), flags, environ)
+        unasked = ConfigurationError((f"{why}: give --yes to apply without asking",), usage=True)
+        return _reject(unasked, command, flags, environ)
     is_loop = config.mode is Mode.LOOP
     # A run that ends says it all in its report; a person who watches it hears of retries as well.
     quiet = not is_loop and not is_terminal(sys.stderr)
@@ -123,8 +124,8 @@ def _asked(plan_context: PlanContext, connections: Connections, config: Config, 
 
 def _why_not_asked(config: Config) -> str:
     """The reason why nobody can be asked; "" where somebody can."""
-    if config.output is Output.JSON:
-        return "a document in JSON leaves no room for a question"
+    if config.output not in (Output.AUTO, Output.TEXT):
+        return f"--output {config.output} leaves no room for a question"
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return "nobody can be asked here"
     return ""
@@ -254,9 +255,10 @@ def _in_need(keys: Sequence[Key]) -> str:
     return f"{objects} {verb} a person, see the notes: {', '.join(keys[:_SHOWN])}{more}"
 
 
-def _reject(error: ConfigurationError, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """All configuration errors on stderr; a machine that asked for JSON gets its document all the same."""
+def _reject(error: ConfigurationError, command: Command, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """All configuration errors on stderr; a machine that asked for a document gets it all the same."""
     code = fail(*error.lines, code=BAD_USAGE if error.usage else 1)
-    if flags.get("--output", environ.get("RECONCILER_OUTPUT")) == Output.JSON:
-        publish(Writer(Output.JSON), Report(errors=error.lines))
+    output = Output(asked(command, "--output", flags, environ))
+    if output.is_document:
+        publish(Writer(output), Report(errors=error.lines))
     return code

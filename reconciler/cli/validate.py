@@ -11,7 +11,7 @@ from desired.annotations.parsing import read_annotations, with_defaults
 from reconciler.cli.streams import fail, publish
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import ConfigurationError, load_config
-from reconciler.config.flags import FLAGS, Color, Command, Output
+from reconciler.config.flags import Color, Command, Output, asked
 from reconciler.config.variables import read_variables
 from reconciler.observe.manifests import NotManifests, read_services
 from reconciler.report.terminal import Writer
@@ -24,8 +24,8 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
     defaults = defaults_of(variables)
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    output = Output(_given("--output", flags, environ))
-    color = Color(_given("--color", flags, environ))
+    output = Output(asked(Command.VALIDATE, "--output", flags, environ))
+    color = Color(asked(Command.VALIDATE, "--color", flags, environ))
     try:
         notes = load_config(Command.VALIDATE, flags, environ).warnings
     except ConfigurationError as error:
@@ -41,13 +41,6 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
     validation = Validation(len(files), configuration, tuple(services), tuple(unreadable))
     written = publish(Writer(output, color=color), validation)
     return 0 if written and not validation.errors else 1
-
-
-def _given(name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """What a flag of several values, or its variable, says; its default where that is wrong, which is an error."""
-    row = FLAGS[name]
-    text = flags.get(name, environ.get(row.variable, ""))
-    return text if text in row.values else str(row.default)
 
 
 def _check(

@@ -17,6 +17,10 @@ BAD_USAGE = 64
 """Exit code of a command line that cannot be understood (sysexits EX_USAGE); argparse's own 2 means "changes"."""
 
 
+_TAKING_A_VALUE = frozenset(spelling for row in FLAGS.values() if row.metavar for spelling in row.spellings)
+"""Flags whose value may be the next word."""
+
+
 class _Parser(argparse.ArgumentParser):
     """The parser of one command. The command without a name takes all flags of a run; its help shows the commands,
     whose helps show flags."""
@@ -71,7 +75,7 @@ def _with_key_apart(words: Sequence[str]) -> list[str]:
     """The words of ``explain``, in which a key as reports print it, ``node/web-1``, is kind and name."""
     place = words.index(Command.EXPLAIN) + 1 if Command.EXPLAIN in words else len(words)
     while place < len(words) and words[place].startswith("-"):
-        takes_next = "=" not in words[place] and (row := FLAGS.get(words[place])) is not None and row.metavar
+        takes_next = "=" not in words[place] and words[place] in _TAKING_A_VALUE
         place += 2 if takes_next else 1
     kind, _, name = words[place].partition("/") if place < len(words) else ("", "", "")
     if not name or kind not in ("node", "service"):
@@ -127,7 +131,7 @@ def _add(parser: argparse.ArgumentParser, command: Command) -> None:
         if command not in row.commands:
             continue
         shape: dict[str, Any] = {"metavar": row.metavar} if row.metavar else {"nargs": "?", "const": "true"}
-        parser.add_argument(row.name, action="append", default=argparse.SUPPRESS, **shape)
+        parser.add_argument(*row.spellings, action="append", default=argparse.SUPPRESS, **shape)
     if command in (Command.BARE, Command.RUN, Command.VALIDATE):  # what a run takes can be validated
         for name in INSTEAD:
             names = ("-v", "--v") if name == "--v" else (name,)

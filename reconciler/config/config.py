@@ -17,7 +17,17 @@ from desired.model.settings import AddressFamily, Controller, Policy, Settings, 
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
-from reconciler.config.flags import FLAGS, Color, Command, Detail, LogFormat, Output, read_flags, unknown_variables
+from reconciler.config.flags import (
+    FLAGS,
+    OF_ALL,
+    Color,
+    Command,
+    Detail,
+    LogFormat,
+    Output,
+    read_flags,
+    unknown_variables,
+)
 from reconciler.config.hccm_flags import without_effect
 from reconciler.config.program import program_name
 from reconciler.config.variables import former_variables, passwords_in, read_variables
@@ -157,6 +167,7 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
     if flags["--approve"] and command is not Command.APPLY and not flags["--once"]:
         usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
     usage += _misplaced_file(command, flags, given)
+    (usage if "--output" in given else errors).extend(_not_for_loops(command, flags))
     variables: Mapping[str, Any] = {}
     if command is not Command.APPROVE:
         variables = read_variables(environ, errors)
@@ -217,6 +228,21 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
     return lines
 
 
+def _not_for_loops(command: Command, flags: Mapping[str, Any]) -> list[str]:
+    """Errors for what only a run that ends by itself can write."""
+    if _mode(command, flags) is not Mode.LOOP or flags["--output"] in OF_ALL:
+        return []
+    instead = f"a controller writes a report after each pass, in one of {', '.join(OF_ALL)}"
+    return [f"output {flags['--output']} goes with 'reconcile plan' and 'reconcile apply': {instead}"]
+
+
+def _mode(command: Command, flags: Mapping[str, Any]) -> Mode:
+    lists_only = command is Command.ORPHANS and not flags["--delete"]
+    if command in (Command.PLAN, Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]:
+        return Mode.DRY_RUN
+    return Mode.LOOP if command in (Command.BARE, Command.RUN) and not flags["--once"] else Mode.ONCE
+
+
 def _config(
     command: Command,
     flags: Mapping[str, Any],
@@ -224,10 +250,6 @@ def _config(
     variables: Mapping[str, Any],
     warnings: tuple[str, ...],
 ) -> Config:
-    lists_only = command is Command.ORPHANS and not flags["--delete"]
-    looks_only = command in (Command.PLAN, Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]
-    is_loop = command in (Command.BARE, Command.RUN) and not flags["--once"]
-    mode = Mode.DRY_RUN if looks_only else Mode.LOOP if is_loop else Mode.ONCE
     switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
     settings = Settings(
         address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
@@ -250,7 +272,7 @@ def _config(
     )
     return Config(
         settings=settings,
-        mode=mode,
+        mode=_mode(command, flags),
         asks=command is Command.APPLY and not flags["--yes"],
         output=flags["--output"],
         detailed_exitcode=flags["--detailed-exitcode"],

@@ -5,7 +5,7 @@ that have to be typed each time.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
@@ -37,11 +37,18 @@ PREFIX = "RECONCILER_"
 
 
 class Output(StrEnum):
-    """``--output``: AUTO is text, colored on a terminal."""
+    """``--output``: AUTO is text, colored on a terminal; NAME is one key a line."""
 
     AUTO = "auto"
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+    @property
+    def is_document(self) -> bool:
+        """Whether a machine reads it, and so wants one whatever happens."""
+        return self in (Output.JSON, Output.YAML)
 
 
 class Color(StrEnum):
@@ -100,11 +107,30 @@ class Flag:
     environment."""
     values: tuple[str, ...] = ()
     """The words that it takes, or of which its list consists, for completion; () where there are too many to list."""
+    values_of: Mapping[Command, tuple[str, ...]] = field(default_factory=dict)
+    """Those of commands that take only some of them."""
+    short: str = ""
+    """Its spelling of one letter, ``-o``; "" where it has none."""
 
     @property
     def variable(self) -> str:
         """The environment variable that means the same."""
         return PREFIX + self.name.removeprefix("--").replace("-", "_").upper()
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """How it may be written, its name last."""
+        return (self.short, self.name) if self.short else (self.name,)
+
+    def values_for(self, command: Command) -> tuple[str, ...]:
+        """The words that it takes with this command."""
+        return self.values_of.get(command, self.values)
+
+    def read(self, text: str, command: Command) -> Any:
+        """The value that ``text`` means. Raises ValueError with what is expected instead."""
+        if command in self.values_of and text not in self.values_of[command]:
+            raise ValueError(f"expect one of {', '.join(self.values_of[command])}")
+        return self.parse(text)
 
     @property
     def takes_list(self) -> bool:
@@ -141,6 +167,8 @@ _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
+OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
+"""What each command can write that writes a report, and a controller after each pass."""
 
 FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     "What": (
@@ -186,7 +214,17 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         ),
     ),
     "Output": (
-        Flag("--output", _choice(Output), Output.AUTO, "auto, text or json", "FORMAT", _JUDGES, values=tuple(Output)),
+        Flag(
+            "--output",
+            _choice(Output),
+            Output.AUTO,
+            "auto, text, json or yaml; of a plan also name, its keys",
+            "FORMAT",
+            _JUDGES,
+            values=tuple(Output),
+            values_of=dict.fromkeys(_JUDGES - {Command.BARE, Command.PLAN, Command.APPLY}, OF_ALL),
+            short="-o",
+        ),
         Flag(
             "--color",
             _choice(Color),
@@ -411,11 +449,19 @@ def read_flags(
         if text is None or (not on_command_line and not text and row.metavar):
             continue
         try:
-            values[row.name] = row.parse(text)
+            values[row.name] = row.read(text, command)
         except ValueError as error:
             name, problems = (row.name, usage) if on_command_line else (row.variable, errors)
             problems.append(f"{name} is {shown_text(text)}: {error}")
     return values
+
+
+def asked(command: Command, name: str, given: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """What a flag of several values, or its variable, says; its default where that is wrong, which is an error. So a
+    command can answer in the form that was asked for whatever else is wrong."""
+    row = FLAGS[name]
+    text = given.get(name, environ.get(row.variable, ""))
+    return text if text in row.values_for(command) else str(row.default)
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:

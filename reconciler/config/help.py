@@ -56,7 +56,7 @@ def command_help(command: Command) -> str:
 
 
 def _typed(flag: Flag) -> str:
-    return f"{flag.name} {flag.metavar}".rstrip()
+    return f"{', '.join(flag.spellings)} {flag.metavar}".rstrip()
 
 
 def _entry(typed: str, meaning: str, width: int) -> Iterator[str]:

@@ -16,7 +16,6 @@ from reconciler.report.documents import (
     RequestsDocument,
     to_json,
 )
-from reconciler.report.escaping import json_text
 from reconciler.report.json_report import shown
 from reconciler.result import Explained
 
@@ -63,8 +62,3 @@ def explanation_as_json(explained: Explained) -> Mapping[str, Any]:
         **(to_json(explained.explanation, shown(report)) if explained.explanation else empty),
         **to_json(tail),
     }
-
-
-def render_explanation_json(explained: Explained) -> str:
-    """The JSON text with a line break at its end."""
-    return json_text(explanation_as_json(explained))

@@ -21,7 +21,7 @@ from reconciler.report.documents import (
     Shown,
     to_json,
 )
-from reconciler.report.escaping import LIMITS, json_text
+from reconciler.report.escaping import LIMITS
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.result import Line, Report, Result, approve_command, summary
 
@@ -214,8 +214,3 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
     )
     found: Mapping[str, Any] = to_json(document, shown(report))
     return found
-
-
-def render_json(report: Report, *, compact: bool = False) -> str:
-    """The JSON text with a line break at its end; on one line when ``compact``, for a stream of passes."""
-    return json_text(report_as_json(report), compact=compact)

@@ -16,7 +16,6 @@ from desired.load_balancers.ownership import owner_of
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
-from reconciler.report.escaping import json_text
 from reconciler.report.text_report import TextLine, Tone, with_moments
 
 _CENT = Decimal("0.01")
@@ -305,8 +304,3 @@ def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
 
 def _cents(price: Decimal | None) -> str | None:
     return None if price is None else str(price.quantize(_CENT))
-
-
-def render_orphans_json(report: OrphanReport) -> str:
-    """The JSON text with a line break at its end."""
-    return json_text(orphans_as_json(report))

@@ -4,12 +4,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from reconciler.config.flags import Color, Output
-from reconciler.report.json_report import render_json
+from reconciler.report.escaping import json_text, visible
+from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import TextLine, Tone, render_lines
 from reconciler.result import Report
 
@@ -46,17 +47,17 @@ class Writer:
     """Writes reports, explanations and validations to one stream in the format that was asked for."""
 
     def __init__(self, output: Output, stream: TextIO | None = None, *, color: Color = Color.AUTO) -> None:
-        self._json = output is Output.JSON
+        self._output = output
         self._stream = stream or sys.stdout
         self._is_wrapped = output is Output.AUTO and is_terminal(self._stream)
         self._is_colored = is_colored(color, os.environ, on_terminal=self._is_wrapped)
 
     def write(self, said: "Said", *, stream_of_passes: bool = False) -> None:
         """Write ``said`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
-        if self._json:
-            self._stream.write(_json(said, compact=stream_of_passes))
-        else:
+        if self._output in (Output.AUTO, Output.TEXT):
             self._stream.write("".join(f"{line}\n" for line in self._lines(said)))
+        else:
+            self._stream.write(rendered(said, self._output, is_one_of_many=stream_of_passes))
         self._stream.flush()
 
     def _lines(self, said: "Said") -> Iterator[str]:
@@ -67,12 +68,30 @@ class Writer:
                 yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text
 
 
-def _json(said: "Said", *, compact: bool) -> str:
+def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> str:
+    """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
+    a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
+
+    Only a plan, or what was applied, has names.
+    """
+    match output:
+        case Output.JSON:
+            return json_text(_as_json(said), compact=is_one_of_many)
+        case Output.YAML:
+            from reconciler.report.yaml_text import yaml_text  # noqa: PLC0415 - few ask for it
+
+            return yaml_text(_as_json(said), is_one_of_many=is_one_of_many)
+        case Output.NAME if isinstance(said, Report):
+            return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
+    return "".join(f"{line.text}\n" for line in _text(said))
+
+
+def _as_json(said: "Said") -> Mapping[str, Any]:
     if isinstance(said, Report):
-        return render_json(said, compact=compact)
+        return report_as_json(said)
     from reconciler.report import renderers  # noqa: PLC0415 - a pass need not pay for what other commands show
 
-    return renderers.to_json(said)
+    return renderers.as_json(said)
 
 
 def _text(said: "Said", width: int | None = None) -> Iterator[TextLine]:

@@ -10,7 +10,7 @@ from desired.annotations.warnings import AnnotationWarning
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
-from reconciler.report.escaping import json_text, visible
+from reconciler.report.escaping import visible
 from reconciler.report.text_report import TextLine, Tone
 
 
@@ -148,8 +148,3 @@ def validation_as_json(validation: Validation) -> Mapping[str, Any]:
     )
     found: Mapping[str, Any] = to_json(document)
     return found
-
-
-def render_validation_json(validation: Validation) -> str:
-    """The JSON text with a line break at its end."""
-    return json_text(validation_as_json(validation))

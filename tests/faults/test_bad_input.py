@@ -72,7 +72,11 @@ def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[
     [
         pytest.param(["--dry-runn"], "unrecognized arguments: --dry-runn", id="unknown flag"),
         pytest.param(["--dry-run", "--once"], "--dry-run and --once exclude each other", id="contradiction"),
-        pytest.param(["--output", "xml"], "--output is 'xml': expect one of auto, text, json", id="bad choice"),
+        pytest.param(
+            ["--output", "xml"],
+            "--output is 'xml': expect one of auto, text, json, yaml, name",
+            id="bad choice",
+        ),
         pytest.param(["--interval", "fast"], "--interval is 'fast': expect a duration", id="bad duration"),
         pytest.param(["--approve", "abc", "--once"], "--approve is 'abc': expect the hash of a hold", id="no hash"),
         pytest.param(["approve", "abc"], "'abc' is no hash of a hold", id="approve of no hash"),

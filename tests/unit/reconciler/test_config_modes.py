@@ -51,6 +51,23 @@ def test_the_command_lines_mode_overrules_the_environments(
     assert load(flags, **environ).mode is mode
 
 
+@pytest.mark.parametrize("output", [Output.NAME])
+def test_what_a_stream_of_passes_cannot_be(output: Output) -> None:
+    """The command without a name takes it for a plan, and refuses to run for ever with it."""
+    for mode in ("--dry-run", "--once"):
+        assert load({mode: "true", "--output": output}).output is output
+
+    instead = "a controller writes a report after each pass, in one of auto, text, json, yaml"
+    line = f"output {output} goes with 'reconcile plan' and 'reconcile apply': {instead}"
+    with pytest.raises(ConfigurationError) as typed:
+        load({"--output": output})
+    with pytest.raises(ConfigurationError) as left_behind:
+        load(RECONCILER_OUTPUT=output)
+
+    assert (typed.value.lines, typed.value.usage) == ((line,), True)
+    assert (left_behind.value.lines, left_behind.value.usage) == ((line,), False)
+
+
 @pytest.mark.parametrize(
     ("flags", "environ"),
     [

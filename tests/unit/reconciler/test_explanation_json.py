@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler import __version__
-from reconciler.report.explanation_json import render_explanation_json
+from reconciler.config.flags import Output
 from tests.support.explanations import EXPLANATIONS
-from tests.support.rendering import golden
+from tests.support.rendering import golden, written
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 ALL = {**EXPLANATIONS, **SERVICE_EXPLANATIONS}
@@ -17,13 +17,13 @@ ALL = {**EXPLANATIONS, **SERVICE_EXPLANATIONS}
 
 def document(name: str) -> Any:
     """The explanation as a machine reads it."""
-    return json.loads(render_explanation_json(ALL[name]))
+    return json.loads(written(ALL[name], Output.JSON))
 
 
 @pytest.mark.parametrize("name", ["rerouted", "service_served"])
 def test_golden_explanations(name: str) -> None:
     """A Node and a Service, member by member; set UPDATE_GOLDEN to write the files anew, and read them."""
-    text = render_explanation_json(ALL[name]).replace(f'"{__version__}"', '"0.0.0"')
+    text = written(ALL[name], Output.JSON).replace(f'"{__version__}"', '"0.0.0"')
 
     assert text == golden(f"explain_{name}.json", text)
 
@@ -54,7 +54,7 @@ def test_a_hold_with_its_command() -> None:
     """A hold is there with what to type, for the cluster of this run; what it would say of a deletion that is not
     planned is no hold to approve."""
     report = replace(ALL["held"].report, approve_flags="--kubeconfig f")
-    flagged = json.loads(render_explanation_json(replace(ALL["held"], report=report)))
+    flagged = json.loads(written(replace(ALL["held"], report=report), Output.JSON))
     (held,) = (fact for fact in flagged["guards"] if fact["verdict"] == "held")
     supposed = [fact for fact in document("ambiguous")["guards"] if fact["verdict"] == "held"]
 

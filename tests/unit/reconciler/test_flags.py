@@ -82,6 +82,8 @@ def test_defaults() -> None:
         (["--leader-elect=false"], "--leader-elect", False),
         (["--output", "json"], "--output", Output.JSON),
         (["--output=text", "--output=json"], "--output", Output.JSON),
+        (["-o", "yaml"], "--output", Output.YAML),
+        (["-ojson", "--output=name"], "--output", Output.NAME),
         (["--approve", f"{HASH},{OTHER}"], "--approve", (HASH, OTHER)),
         (["--approve", HASH, "--approve", OTHER], "--approve", (HASH, OTHER)),
         (["--only", "node/a", "--only", "node/b"], "--only", ("node/a", "node/b")),
@@ -137,7 +139,7 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
             "--dry-run is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
         ),
         (["--dry-run="], "--dry-run is '': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"),
-        (["--output", "yaml"], "--output is 'yaml': expect one of auto, text, json"),
+        (["--output", "html"], "--output is 'html': expect one of auto, text, json, yaml, name"),
         (["--policy", "Sync"], "--policy is 'Sync': expect one of observe, upsert, sync"),
         (["--interval", "60"], "--interval is '60': expect a duration with a unit, such as 30s, 1m30s or 500ms"),
         (["--interval", "0"], "--interval is '0': expect a duration of more than 0"),
@@ -239,7 +241,18 @@ def test_wrong_variables_are_no_bad_usage() -> None:
     _, usage, errors = read("--policy", "x", RECONCILER_OUTPUT="y")
 
     assert usage == ["--policy is 'x': expect one of observe, upsert, sync"]
-    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json"]
+    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json, yaml, name"]
+
+
+@pytest.mark.parametrize("command", [Command.EXPLAIN, Command.ORPHANS, Command.VALIDATE, Command.RUN], ids=str)
+@pytest.mark.parametrize("output", ["name"])
+def test_what_only_a_plan_can_be_shown_as(command: Command, output: str) -> None:
+    """Another command says what it can write."""
+    usage: list[str] = []
+
+    read_flags(command, {"--output": output}, {}, usage, [])
+
+    assert usage == [f"--output is '{output}': expect one of auto, text, json, yaml"]
 
 
 @pytest.mark.parametrize("name", SWITCHES)
@@ -261,6 +274,7 @@ def test_switches(name: str) -> None:
         (["--kubeconfig", "f", "approve", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
         (["explain", "node", "web-1"], Command.EXPLAIN, {}, ("node", "web-1")),
         (["explain", "node/web-1"], Command.EXPLAIN, {}, ("node", "web-1")),
+        (["explain", "-o", "json", "node/web-1"], Command.EXPLAIN, {"--output": "json"}, ("node", "web-1")),
         (["explain", "--output", "json", "service/a/b"], Command.EXPLAIN, {"--output": "json"}, ("service", "a/b")),
         (["explain", "service", "node/web"], Command.EXPLAIN, {}, ("service", "node/web")),
         (["validate"], Command.VALIDATE, {}, ()),
@@ -385,10 +399,16 @@ def test_help_of_a_command(command: Command, width: str, monkeypatch: pytest.Mon
 
     said = " ".join(text.split())
     named = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
-    taken = [row.name for row in FLAGS.values() if command in row.commands]
-    assert named == [*(operand.metavar for operand in COMMANDS[command].operands), *taken, "-h,"]
-    assert all(FLAGS[name].meaning in said for name in taken)
-    too_wide = [line for line in text.splitlines() if len(line) > int(width) and line.strip().count(" ") > 1]
+    taken = [row for row in FLAGS.values() if command in row.commands]
+    assert named == [
+        *(operand.metavar for operand in COMMANDS[command].operands),
+        *(", ".join(row.spellings).split()[0] for row in taken),
+        "-h,",
+    ]
+    assert all(row.meaning in said for row in taken)
+    too_wide = [
+        line for line in text.splitlines() if len(line) > int(width) and line.strip().replace(", ", ",").count(" ") > 1
+    ]
     assert [line for line in too_wide if not line.startswith("usage: ") and not line.endswith(":")] == []
 
 
@@ -413,7 +433,10 @@ def test_pages_of_help(words: list[str], page: str, capsys: pytest.CaptureFixtur
 
 def test_values_for_completion_can_be_read() -> None:
     """Whatever a flag says that it takes."""
-    assert [row.name for row in FLAGS.values() for text in row.values if row.parse(text) is None] == []
+    for row in FLAGS.values():
+        assert [row.read(text, command) for command in row.commands for text in row.values_for(command)].count(
+            None
+        ) == 0
 
 
 def test_what_a_run_takes_can_be_validated() -> None:

@@ -10,17 +10,17 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from reconciler import __version__
 from reconciler.config.flags import Output
 from reconciler.report.documents import FORMAT_VERSION
-from reconciler.report.json_report import render_json, report_as_json
+from reconciler.report.json_report import report_as_json
 from reconciler.report.terminal import Writer
 from reconciler.result import Line, Report
 from tests.builders import a_change
-from tests.support.rendering import golden
+from tests.support.rendering import golden, written
 from tests.support.scenarios import SCENARIOS
 
 
 def test_a_golden_report() -> None:
     """A plan with holds, member by member; set UPDATE_GOLDEN to write the file anew, and read it."""
-    text = render_json(SCENARIOS["balancer_adopted"]).replace(f'"{__version__}"', '"0.0.0"')
+    text = written(SCENARIOS["balancer_adopted"], Output.JSON).replace(f'"{__version__}"', '"0.0.0"')
 
     assert text == golden("balancer_adopted.json", text)
 

@@ -1,0 +1,85 @@
+"""Formats of a report besides text and JSON: the same document as YAML, and the names alone."""
+
+import io
+import json
+import re
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.config.flags import Output
+from reconciler.report.terminal import Writer
+from reconciler.report.yaml_text import yaml_text
+from reconciler.result import Line, Report
+from tests.builders import a_change
+from tests.property.strategies import law
+from tests.support.explanations import EXPLANATIONS
+from tests.support.rendering import written
+from tests.support.scenarios import SCENARIOS
+
+_FOREIGN = "\x1b[2J\u202e'\"{[#&*!|>%@`:- \u2028\x85é\U0001f600\n---\n"
+_TRAPS = ["", "no", "Y", "null", "~", "1e3", "0o14", "0x1f", "1_000", "12:30:45", "2026-11-22", ".inf", "=", "<<"]
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+_TEXTS = st.sampled_from(_TRAPS) | st.text() | st.text(st.sampled_from(_FOREIGN), max_size=20)
+
+
+@law
+@given(
+    st.recursive(_SCALARS | _TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner)),
+)
+def test_yaml_is_the_document(value: object) -> None:
+    """Whatever names and sentences say, it decodes to the same, and nothing in it controls a terminal."""
+    text = yaml_text(value)
+
+    assert yaml.safe_load(text) == value
+    assert re.fullmatch(r"[\n\x20-\x7e]*", text)
+
+
+@pytest.mark.parametrize("word", ["node/web-1", "load_balancer/default/shop", "no_changes", "add"])
+def test_words_of_yaml_stand_without_quotes(word: str) -> None:
+    """What is mere words reads as such."""
+    assert yaml_text({word: word}) == f"{word}: {word}\n"
+
+
+@pytest.mark.parametrize("text", _TRAPS)
+def test_what_some_reader_of_yaml_takes_for_no_text(text: str) -> None:
+    """It stands in quotes, whatever the version of YAML."""
+    assert yaml_text([text]) == f'- "{text}"\n'
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_report_as_yaml(name: str) -> None:
+    """Member by member the JSON document."""
+    assert yaml.safe_load(written(SCENARIOS[name], Output.YAML)) == json.loads(written(SCENARIOS[name], Output.JSON))
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_an_explanation_as_yaml(name: str) -> None:
+    """Likewise."""
+    explained = EXPLANATIONS[name]
+
+    assert yaml.safe_load(written(explained, Output.YAML)) == json.loads(written(explained, Output.JSON))
+
+
+def test_a_stream_of_yaml() -> None:
+    """One document after each pass; a single one has no mark."""
+    stream = io.StringIO()
+    writer = Writer(Output.YAML, stream)
+
+    writer.write(Report(errors=("first",)), stream_of_passes=True)
+    writer.write(Report(errors=("second",)), stream_of_passes=True)
+
+    assert [each["errors"] for each in yaml.safe_load_all(stream.getvalue())] == [["first"], ["second"]]
+    assert stream.getvalue().startswith("---\n")
+    assert written(Report(), Output.YAML).startswith("format_version: ")
+
+
+def test_names() -> None:
+    """The key of each change, as --only takes it, one a line; nothing where nothing is to be done."""
+    lines = tuple(Line(a_change(key)) for key in ("node/web-1/labels", "route/4/10.0.0.0/24"))
+
+    assert written(Report(lines=lines), Output.NAME) == "node/web-1/labels\nroute/4/10.0.0.0/24\n"
+    assert written(Report(lines=(Line(a_change("node/a\nb")),)), Output.NAME) == "node/a\\nb\n"
+    assert written(Report(errors=("no API",)), Output.NAME) == ""
