@@ -138,7 +138,7 @@ def compute_result(report: Report) -> Result:
         return Result.INCOMPLETE
     if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.kind in _FINDINGS for note in report.notes):
         return Result.REFUSED
-    if undone:
+    if undone or any(line.change.decision.rule is GuardName.AGREED_PLAN for line in report.lines):
         return Result.PARTIAL
     return Result.CHANGES if planned else Result.NO_CHANGES
 

@@ -3,7 +3,7 @@ change.
 
 A guard looks at the whole plan and names what it withholds; it changes nothing."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -111,9 +111,22 @@ def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
         for key in result.keys:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
-    changes = tuple(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
-    ruled = _withhold_dependents(_withhold_preparations(_withhold_dependents(_withhold_moves(changes))))
+    ruled = _withhold_related(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
     return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
+
+
+def withhold(plan: Plan, decisions: Mapping[str, GuardDecision]) -> Plan:
+    """The judged plan, in which the allowed changes with these keys wait as well, and with them what they would lead
+    to: a part of a plan must not do what the guards have let pass only as a part of all of it."""
+    changes = _withhold_farewells(
+        tuple(
+            change.ruled(decisions[change.key])
+            if change.key in decisions and change.decision.verdict is Verdict.ALLOWED
+            else change
+            for change in plan.changes
+        )
+    )
+    return replace(plan, changes=_withhold_related(changes))
 
 
 def _notes(facts: Facts) -> tuple[Note, ...]:
@@ -194,6 +207,11 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collect
     )
 
 
+def _withhold_related(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Withhold what may not be done without the changes that are withheld."""
+    return _withhold_dependents(_withhold_preparations(_withhold_dependents(_withhold_moves(tuple(changes)))))
+
+
 def _withhold_dependents(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Withhold whatever depends, directly or not, on a change that is withheld."""
     by_key: dict[str, Change] = {change.key: change for change in changes}
@@ -217,7 +235,7 @@ def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
         for change in changes
         if change.kind == ChangeKind.LB_TARGET
         and change.verb is Verb.ADD
-        and change.decision.rule in (GuardName.BACK_OFF, GuardName.FLAPPING)
+        and change.decision.rule in (GuardName.BACK_OFF, GuardName.FLAPPING, GuardName.AGREED_PLAN)
         and places.intersection(change.depends_on)
     }
 
@@ -228,6 +246,27 @@ def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
             return change
         why = f"is made together with {after.key}, which is {after.decision.verdict}"
         return change.ruled(replace(after.decision, verdict=Verdict.WAITING, why=why))
+
+    return tuple(map(ruled, changes))
+
+
+def _withhold_farewells(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Withhold that a target goes while one that should come is left out of the plan: the guards have counted on it."""
+    left = {
+        change.owner: change
+        for change in changes
+        if change.kind == ChangeKind.LB_TARGET
+        and change.verb is Verb.ADD
+        and change.decision.rule is GuardName.AGREED_PLAN
+    }
+
+    def ruled(change: Change) -> Change:
+        other = left.get(change.owner)
+        goes = change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE
+        if other is None or not goes or change.decision.verdict is not Verdict.ALLOWED:
+            return change
+        why = f"stays until {other.key} comes, which is left out"
+        return change.ruled(replace(other.decision, verdict=Verdict.WAITING, why=why))
 
     return tuple(map(ruled, changes))
 

@@ -122,6 +122,8 @@ class GuardName(StrEnum):
     POLICY = "policy"
     ONLY = "only"
     """No guard: ``--only`` leaves out what has to be done first."""
+    AGREED_PLAN = "agreed-plan"
+    """No guard: the plan that somebody has agreed to does not have the change, or not so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,8 @@ class NoteKind(StrEnum):
     """A change that the running controller leaves alone for now, as a dry run found out."""
     PARTIAL = "partial"
     """Part of the plan is not shown and not applied, as asked."""
+    AGREED_PLAN = "agreed-plan"
+    """What differs between the plan and the one that somebody has agreed to."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

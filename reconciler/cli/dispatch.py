@@ -49,7 +49,7 @@ def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ..
         case Command.BARE | Command.RUN | Command.PLAN | Command.APPLY:
             from reconciler.cli.run import run  # noqa: PLC0415
 
-            return run(flags, os.environ, command=command)
+            return run(flags, os.environ, command=command, file=next(iter(arguments), None))
         case Command.APPROVE:
             from reconciler.cli.approve import approve  # noqa: PLC0415
 

@@ -1,8 +1,10 @@
-"""Files that commands write: whole or not at all, and never half of one in the place of another.
+"""Files that commands write: whole or not at all, and never half of one in the place of another. And files that they
+read, of which they wait for none.
 
 What is there already stays until all of the new content is written. Devices and pipes take what they can.
 """
 
+import errno
 import os
 import secrets
 import stat
@@ -29,6 +31,25 @@ def write_file(content: bytes, file: str, *, mode: int = PRIVATE) -> None:
         with written.open("wb") as opened:
             opened.write(content)
         written.replace(place)
+
+
+def read_file(file: str, most: int) -> bytes:
+    """The content of ``file``, which may be a link to one. Raises OSError, also for what is no file, such as a pipe,
+    for which nobody waits, and for more than ``most`` bytes, of which none is kept."""
+    _require_file(os.stat(file))  # before it is opened, which some devices notice  # noqa: PTH116
+    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as opened:
+        found = os.fstat(handle)
+        _require_file(found)
+        content = opened.read(most + 1) if found.st_size <= most else b""
+    if found.st_size > most or len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes")
+    return content
+
+
+def _require_file(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
 
 
 def check_file(file: str) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 import select
 import sys
 import termios
@@ -12,20 +13,24 @@ from dataclasses import replace
 
 from actuators.apply import within_budget
 from actuators.http.call_budget import SharedAllowance
+from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.outcome import Applied, Failed, Pending
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Verdict
-from desired.syntax.bounds import counted
+from desired.syntax.bounds import counted, shown_text
 from reconciler.cli import INTERRUPTED
+from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
-from reconciler.passes.converge import PlanContext, converge, plan_once
+from reconciler.passes.agreement import Agreement
+from reconciler.passes.converge import PlanContext, converge, plan_once, why_void
 from reconciler.passes.loop import Wake
+from reconciler.passes.saved_plan import MOST_BYTES, SavedPlanProblem, is_saved_plan, read_plan, save_plan
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.runtime import Connections, Runtime, build_runtime
@@ -51,13 +56,15 @@ def run(
     environ: Mapping[str, str],
     stop: Stop | None = None,
     command: Command = Command.BARE,
+    file: str | None = None,
 ) -> int:
-    """The exit code of one run, which is part of what ``stop`` ends, or ends by itself on signals.
+    """The exit code of one run, which is part of what ``stop`` ends, or ends by itself on signals. ``file`` has the
+    saved plan that it is to apply; None: there is none.
 
     Raises KeyboardInterrupt if Ctrl-C ended it. Of a loop only the log says so.
     """
     try:
-        config = load_config(command, flags, environ)
+        config = load_config(command, flags, environ, file)
     except ConfigurationError as error:
         return _reject(error, command, flags, environ)
     if config.asks and (why := _why_not_asked(config)):
@@ -89,6 +96,14 @@ def _run(config: Config, stop: Stop) -> int:
     is_loop = config.mode is Mode.LOOP
     writer = Writer(config.output, color=config.color)
     code = 0 if is_loop else 1
+    agreement: Agreement | None = None
+    try:
+        if config.save_to is not None:
+            _check_place(config.save_to)
+        if config.saved_plan is not None:
+            agreement = _agreement(config.saved_plan, config)
+    except SavedPlanProblem as error:
+        return _end(Report(errors=(str(error),)), config, writer, stop)
     try:
         with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):  # a credential plugin may hang
             runtime = build_runtime(config, stop, TerminalProgress(config.color))
@@ -97,16 +112,55 @@ def _run(config: Config, stop: Stop) -> int:
             return _cannot_start((str(error),), config)
         return _end(Report(errors=(str(error),)), config, writer, stop)
     gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
-    connections, plan_context = runtime.connections, runtime.plan_context
+    connections, plan_context = runtime.connections, replace(runtime.plan_context, agreement=agreement)
     if connections is None:
         with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):
-            return _end(_guarded(lambda: plan_once(plan_context)), config, writer, stop)
+            report = _guarded(lambda: plan_once(plan_context))
+            return _end(_saved(report, config, stop), config, writer, stop)
     with _held(connections, stop, code):
         if is_loop:
             return _loop(runtime, connections, config, writer, stop)
         if config.asks:
             return _asked(plan_context, connections, config, writer, stop)
         return _end(_once(plan_context, connections, stop), config, writer, stop)
+
+
+def _check_place(file: str) -> None:
+    """Raises SavedPlanProblem where no plan can be saved, before anything is read: a plan takes the place of another
+    one, and of nothing else."""
+    try:
+        check_file(file)
+        content = read_file(file, MOST_BYTES) if os.path.lexists(file) else b""
+    except OSError as error:
+        raise SavedPlanProblem(f"--save {shown_text(file)} cannot be written: {error.strerror or error}") from error
+    if content and not is_saved_plan(content):
+        raise SavedPlanProblem(f"--save {shown_text(file)} has something else than a plan: give another name")
+
+
+def _saved(report: Report, config: Config, stop: Stop) -> Report:
+    """The report of a plan that is saved, if that was asked for; it says so where that could not be done."""
+    if config.save_to is None or stop.is_set():
+        return report
+    try:
+        write_file(save_plan(report, config.settings), config.save_to)
+    except SavedPlanProblem as error:
+        why = str(error)
+    except OSError as error:
+        why = error.strerror or str(error)
+    else:
+        return report
+    why = f"nothing is saved in {shown_text(config.save_to)}: {why}"
+    return replace(report, errors=(*report.errors, why), misconfigured=(*report.misconfigured, why))
+
+
+def _agreement(file: str, config: Config) -> Agreement:
+    """What a saved plan permits to this run. Raises SavedPlanProblem."""
+    try:
+        content = read_file(file, MOST_BYTES)
+    except OSError as error:
+        why = f"saved plan {shown_text(file)} cannot be read: {error.strerror or error}"
+        raise SavedPlanProblem(f"{why}; give a file that 'reconcile plan --save FILE' has written") from error
+    return read_plan(content, file, config.settings, is_exact=config.is_exact)
 
 
 def _asked(plan_context: PlanContext, connections: Connections, config: Config, writer: Writer, stop: Stop) -> int:
@@ -119,7 +173,8 @@ def _asked(plan_context: PlanContext, connections: Connections, config: Config, 
         return _end(report, config, None, stop)
     if not _is_agreed(len(changes), stop):
         return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
-    return _end(_once(replace(plan_context, shown=changes), connections, stop), config, writer, stop)
+    agreed = replace(plan_context, agreement=Agreement.to(changes))
+    return _end(_once(agreed, connections, stop), config, writer, stop)
 
 
 def _why_not_asked(config: Config) -> str:
@@ -161,6 +216,8 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
     deadline.daemon = True
     deadline.start()
     try:
+        if refused := why_void(plan_context):  # before the Lease is taken
+            return Report(errors=(refused,))
         outcome = connections.leader.wait_until_leader(stop)
         match outcome.standing:
             case LeadershipStatus.LEADING:
@@ -168,9 +225,11 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
                 actuators = within_budget(connections.apply_context.actuators, allowance.begin_change)
                 return _guarded(lambda: converge(plan_context, replace(connections.apply_context, actuators=actuators)))
             case LeadershipStatus.NOT_LEADER:
-                return Report(not_leader=outcome.why)
+                return Report(not_leader=f"{outcome.why}, and does the same within its interval")
             case _:
                 return Report(errors=(outcome.why,))
+    except ApiError as error:
+        return Report(errors=(str(error),))
     finally:
         deadline.cancel()
 

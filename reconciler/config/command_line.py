@@ -60,9 +60,14 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
     given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in words]))
     command = Command(given.pop("command", None) or Command.BARE)
     operands = COMMANDS[command].operands if command else ()
-    arguments = tuple(word for operand in operands for word in given.pop(operand.name))
+    arguments = tuple(word for operand in operands for word in _words(given.pop(operand.name)))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
     return command, {name: _last_or_all(FLAGS.get(name), texts) for name, texts in flags.items()}, arguments
+
+
+def _words(found: str | list[str] | None) -> Sequence[str]:
+    """The words that argparse has for an operand. An empty one is a word: whoever means a file gets no run without."""
+    return found if isinstance(found, list) else () if found is None else (found,)
 
 
 def _with_dashes(argv: Sequence[str]) -> list[str]:
@@ -138,5 +143,5 @@ def _add(parser: argparse.ArgumentParser, command: Command) -> None:
             value: dict[str, Any] = {"nargs": "?", "const": "true"} if name in SWITCHES else {}
             parser.add_argument(*names, action="append", default=argparse.SUPPRESS, **value)
     for operand in COMMANDS[command].operands if command else ():
-        nargs: Any = "*" if operand.many else 1
+        nargs: Any = "*" if operand.many else "?" if operand.optional else 1
         parser.add_argument(operand.name, nargs=nargs, metavar=operand.metavar, choices=operand.choices or None)

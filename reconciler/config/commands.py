@@ -11,12 +11,13 @@ from reconciler.config.flags import Command
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A word that a command needs after its name, or as many as there are."""
+    """A word that a command needs after its name, or may have there, or as many as there are."""
 
     name: str
     meaning: str
     choices: tuple[str, ...] = ()
     many: bool = False
+    optional: bool = False
 
     @property
     def metavar(self) -> str:
@@ -26,7 +27,7 @@ class Operand:
     @property
     def usage(self) -> str:
         """The same where the whole command line is shown."""
-        return f"[{self.metavar}...]" if self.many else self.metavar
+        return f"[{self.metavar}...]" if self.many else f"[{self.metavar}]" if self.optional else self.metavar
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,12 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
     "Act": {
         Command.APPLY: CommandRow(
             "show the plan, ask, and make its changes",
-            "Show the plan, ask, and make its changes; without a terminal it needs --yes.",
+            "Show the plan, ask, and make its changes; without a terminal it needs --yes or FILE.",
+            (
+                Operand(
+                    "file", "a plan that 'plan --save' has written: makes its changes, and asks nothing", optional=True
+                ),
+            ),
         ),
         Command.APPROVE: CommandRow(
             "let one hold of a plan pass once, within the next hour",

@@ -45,7 +45,9 @@ ROBOT_TEXTS = {"ROBOT_USER": re.compile(r"[\x21-\x39\x3b-\x7e]+"), "ROBOT_PASSWO
 """Variable → what it may hold: a colon ends the user, and nothing ends a header before its end (RFC 7617)."""
 _EXCLUSIVE = (("--dry-run", "--once"), ("--full", "--summary"))
 """Switches that exclude each other."""
-_OF_DRY_RUNS = frozenset({"--dry-run", "--once", "--output", "--color", "--full", "--summary", "--detailed-exitcode"})
+_OF_DRY_RUNS = frozenset(
+    {"--dry-run", "--once", "--output", "--color", "--full", "--summary", "--detailed-exitcode", "--save"}
+)
 """Flags that decide on how a plan is shown, and on nothing that is done."""
 
 
@@ -118,6 +120,12 @@ class Config:
     """How much of a plan its text tells."""
     next_step: str = ""
     """The command that does what this run only plans; "" where there is none."""
+    save_to: str | None = None
+    """Where a plan is saved; None: nowhere."""
+    saved_plan: str | None = None
+    """File of the plan that this run is to apply; None: there is none."""
+    is_exact: bool = False
+    """Whether it does nothing at all where the plan is another one by now."""
     captured: str | None = None
     """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
     capture_to: str = "-"
@@ -156,8 +164,11 @@ class Config:
         return max(_DEFAULT_INTERVAL_S, reads_per_pass * 3600.0 / (0.25 * max(1, rate_limit)))
 
 
-def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str, str]) -> Config:
-    """The configuration of a run, or of another command. Raises ConfigurationError with every problem there is."""
+def load_config(
+    command: Command, given: Mapping[str, str], environ: Mapping[str, str], saved_plan: str | None = None
+) -> Config:
+    """The configuration of a run, which may be that of a ``saved_plan``, or of another command. Raises
+    ConfigurationError with every problem there is."""
     usage: list[str] = []
     errors: list[str] = []
     flags = read_flags(command, given, environ, usage, errors)
@@ -168,6 +179,10 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
         usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
     usage += _misplaced_file(command, flags, given)
     (usage if "--output" in given else errors).extend(_not_for_loops(command, flags))
+    if flags["--exact"] and saved_plan is None:
+        usage.append("--exact goes with 'reconcile apply FILE': nothing else says what is to be done exactly")
+    if flags["--exact"] and flags["--only"]:
+        usage.append("--exact and --only exclude each other: a part of a saved plan is not all of it")
     variables: Mapping[str, Any] = {}
     if command is not Command.APPROVE:
         variables = read_variables(environ, errors)
@@ -182,7 +197,9 @@ def load_config(command: Command, given: Mapping[str, str], environ: Mapping[str
         name: Path(environ[f"{name}_FILE"]) for name in _ROBOT_CREDENTIALS if config.robot_login and name not in environ
     }
     passwords = (*passwords_in(environ), *(config.robot_login.secrets if config.robot_login else ()))
-    return replace(config, passwords=passwords, token_file=Path(file) if file else None, robot_files=robot_files)
+    asks = config.asks and saved_plan is None
+    config = replace(config, saved_plan=saved_plan, asks=asks, passwords=passwords, robot_files=robot_files)
+    return replace(config, token_file=Path(file) if file else None)
 
 
 def _without_overruled(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -202,8 +219,15 @@ def _next_step(command: Command, flags: Mapping[str, Any], given: Mapping[str, s
     more. Nothing can be applied to a file."""
     if not (command is Command.PLAN or flags["--dry-run"]) or flags["--from"]:
         return ""
-    typed = [_typed(name, given[name]) for name in FLAGS if name in given and name not in _OF_DRY_RUNS]
-    return " ".join((program_name(), "apply", *typed))
+    file = flags["--save"]
+    left_out = _OF_DRY_RUNS | {"--only"} if file else _OF_DRY_RUNS  # a saved plan says itself what it was restricted to
+    typed = [_typed(name, given[name]) for name in FLAGS if name in given and name not in left_out]
+    return " ".join((program_name(), "apply", *([shown_file(file)] if file else []), *typed))
+
+
+def shown_file(file: str) -> str:
+    """The name of a file as it is typed in a shell, and no flag."""
+    return shlex.quote(f"./{file}" if file.startswith("-") else file)
 
 
 def _typed(name: str, text: str) -> str:
@@ -220,6 +244,8 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
     lines = []
     if command not in (Command.PLAN, Command.EXPLAIN) and not flags["--dry-run"]:
         lines.append("--from goes with 'reconcile plan' and 'reconcile explain': nothing can be applied to a file")
+    if flags["--save"]:
+        lines.append("--from and --save exclude each other: a plan from a file cannot be applied")
     lines += [
         f"--from and {flag} exclude each other: a plan from a file asks no cluster"
         for flag in ("--kubeconfig", "--context")
@@ -298,6 +324,8 @@ def _config(
         color=flags["--color"],
         detail=_detail(flags),
         next_step=_next_step(command, flags, given),
+        save_to=flags["--save"],
+        is_exact=flags["--exact"],
         captured=flags["--from"],
         capture_to=flags["--to"],
         overwrites=flags["--force"],

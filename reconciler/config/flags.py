@@ -20,6 +20,7 @@ from reconciler.config.grammar import (
     parse_address,
     parse_cidrs,
     parse_controllers,
+    parse_file,
     parse_hashes,
     parse_int,
     parse_keys,
@@ -173,6 +174,14 @@ OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
 FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     "What": (
         Flag("--yes", parse_bool, False, "apply without asking", commands=frozenset({Command.APPLY}), is_typed=True),
+        Flag(
+            "--exact",
+            parse_bool,
+            False,
+            "with FILE: do nothing at all where the plan is another one by now",
+            commands=frozenset({Command.APPLY}),
+            is_typed=True,
+        ),
         Flag("--dry-run", parse_bool, False, "the same as 'reconcile plan'", commands=_UNNAMED),
         Flag("--once", parse_bool, False, "the same as 'reconcile apply --yes'", commands=_UNNAMED),
         Flag("--approve", parse_hashes, (), "let these holds pass in this run", "HASH[,HASH]", _WRITES - {Command.RUN}),
@@ -242,6 +251,15 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             False,
             "let the exit code tell the result: 0, 1, 2, 3, 4 or 5",
             commands=_ENDS,
+        ),
+        Flag(
+            "--save",
+            parse_file,
+            None,
+            "write the plan to a file, for 'reconcile apply FILE'",
+            "FILE",
+            frozenset({Command.PLAN}),
+            is_typed=True,
         ),
         Flag("--to", str, "-", "file to write; default -, which is stdout", "FILE", frozenset({Command.CAPTURE})),
         Flag("--force", parse_bool, False, "overwrite the file", commands=frozenset({Command.CAPTURE}), is_typed=True),

@@ -83,6 +83,13 @@ def parse_object_name(text: str) -> str:
     return text
 
 
+def parse_file(text: str) -> str:
+    """The name of a file. Streams have none."""
+    if text in ("", "-"):
+        raise ValueError("expect the name of a file")
+    return text
+
+
 def parse_int(text: str) -> int:
     """A decimal number of zero or more."""
     if not (len(text) <= _DIGITS and text.isascii() and text.isdecimal()):

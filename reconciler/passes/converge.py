@@ -4,7 +4,6 @@
 ``reconciler.runtime``.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,21 +16,21 @@ from desired.guards.history import notes_on_suspended
 from desired.guards.judge import explain_strange_keys, judge, restrict
 from desired.load_balancers.wanted import matters
 from desired.model.key import PLAN, Key, ObjectKind
-from desired.model.load_balancer import Identity
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_SWITCH
 from desired.plan.approval import Approval, parse_approvals
-from desired.plan.change import Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, Hold, Note, NoteKind, Plan
 from desired.plan.ordering import not_preemptible
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
 from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
 from reconciler.config.flags import Detail
-from reconciler.observe.kubernetes import observe_config_map
+from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_map
+from reconciler.observe.kubernetes_lists import server_time
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
+from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
 from reconciler.result import Explained, Line, Report, Requests, is_incomplete
@@ -51,10 +50,6 @@ _OF_ROBOT = "robot"
 """The part that has credentials of its own: without it, all that concerns Hetzner Cloud goes on."""
 
 
-_MOMENT = re.compile(r"\d{8}T\d{6}Z")
-"""When a switch of targets began, in its label."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlanContext:
     """The context in which a pass plans: readers, settings, and where approvals are kept."""
@@ -68,12 +63,17 @@ class PlanContext:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
-    shown: tuple[Change, ...] | None = None
-    """The changes to which a person has agreed: a pass makes no others. None: nobody was asked."""
+    agreement: Agreement | None = None
+    """What somebody has agreed to: a pass makes no other changes. None: nobody was asked."""
     detail: Detail = Detail.FOLDED
     """How much of a report its text tells."""
     next_step: str = ""
     """The command that does what a dry run plans; "" where there is none."""
+
+    @property
+    def only(self) -> tuple[str, ...]:
+        """The keys that are looked at: as asked for, or else as when the plan was made that was agreed to."""
+        return self.settings.only or (self.agreement.only if self.agreement else ())
 
 
 def plan_once(plan_context: PlanContext) -> Report:
@@ -116,6 +116,10 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         judged = _judge(plan_context, observation.snapshot, setbacks)
+        if refused := _why_disagreed(plan_context, observation.snapshot, judged):
+            report = _report(plan_context, observation, judged)
+            return replace(report, errors=(*report.errors, refused))
+        unneeded = _unneeded(plan_context, observation.snapshot, judged)
         strange = judged.strange  # what this pass removes was something when it began
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
@@ -130,6 +134,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             )
             judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, replace(judged, strange=strange))
+        seen = replace(seen, notes=(*seen.notes, *unneeded))
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
@@ -139,7 +144,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         return replace(report, snapshot=observation.snapshot if observation else None, detail=plan_context.detail)
     left = _left(attempts, observation, judged.plan, apply_context)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
-    if not apply_context.stop.is_set() and not plan_context.settings.only:
+    if not apply_context.stop.is_set() and not plan_context.only:
         apply_context.trace_suspended(report)
     return replace(report, requests=_requests(plan_context.readers))
 
@@ -176,36 +181,9 @@ def _tell(
 
 def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Collection[Line], last: Snapshot) -> None:
     """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan."""
-    if apply_context.stop.is_set() or plan_context.settings.only:
+    if apply_context.stop.is_set() or plan_context.only:
         return
     apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
-
-
-def _as_agreed(plan: Plan, shown: Collection[Change]) -> Plan:
-    """The plan, in which everything waits that a person has not seen as a change that would be made now: it has come
-    since, has become due or was approved meanwhile, or is another one by now. What was only known after the apply is
-    made as it turns out."""
-    agreed = {(change.key, change.kind): change for change in shown}
-    why = "it was not in the plan that was shown, or not so: look at it in the next one"
-    unseen = GuardDecision(Verdict.WAITING, GuardName.ONLY, why)
-
-    def ruled(change: Change) -> Change:
-        seen = agreed.get((change.key, change.kind))
-        is_agreed = seen is not None and (not seen.is_known or _sides(seen) == _sides(change))
-        return change if is_agreed or change.decision.verdict is not Verdict.ALLOWED else change.ruled(unseen)
-
-    return replace(plan, changes=tuple(map(ruled, plan.changes)))
-
-
-def _sides(change: Change) -> tuple[object, object]:
-    """Both sides, without the moment at which a switch of targets begins: that is the moment of the plan."""
-    return _without_moment(change.before), _without_moment(change.after)
-
-
-def _without_moment(side: object) -> object:
-    if not isinstance(side, Identity) or LABEL_SWITCH not in side.labels:
-        return side
-    return replace(side, labels={**side.labels, LABEL_SWITCH: _MOMENT.sub("", side.labels[LABEL_SWITCH])})
 
 
 def _left(
@@ -283,15 +261,40 @@ def _judge(
         judged = judge(
             Facts(plan, snapshot, plan_context.settings, desired, setbacks), (*plan_context.approved, *approvals)
         )
-    only = plan_context.settings.only
-    strange = explain_strange_keys(judged, only, tuple(_known_keys(snapshot)))
-    part = restrict(judged, only)
-    if plan_context.shown is not None:
-        part = _as_agreed(part, plan_context.shown)
+    # What a saved plan was restricted to may have gone since, which is no typing error.
+    strange = explain_strange_keys(judged, plan_context.settings.only, tuple(_known_keys(snapshot)))
+    part = restrict(judged, plan_context.only)
+    if plan_context.agreement is not None:
+        part = plan_context.agreement.bind(part)
     if any(not section.complete for section in snapshot.sections().values()):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(part, desired, approvals, setbacks, strange)
+    return JudgedPlan(part, desired, approvals, setbacks, strange, judged)
+
+
+def why_void(plan_context: PlanContext) -> str | None:
+    """The reason why this cluster is not the one, or this not the time, for which a plan was agreed to, by two short
+    requests; None when it seems to be, or nothing was agreed to. Raises an ApiError."""
+    if plan_context.agreement is None:
+        return None
+    reader = plan_context.readers.kubernetes
+    uid, now = observe_cluster_uid(reader), server_time(reader.get("/version"))
+    return plan_context.agreement.why_void(uid, now)
+
+
+def _why_disagreed(plan_context: PlanContext, snapshot: Snapshot, judged: JudgedPlan) -> str | None:
+    """The reason why nothing at all is done of what was agreed to; None when its changes are made."""
+    agreement = plan_context.agreement
+    if agreement is None:
+        return None
+    void = agreement.why_void(snapshot.cluster_uid, snapshot.taken_at, clocks_differ=snapshot.clocks.differ)
+    return void or agreement.why_inexact(restrict(judged.whole, plan_context.only))
+
+
+def _unneeded(plan_context: PlanContext, snapshot: Snapshot, judged: JudgedPlan) -> tuple[Note, ...]:
+    """A note on what was agreed to and is not planned any more; what could not be read is not planned either."""
+    is_whole = all(section.complete for section in snapshot.sections().values())
+    return plan_context.agreement.unneeded(judged.whole) if plan_context.agreement and is_whole else ()
 
 
 _OF_A_SERVICE = (ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE)

@@ -77,6 +77,7 @@ class JudgedPlan:
     """A plan with verdicts, and what lets held changes of it pass."""
 
     plan: Plan
+    """The part of it that may be looked at: with ``--only`` what was asked for, and allowed only what was agreed to."""
     desired: DesiredState
     """What the plan was made from."""
     approvals: Mapping[str, Approval] = field(default_factory=dict)
@@ -85,6 +86,8 @@ class JudgedPlan:
     """What the changes had met before."""
     strange: tuple[str, ...] = ()
     """A sentence on each key of ``--only`` that names nothing."""
+    whole: Plan = field(default_factory=Plan)
+    """All of the plan, as its guards have judged it."""
 
 
 def apply_round(

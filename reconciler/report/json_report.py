@@ -1,6 +1,7 @@
 """JSON of a report: one shape for plans and for what was applied."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -180,6 +181,25 @@ class ReportDocument(Struct, frozen=True):
     errors: tuple[str, ...]
     requests: RequestsDocument
     summary: SummaryDocument
+    plan_hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")] | UnsetType = UNSET
+    """Only there in a saved plan, as all that follows: a digest of its cluster, settings and changes, by which damage
+    is found."""
+    expires_at: datetime | UnsetType = UNSET
+    """Until when it may be applied, by the API server's clock."""
+    settings: Mapping[str, str] | UnsetType = UNSET
+    """Flag or variable → digest of the value with which the plan was made."""
+    only: tuple[str, ...] | UnsetType = UNSET
+    """The keys to which ``--only`` had restricted it; empty: it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPart:
+    """What a saved plan has besides its report, as in ``ReportDocument``."""
+
+    plan_hash: str
+    expires_at: datetime
+    settings: Mapping[str, str]
+    only: tuple[str, ...]
 
 
 SHOWN: Mapping[type, type] = {Line: ChangeDocument, Change: ChangeDocument, Hold: HoldDocument}
@@ -195,8 +215,8 @@ def shown(report: Report) -> Shown:
     }
 
 
-def report_as_json(report: Report) -> Mapping[str, Any]:
-    """The report in JSON values."""
+def report_as_json(report: Report, saved: SavedPart | None = None) -> Mapping[str, Any]:
+    """The report in JSON values; with what makes it a saved plan, if any."""
     sections = report.snapshot.sections() if report.snapshot else {}
     document = ReportDocument(
         format_version=FORMAT_VERSION,
@@ -211,6 +231,10 @@ def report_as_json(report: Report) -> Mapping[str, Any]:
         errors=report.errors,
         requests=RequestsDocument.of(report),
         summary=SummaryDocument(**summary(report)),
+        plan_hash=UNSET if saved is None else saved.plan_hash,
+        expires_at=UNSET if saved is None else saved.expires_at,
+        settings=UNSET if saved is None else saved.settings,
+        only=UNSET if saved is None else saved.only,
     )
     found: Mapping[str, Any] = to_json(document, shown(report))
     return found

@@ -417,7 +417,7 @@ def _seen(name: str, section: Section[Any, Any]) -> str:
 
 _EXPLANATION = {
     Result.ERROR: "",
-    Result.NOT_LEADER: ": another holder renewed the Lease meanwhile",
+    Result.NOT_LEADER: ": another process leads, and does the same within its interval",
     Result.INCOMPLETE: ": some data is incomplete, and nothing that depends on it is done",
     Result.REFUSED: ": a guard stands in the way; nothing that it covers is done",
     Result.PARTIAL: ": part of it is not done yet",

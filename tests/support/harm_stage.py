@@ -326,6 +326,10 @@ class Stage:
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
+    def controller(self, cluster: str = "a") -> Run:
+        """A controller of this cluster that nobody lies to, and that remembers nothing."""
+        return self._controller(cluster, (), loop=False)
+
     def approve(self, cluster: str = "a", which: int = 0, keys: tuple[str, ...] | None = None) -> bool:
         """A person approves one of what the controller held when it ran last; False when it held nothing. The judge is
         told of these ``keys`` alone, where they are given."""

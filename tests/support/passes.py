@@ -21,6 +21,7 @@ from desired.plan.change import Change
 from desired.planner import compute_plan
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world
+from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.passes.history import History
 from reconciler.passes.rounds import ApplyContext
@@ -87,8 +88,8 @@ class Run:
     """What lets the cluster remember its project; None: nobody does."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
     """What writes down for dry runs what a loop has suspended."""
-    shown: tuple[Change, ...] | None = None
-    """The changes to which a person has agreed; None: nobody was asked."""
+    agreement: Agreement | None = None
+    """What somebody has agreed to; None: nobody was asked."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -103,7 +104,7 @@ class Run:
     def plan_context(self) -> PlanContext:
         """Readers of this simulation, the same in all passes of the run."""
         plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
-        plan_context = replace(plan_context, shown=self.shown)
+        plan_context = replace(plan_context, agreement=self.agreement)
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:

@@ -102,6 +102,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.PRIMARY_IP, None, None),
     (NoteKind.ORPHAN, None, None),
     (NoteKind.PARTIAL, None, None),
+    (NoteKind.AGREED_PLAN, None, None),
 ]
 """Kind of a note → reason of its event on a joining Node, and on a settled one."""
 

@@ -1,15 +1,27 @@
-"""Passes to which a person has agreed: they make the changes that were shown, and no others."""
+"""Passes to which somebody has agreed, by what was shown or by a saved plan: they make these changes, and no others."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from actuators.outcome import Applied
-from desired.plan.change import GuardName, Verdict
+from desired.model.settings import Settings
+from desired.plan.change import GuardName, NoteKind, Verdict
+from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import plan_once
-from reconciler.result import Report, Result
+from reconciler.passes.saved_plan import read_plan, save_plan
+from reconciler.result import Report, Result, exit_code
 from tests.balancers import IN_NETWORK, annotated
-from tests.support.balanced_passes import SERVICES, a_balanced_run, balancers, load_balancer_service, outcomes, written
+from tests.support.balanced_passes import (
+    BALANCER,
+    SERVICES,
+    a_balanced_run,
+    balancers,
+    load_balancer_service,
+    outcomes,
+    written,
+)
 from tests.support.objects import joining_node, server
-from tests.support.passes import Run, just_before_the_writes
+from tests.support.passes import Run, initialized, just_before_the_writes
 from tests.support.simulators import Simulation
 
 Simulate = Callable[..., Simulation]
@@ -18,15 +30,27 @@ Simulate = Callable[..., Simulation]
 def show(run: Run) -> None:
     """Let a person see the plan, and agree to it."""
     report = plan_once(run.plan_context)
-    run.shown = tuple(line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
+    changes = (line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
+    run.agreement = Agreement.to(changes)
+
+
+def save(run: Run, settings: Settings | None = None, *, is_exact: bool = False) -> None:
+    """Save the plan, and apply the file from now on."""
+    settings = settings or run.settings
+    content = save_plan(plan_once(replace(run.plan_context, settings=settings)), settings)
+    run.agreement = read_plan(content, "plan.json", run.settings, is_exact=is_exact)
+
+
+def said(report: Report) -> list[str]:
+    """The notes on what differs from what was agreed to."""
+    return [note.text for note in report.notes if note.kind is NoteKind.AGREED_PLAN]
 
 
 def left(report: Report) -> list[str]:
     """Keys of what waits for a person to see it."""
+    waiting = (Verdict.WAITING, GuardName.AGREED_PLAN)
     decisions = ((line.change.key, line.change.decision) for line in report.lines if line.outcome is None)
-    return [
-        key for key, decision in decisions if (decision.verdict, decision.rule) == (Verdict.WAITING, GuardName.ONLY)
-    ]
+    return [key for key, decision in decisions if (decision.verdict, decision.rule) == waiting]
 
 
 def a_node_joins(run: Run, name: str = "web-9") -> None:
@@ -111,3 +135,121 @@ def test_a_switch_of_targets_may_begin_later_than_it_was_shown(simulate: Simulat
 
     assert left(report) == ["load_balancer/default/web/labels/switch", "load_balancer/default/web/target/server:2"]
     assert [target["use_private_ip"] for target in balancers(run)[0]["targets"]].count(True) == 1
+
+
+def test_a_saved_plan_is_done(simulate: Simulate) -> None:
+    """As if it had been shown, with what was known after the apply; and once."""
+    run = a_balanced_run(simulate)
+    save(run)
+    run.sim.clock.advance(3500)
+
+    report = run.converge()
+    again = run.converge()
+
+    assert report.result is again.result is Result.NO_CHANGES
+    assert set(outcomes(report).values()) == {Applied}
+    assert said(report) == []
+    assert again.lines == ()
+    (text,) = said(again)
+    assert text.startswith("4 changes of saved plan 'plan.json' are no longer needed: load_balancer/default/web, node")
+
+
+def test_what_a_saved_plan_does_not_have_is_left_and_counted(simulate: Simulate) -> None:
+    """The rest is done all the same, and the result is partial."""
+    run = a_balanced_run(simulate)
+    save(run)
+    a_node_joins(run)
+
+    report = run.converge()
+
+    assert report.result is Result.PARTIAL
+    assert "providerID" not in run.sim.nodes()["web-9"]["spec"]
+    assert run.sim.nodes()["web-2"]["spec"]["providerID"] == "hcloud://2"
+    new, served = "node/web-9", ["service/default/web/finalizer", "service/default/web/status"]
+    assert left(report) == [BALANCER, new, *served]  # the new load balancer would have another target
+    (text,) = said(report)
+    assert text == "4 changes are left, which saved plan 'plan.json' does not have, or not so: see the next plan"
+
+
+def test_an_exact_plan_is_done_whole_or_not_at_all(simulate: Simulate) -> None:
+    """Not even the rest is done, and nothing is said to be."""
+    run = a_balanced_run(simulate)
+    save(run, is_exact=True)
+    a_node_joins(run)
+    before = run.sim.nodes()
+
+    report = run.converge()
+
+    assert (report.result, exit_code(report, detailed=False, acts=True)) == (Result.ERROR, 1)
+    (error,) = report.errors
+    assert error == (
+        "saved plan 'plan.json' is another one by now, and nothing was done: 2 changes differ"
+        " (load_balancer/default/web, node/web-9): plan again with 'reconcile plan --save plan.json'"
+    )
+    assert (run.sim.nodes(), balancers(run), run.ears.events) == (before, [], [])
+    assert set(outcomes(report).values()) == {None}
+
+
+def test_an_exact_plan_may_be_as_it_was(simulate: Simulate) -> None:
+    """Whatever time has passed."""
+    run = a_balanced_run(simulate, settings=IN_NETWORK)
+    run.converge()
+    run.sim.kubernetes_writer().patch(
+        f"{SERVICES}/web", {"metadata": {"annotations": annotated(use_private_ip="true")}}
+    )
+    save(run, is_exact=True)
+    run.sim.clock.advance(70)
+
+    report = run.converge()
+
+    assert report.errors == ()
+    assert [target["use_private_ip"] for target in balancers(run)[0]["targets"]].count(True) == 1
+
+
+def test_an_exact_plan_that_guards_withhold_by_now(elsewhere: Run) -> None:
+    """Is not done in part: what they let pass is what was agreed to."""
+    (hold,) = elsewhere.plan().holds
+    elsewhere.approved = (hold.hash,)
+    save(elsewhere, is_exact=True)
+    elsewhere.approved = ()
+
+    report = elsewhere.converge()
+
+    assert "1 change differs (node/web-1)" in report.errors[0]
+    assert initialized(elsewhere) == ["old-1", "old-2"]
+
+
+def test_a_hold_of_a_saved_plan_stays_held_until_somebody_approves(elsewhere: Run) -> None:
+    """The file approves nothing; but what was held in it is permitted once it is allowed."""
+    save(elsewhere)
+    refused = elsewhere.converge()
+    assert (refused.result, elsewhere.sim.written()) == (Result.REFUSED, [])
+    elsewhere.approve(refused.holds[0].hash)
+
+    elsewhere.converge()
+
+    assert "web-1" in initialized(elsewhere)
+
+
+def test_a_saved_plan_of_a_part_is_applied_to_that_part(simulate: Simulate) -> None:
+    """The rest is not looked at, and what has gone is no typing error."""
+    run = a_balanced_run(simulate)
+    save(run, replace(run.settings, only=("node/web-2",)))
+
+    report = run.converge()
+    again = run.converge()
+
+    assert [line.change.key for line in report.lines] == ["node/web-2"]
+    assert (report.result, again.result) == (Result.NO_CHANGES, Result.NO_CHANGES)
+    assert balancers(run) == []
+
+
+def test_a_saved_plan_may_be_applied_in_part(simulate: Simulate) -> None:
+    """As ``--only`` says."""
+    run = a_balanced_run(simulate)
+    save(run)
+    run.settings = replace(run.settings, only=("node/web-2",))
+
+    report = run.converge()
+
+    assert (outcomes(report), balancers(run)) == ({"node/web-2": Applied}, [])

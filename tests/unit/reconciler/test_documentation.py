@@ -117,6 +117,7 @@ def configuration() -> str:
     """The text of docs/configuration.md."""
     run = [row for row in FLAGS.values() if Command.BARE in row.commands]
     capture = [row for row in FLAGS.values() if row.commands == {Command.CAPTURE}]
+    plan = [row for row in FLAGS.values() if row.commands == {Command.PLAN}]
     apply = [row for row in FLAGS.values() if row.commands == {Command.APPLY}]
     orphans = [row for row in FLAGS.values() if row.commands == {Command.ORPHANS}]
     sandbox = [row for row in FLAGS.values() if Command.SANDBOX in row.commands]
@@ -125,6 +126,9 @@ def configuration() -> str:
         INTRODUCTION
         + head
         + "".join(f"{_flag(row)}\n" for row in run)
+        + "\nOf `reconcile plan` alone:\n"
+        + head
+        + "".join(f"| `{row.name} {row.metavar}` | none | {row.meaning} |\n" for row in plan)
         + "\nOf `reconcile apply` alone:\n"
         + head
         + "".join(f"| `{row.name}` | none | {row.meaning} |\n" for row in apply)

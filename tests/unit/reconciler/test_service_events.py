@@ -189,6 +189,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.APPROVAL, None),
     (NoteKind.OTHER_CONTROLLER, None),
     (NoteKind.PARTIAL, None),
+    (NoteKind.AGREED_PLAN, None),
     (NoteKind.UNROUTABLE, None),
     (NoteKind.CLUSTER_CIDR, None),
     (NoteKind.NO_POD_CIDR, None),

@@ -244,7 +244,9 @@ def test_nothing_to_do_is_only_good_where_nobody_has_to_act(notes: tuple[Note, .
     ("members", "line"),
     [
         pytest.param(
-            {"not_leader": "held"}, "Result: not_leader: another holder renewed the Lease meanwhile", id="led"
+            {"not_leader": "held"},
+            "Result: not_leader: another process leads, and does the same within its interval",
+            id="led",
         ),
         pytest.param(
             {"snapshot": a_snapshot(servers_section=incomplete(Section({})))},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.guards.anchor import Anchor
-from desired.guards.judge import conditions_of, explain_strange_keys, hold_hash, restrict
+from desired.guards.judge import conditions_of, explain_strange_keys, hold_hash, restrict, withhold
 from desired.guards.preconditions import explain_violation
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
@@ -371,6 +371,40 @@ def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
     (change,) = restrict(Plan((first, then)), ("node/b",)).changes
     assert change.decision == GuardDecision(Verdict.WAITING, GuardName.ONLY, "comes after node/a, which is left out")
+
+
+def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
+    """A change of the load balancer of Service ``web``."""
+    return a_change(f"load_balancer/default/web{part}", kind, verb=verb, owner="service/default/web", **fields)
+
+
+COMES, GOES = of_web("/target/server:1", "lb.target", Verb.ADD), of_web("/target/server:2", "lb.target", Verb.REMOVE)
+ELSEWHERE = replace(GOES, key=key_of("load_balancer/default/api/target/server:2"), owner=key_of("service/default/api"))
+LEAVES = of_web("/network/7", "lb.network", Verb.REMOVE)
+RETURNS = replace(COMES, depends_on=(LEAVES.key,))
+FINALIZER = a_change("service/default/web/finalizer", "service.claim")
+CREATED = of_web("", "lb.create", Verb.ADD, depends_on=(FINALIZER.key,))
+
+
+@pytest.mark.parametrize(
+    ("changes", "left", "withheld"),
+    [
+        pytest.param((A, B), "node/a", ["node/a"], id="nothing else"),
+        pytest.param((A, replace(B, depends_on=(A.key,))), "node/a", ["node/a", "node/ab"], id="what comes after it"),
+        pytest.param((FINALIZER, CREATED), CREATED.key, [CREATED.key, FINALIZER.key], id="what only prepares it"),
+        pytest.param((COMES, GOES, ELSEWHERE), COMES.key, [COMES.key, GOES.key], id="what goes for it"),
+        pytest.param((COMES, GOES), GOES.key, [GOES.key], id="what comes for it"),
+        pytest.param((LEAVES, RETURNS), RETURNS.key, [LEAVES.key, RETURNS.key], id="what takes it away"),
+    ],
+)
+def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list[str]) -> None:
+    """What is left out takes along what must not be done without it."""
+    decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
+    plan = withhold(Plan(changes), {left: decision})
+
+    found = plan.with_verdict(Verdict.WAITING)
+    assert sorted(change.key for change in found) == sorted(withheld)
+    assert {change.decision.rule for change in found} == {GuardName.AGREED_PLAN}
 
 
 SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")

@@ -1,0 +1,217 @@
+"""Saved plans: the files of ``reconcile plan --save`` and ``reconcile apply FILE``.
+
+A file is the JSON report of the plan, with what says for which cluster, settings and hour it was made. It is read as
+what a stranger may have written: it can permit something, and can ask for nothing.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from desired.annotations.table import BY_FIELD
+from desired.model.settings import Settings
+from desired.model.to_builtins import digest
+from desired.plan.change import Verdict
+from desired.plan.kinds import KINDS
+from desired.section import Present
+from desired.syntax.bounds import shown_text
+from reconciler import __version__
+from reconciler.config.config import shown_file
+from reconciler.passes.agreement import Agreement, Permission, Terms
+from reconciler.report.escaping import json_text
+from reconciler.report.json_report import SavedPart, report_as_json
+from reconciler.result import Report, Result
+
+LIFETIME = timedelta(hours=1)
+"""How long a saved plan may be applied, as long as an approval counts: a review and a merge fit into it."""
+MOST_BYTES = 32 * 2**20
+"""The size of the largest file that is written or read: 15,000 changes, as of 5,000 Nodes that join, take 25 MB."""
+_NAMED = 5
+"""How many settings that differ an error names."""
+
+_OF_SETTINGS: Mapping[str, str] = {
+    "address_family": "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    "zone_labels": "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
+    "network": "HCLOUD_NETWORK",
+    "routes": "HCLOUD_NETWORK_ROUTES_ENABLED",
+    "cluster_cidr": "--cluster-cidr",
+    "policy": "--policy",
+    "controllers": "--controllers",
+    "ignore_nodes": "--ignore-nodes",
+    "mirror_labels": "--mirror-labels",
+    "keep_internal_ips": "--keep-internal-ips",
+    "robot": "ROBOT_ENABLED",
+    "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
+    "undo_window": "--load-balancer-undo",
+    "reset_unset": "--load-balancers-reset-unset",
+}
+"""Field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to what."""
+_OF_WAITS: Mapping[str, str] = {
+    "not_ready_for": "--delete-not-ready-for",
+    "age": "--delete-min-age",
+    "given_up_after": "--given-up-after",
+}
+
+
+class SavedPlanProblem(Exception):
+    """A plan that cannot be saved, or a file that cannot be applied; the text says why, and the remedy."""
+
+
+class _Cluster(msgspec.Struct):
+    uid: Annotated[str, msgspec.Meta(max_length=256)]
+
+
+class _Change(msgspec.Struct):
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+    kind: str
+    before: Any
+    after: Any
+    verdict: Verdict
+
+
+class _SavedPlan(msgspec.Struct):
+    """What is read of a file. Other members are for people."""
+
+    cluster: _Cluster
+    taken_at: Annotated[datetime, msgspec.Meta(tz=True)]
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)]
+    settings: dict[str, str]
+    only: list[str]
+    changes: list[_Change]
+    plan_hash: str
+
+
+def save_plan(report: Report, settings: Settings) -> bytes:
+    """The file of the plan that ``report`` shows, made with these settings. Raises SavedPlanProblem for what is only
+    an error, or of an unknown cluster. An incomplete plan can be saved: it permits what it has, and no more."""
+    snapshot = report.snapshot
+    if snapshot is None or report.result is Result.ERROR:
+        raise SavedPlanProblem("the plan is an error: correct that first")
+    if not isinstance(snapshot.cluster_uid, Present):
+        raise SavedPlanProblem(f"whose plan it is cannot be told: {snapshot.cluster_uid.why}")
+    uid, digests = snapshot.cluster_uid.value, setting_digests(settings)
+    permissions = [Permission.of(line.change) for line in report.lines]
+    saved = SavedPart(
+        _hash_of(uid, digests, permissions), snapshot.taken_at + LIFETIME, digests, tuple(map(str, settings.only))
+    )
+    content = json_text(report_as_json(report, saved)).encode()
+    if len(content) > MOST_BYTES:
+        raise SavedPlanProblem(f"it takes {len(content)} bytes, and {MOST_BYTES} may be: plan a part of it with --only")
+    return content
+
+
+def read_plan(content: bytes, file: str, settings: Settings, *, is_exact: bool = False) -> Agreement:
+    """What the saved plan in ``file`` permits to a run with these settings. Raises SavedPlanProblem for what is none,
+    is damaged, or was made by another version or with other settings; never any other error.
+
+    For which cluster it is, and until when, only the terms of the agreement can say: that takes a look at the cluster.
+    """
+    again = f"plan again with 'reconcile plan --save {shown_file(file)}'"
+    try:
+        found = _decoded(content)
+        permissions = _permissions(found)
+        _check_settings(found.settings, setting_digests(settings))
+    except _Unusable as error:
+        why = str(error)
+    except msgspec.ValidationError as error:
+        why = f"it is damaged: {error}"
+    except RecursionError:
+        why = "it is damaged: it is nested too deeply"
+    except ValueError as error:
+        why = f"it is no whole JSON document: {str(error).removeprefix('JSON is malformed: ')}"
+    else:
+        terms = Terms(found.cluster.uid, found.taken_at, found.expires_at, again)
+        return Agreement(permissions, tuple(found.only), terms, is_exact, f"saved plan {shown_text(file)}")
+    raise SavedPlanProblem(f"saved plan {shown_text(file)} cannot be applied: {why}; {again}")
+
+
+class _Unusable(Exception):
+    """What is wrong with a document."""
+
+
+def _decoded(content: bytes) -> _SavedPlan:
+    """The document. Raises ValueError, RecursionError or _Unusable."""
+    document = _document(content)
+    if document is None:
+        raise _Unusable("it is no saved plan, as it has no plan_hash")
+    version, tool = document["format_version"], document.get("tool_version")
+    if not isinstance(version, str) or not re.fullmatch(r"1\.[0-9]+", version, re.ASCII):
+        raise _Unusable(f"its format_version is {shown_text(str(version))}, and this version reads 1.x")
+    if tool != __version__:
+        raise _Unusable(f"it is of version {shown_text(str(tool))}, and this is {__version__!r}")
+    return decoder(_SavedPlan).decode(content)
+
+
+def _document(content: bytes) -> dict[str, Any] | None:
+    """The JSON object, if it is marked as a saved plan. Raises ValueError, RecursionError or _Unusable."""
+    document = json.loads(content, object_pairs_hook=_without_repetition)
+    return document if isinstance(document, dict) and {"format_version", "plan_hash"} <= document.keys() else None
+
+
+def _without_repetition(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of the document, of which every reader has to see the same."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise _Unusable("it is damaged: an object in it has a member twice")
+    return found
+
+
+def _permissions(found: _SavedPlan) -> Mapping[tuple[str, str], Permission]:
+    """Identity → what the document permits. Raises _Unusable where it is not as it was written."""
+    permissions = [Permission(each.key, each.kind, each.before, each.after, each.verdict) for each in found.changes]
+    if unknown := next((each.kind for each in permissions if each.kind not in KINDS), None):
+        raise _Unusable(f"it is damaged: there is no kind of change {shown_text(unknown)}")
+    if len({each.key for each in permissions}) < len(permissions):
+        raise _Unusable("it is damaged: it has a change twice")
+    if found.plan_hash != _hash_of(found.cluster.uid, found.settings, permissions):
+        raise _Unusable("it is damaged: its plan_hash is that of other changes")
+    if found.expires_at - found.taken_at != LIFETIME:
+        raise _Unusable("it is damaged: it does not expire one hour after it was taken")
+    return {each.identity: each for each in permissions}
+
+
+def _check_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    """Raises _Unusable that names the settings which are others than when the plan was made."""
+    differing = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
+    if differing:
+        named = ", ".join(name if name in ours else shown_text(name) for name in differing[:_NAMED])
+        more = f" and {len(differing) - _NAMED} more" if len(differing) > _NAMED else ""
+        verb = "is" if len(differing) == 1 else "are"
+        raise _Unusable(f"{named}{more} {verb} set otherwise than when it was made")
+
+
+def is_saved_plan(content: bytes) -> bool:
+    """Whether somebody has saved a plan there, whether or not it can still be applied."""
+    try:
+        return _document(content) is not None
+    except (ValueError, RecursionError, _Unusable):
+        return False
+
+
+def setting_digests(settings: Settings) -> Mapping[str, str]:
+    """Flag or variable → digest of its value: enough to name what differs, and nothing that tells what it is."""
+    values = {name: getattr(settings, field) for field, name in _OF_SETTINGS.items()}
+    values |= {name: getattr(settings.waits, field) for field, name in _OF_WAITS.items()}
+    values |= {
+        row.variable: getattr(settings.balancer_defaults, field) for field, row in BY_FIELD.items() if row.variable
+    }
+    return {name: digest(_plain_value(values[name])) for name in sorted(values)}
+
+
+def _plain_value(value: object) -> object:
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+def _hash_of(uid: str, settings: Mapping[str, str], permissions: Collection[Permission]) -> str:
+    """The digest of all that may be done, where, and with which settings. It finds damage, and no forgery: whoever
+    forges a plan can compute it, and gets nothing by it that is not planned anyway."""
+    changes = [[each.kind, each.key, each.before, each.after, each.verdict] for each in permissions]
+    changes.sort(key=lambda row: row[:2])
+    canonical = json.dumps([uid, settings, changes], sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"

@@ -1,0 +1,180 @@
+"""Saved plans on the command line: ``plan --save FILE`` and ``apply FILE``, and files that are none."""
+
+import json
+import os
+import shlex
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import SimulatedCluster
+from tests.support.objects import joining_node, server
+from tests.support.stage import Stage
+
+FILE = "my plan.json"
+
+
+@pytest.fixture
+def joining(stage: Stage) -> Stage:
+    """A cluster in which one Node joins, and a Lease that writers take."""
+    stage.environment["RECONCILER_LEADER_ELECT"] = "true"
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    return stage
+
+
+def joins_as_well(stage: Stage) -> None:
+    """Another Node."""
+    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.register(joining_node("web-2"))
+
+
+def provider_ids(stage: Stage) -> list[str | None]:
+    """Of the Nodes, sorted by their names."""
+    return [node["spec"].get("providerID") for _, node in sorted(stage.nodes().items())]
+
+
+def assert_untouched(stage: Stage) -> None:
+    """Nothing was written, not even the Lease."""
+    assert stage.writes() == []
+    assert stage.written_to_hetzner() == []
+
+
+def test_a_plan_is_saved_reviewed_and_applied(joining: Stage) -> None:
+    """What has come since is left, counted, and told; nobody is asked."""
+    planned = joining.reconcile("plan", "--save", FILE)
+    file = joining.folder / FILE
+    assert planned.code == 0, planned.stderr
+    assert planned.stdout.splitlines()[-1] == f"Result: changes. Next: reconcile apply {shlex.quote(FILE)}"
+    assert (stat.S_IMODE(file.stat().st_mode), provider_ids(joining)) == (0o600, [None])
+    joins_as_well(joining)
+
+    applied = joining.reconcile("apply", FILE, "--output", "json")
+
+    assert applied.code == 0, applied.stderr
+    assert provider_ids(joining) == ["hcloud://1", None]
+    assert applied.report["result"] == "partial"
+    assert [(change["key"], change["rule"]) for change in applied.report["changes"]] == [
+        ("node/web-1", None),
+        ("node/web-2", "agreed-plan"),
+    ]
+    assert "plan_hash" not in applied.report
+    assert joining.reconcile("plan", "--save", FILE).code == 0  # in the place of the one before
+
+
+def test_an_exact_plan_that_is_another_one(joining: Stage) -> None:
+    """Nothing is done of it."""
+    joining.reconcile("plan", "--save", FILE)
+    joins_as_well(joining)
+
+    ran = joining.reconcile("apply", FILE, "--exact")
+
+    assert (ran.code, provider_ids(joining)) == (1, [None, None])
+    (line,) = ran.stderr.splitlines()
+    assert "and nothing was done: 1 change differs (node/web-2): plan again with" in line
+
+
+def _edited(file: Path, **members: object) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **members}))
+
+
+def _of_a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _of_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _of_100_mb(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(100_000_000)
+
+
+@pytest.mark.parametrize(
+    ("becomes", "why"),
+    [
+        pytest.param(Path.unlink, "No such file or directory", id="no file"),
+        pytest.param(_of_a_folder, "it is no regular file", id="a folder"),
+        pytest.param(_of_a_pipe, "it is no regular file", id="a pipe"),
+        pytest.param(_of_100_mb, "it has more than 33554432 bytes", id="100 MB"),
+        pytest.param(lambda file: _edited(file, plan_hash="sha256:\x1b[2J"), "it is damaged", id="control characters"),
+        pytest.param(lambda file: file.write_text("{}"), "it is no saved plan", id="something else"),
+    ],
+)
+def test_a_file_that_is_none(joining: Stage, becomes: Callable[[Path], object], why: str) -> None:
+    """One line, before anything is asked; nobody waits for what may come out of a pipe."""
+    joining.reconcile("plan", "--save", FILE)
+    becomes(joining.folder / FILE)
+    asked = len(joining.asked_hetzner())
+
+    ran = joining.reconcile("apply", FILE)
+
+    (line,) = ran.stderr.splitlines()
+    assert ran.code == 1
+    assert line.startswith(f"reconcile: error: saved plan {FILE!r} cannot be ")
+    assert why in line
+    assert line.isprintable()
+    assert len(joining.asked_hetzner()) == asked
+    assert_untouched(joining)
+
+
+def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) -> None:
+    """Is refused before the Lease is taken, and nothing of the project is read."""
+    joining.reconcile("plan", "--save", FILE)
+    cluster.simulator.replace_world({"namespaces": [{"metadata": {"name": "kube-system", "uid": "another"}}]})
+    asked = len(joining.asked_hetzner())
+
+    ran = joining.reconcile("apply", FILE)
+
+    (line,) = ran.stderr.splitlines()
+    assert ran.code == 1
+    assert f"saved plan {FILE!r} cannot be applied: it is of cluster " in line
+    assert ", and this is another: give --context, or plan again with " in line
+    assert len(joining.asked_hetzner()) == asked
+    assert_untouched(joining)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        pytest.param(("plan", "--save", "-"), 64, "--save is '-': expect the name of a file", id="stdout"),
+        pytest.param(("plan", "--save", "a", "--from", "w"), 64, "--from and --save exclude each other", id="world"),
+        pytest.param(("plan", "--save", "notes.txt"), 1, "has something else than a plan", id="something is there"),
+        pytest.param(("plan", "--save", "nowhere/plan"), 1, "--save 'nowhere/plan' cannot be written", id="nowhere"),
+        pytest.param(("plan", "--save", "."), 1, "--save '.' cannot be written", id="a folder"),
+        pytest.param(("plan", "--save", "/dev/null"), 1, "it is no regular file", id="a device"),
+        pytest.param(("apply", "--exact"), 64, "--exact goes with 'reconcile apply FILE'", id="exactly what"),
+        pytest.param(
+            ("apply", "a", "--exact", "--only", "node/a"), 64, "--exact and --only exclude each other", id="x"
+        ),
+        pytest.param(("apply", "a", "b"), 64, "unrecognized arguments: b", id="two files"),
+        pytest.param(("apply", ""), 1, "saved plan '' cannot be read: No such file", id="a variable that is not set"),
+    ],
+)
+def test_what_cannot_be_meant(joining: Stage, arguments: tuple[str, ...], code: int, why: str) -> None:
+    """Nothing is read, written, or in the place of what was there."""
+    (joining.folder / "notes.txt").write_text("{}")
+
+    ran = joining.reconcile(*arguments)
+
+    assert (ran.code, joining.asked_hetzner()) == (code, [])
+    assert why in ran.stderr
+    assert (joining.folder / "notes.txt").read_text() == "{}"
+    assert_untouched(joining)
+
+
+def test_an_error_is_no_plan(joining: Stage) -> None:
+    """Nothing is saved, and a plan that was saved before stays."""
+    joining.reconcile("plan", "--save", FILE)
+    before = (joining.folder / FILE).read_text()
+
+    ran = joining.reconcile("plan", "--save", FILE, HCLOUD_TOKEN="0" * 64)
+
+    assert ran.code == 1
+    assert f"nothing is saved in {FILE!r}: the plan is an error: correct that first" in ran.stderr
+    assert (joining.folder / FILE).read_text() == before
