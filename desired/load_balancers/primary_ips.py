@@ -265,6 +265,11 @@ def loses_addresses(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
     return any(surviving(held, snapshot) is not True for _, held in _addresses(balancer))
 
 
+def lost_with(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
+    """The public addresses that are gone for good with the load balancer, as far as that is known."""
+    return tuple(address for address, held in _addresses(balancer) if surviving(held, snapshot) is False)
+
+
 def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
     """What becomes of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
     lost: list[str] = []

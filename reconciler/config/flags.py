@@ -44,6 +44,7 @@ class Output(StrEnum):
     TEXT = "text"
     JSON = "json"
     YAML = "yaml"
+    MARKDOWN = "markdown"
     NAME = "name"
 
     @property
@@ -227,7 +228,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--output",
             _choice(Output),
             Output.AUTO,
-            "auto, text, json or yaml; of a plan also name, its keys",
+            "auto, text, json or yaml; of a plan also markdown or name",
             "FORMAT",
             _JUDGES,
             values=tuple(Output),

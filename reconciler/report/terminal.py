@@ -72,7 +72,7 @@ def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> s
     """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
     a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
 
-    Only a plan, or what was applied, has names.
+    Only a plan, or what was applied, is there in Markdown and has names.
     """
     match output:
         case Output.JSON:
@@ -81,6 +81,10 @@ def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> s
             from reconciler.report.yaml_text import yaml_text  # noqa: PLC0415 - few ask for it
 
             return yaml_text(_as_json(said), is_one_of_many=is_one_of_many)
+        case Output.MARKDOWN if isinstance(said, Report):
+            from reconciler.report.markdown import render_markdown  # noqa: PLC0415 - few ask for it
+
+            return render_markdown(said)
         case Output.NAME if isinstance(said, Report):
             return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
     return "".join(f"{line.text}\n" for line in _text(said))

@@ -50,7 +50,7 @@ class TextLine:
 _SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
 _LONGEST = 8
 """How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
-_REMOVALS = 20
+MOST_REMOVALS = 20
 """How many removals are named one by one at the end."""
 _WIDE = 100
 """From how many columns on the reason of a change stands behind its name."""
@@ -91,9 +91,9 @@ def with_moments(lines: Iterable[TextLine], now: datetime | None) -> Iterator[Te
 def _lines(report: Report, width: int | None) -> Iterator[TextLine]:
     is_wide = width is not None and width >= _WIDE
     yield from header_lines(report)
-    shown = {heading: _blocks(lines, report.detail) for heading, lines in sections(report.lines).items()}
+    shown = {heading: blocks_of(lines, report.detail) for heading, lines in sections(report.lines).items()}
     for heading, found in shown.items():
-        yield TextLine(_heading(heading, report.snapshot), Tone.HEADING)
+        yield TextLine(section_heading(heading, report.snapshot), Tone.HEADING)
         for block in found:
             yield from _block_lines(block, report.detail, is_wide=is_wide)
     yield from _holds(report)
@@ -103,14 +103,14 @@ def _lines(report: Report, width: int | None) -> Iterator[TextLine]:
     if has_folds:
         yield from _table(section_counts(report))
     yield from _removals(report)
-    yield from _footer(report, _opening(report, has_folds=has_folds))
+    yield from _footer(report, opening_switch(report, has_folds=has_folds))
 
 
-def _blocks(lines: tuple[Line, ...], detail: Detail) -> tuple[Block, ...]:
+def blocks_of(lines: tuple[Line, ...], detail: Detail) -> tuple[Block, ...]:
     return lines if detail is Detail.FULL else blocks(lines)
 
 
-def _heading(heading: str, snapshot: Snapshot | None) -> str:
+def section_heading(heading: str, snapshot: Snapshot | None) -> str:
     """What stands above such changes, with what is used of a limit before them: ``routes, 97/100 used``."""
     limited = snapshot.sections().get(heading) if snapshot and heading in LIMITS else None
     return f"{heading}, {shown_use(heading, limited)} used" if limited is not None else heading
@@ -159,7 +159,7 @@ def _block_lines(block: Block, detail: Detail, *, is_wide: bool) -> Iterator[Tex
         yield from _fold_lines(block, detail, is_wide=is_wide)
     elif detail is Detail.SUMMARY:
         yield _head(block)
-        yield from _warnings(block)
+        yield from warning_lines(block)
     else:
         yield from change_lines(block, is_wide=is_wide)
 
@@ -167,8 +167,8 @@ def _block_lines(block: Block, detail: Detail, *, is_wide: bool) -> Iterator[Tex
 def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLine]:
     """Many like changes: of how many objects and which, why the first one is wanted, and the values of a few fields."""
     change, differ = fold.first.change, len(reasons(fold)) > 1
-    symbol = _symbol(change)
-    head = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}{_fate(fold.first)}"
+    symbol = symbol_of(change)
+    head = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}{shown_fate(fold.first)}"
     is_short = detail is Detail.SUMMARY
     if is_short:
         yield TextLine(head, _TONES[symbol])
@@ -179,11 +179,11 @@ def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLi
         whose = ", the first's" if differ else ""
         yield TextLine(f"      why{whose}: {change.reason}", Tone.DETAIL)
     decisions = {line.change.decision for line in fold.lines}
-    yield from _warnings(fold.first, ", the first's" if len(decisions) > 1 else "")
+    yield from warning_lines(fold.first, ", the first's" if len(decisions) > 1 else "")
     if is_short:
         return
     for field in fold.shown_fields:
-        yield TextLine(f"      {field.path}: {summed_up_sides(map(_shown_sides, field.members))}")
+        yield TextLine(f"      {field.path}: {summed_up_sides(map(shown_sides, field.members))}")
     if rest := len(fold.fields) - len(fold.shown_fields):
         yield TextLine(f"      ... {counted(rest, 'more field')}", Tone.DETAIL)
 
@@ -198,30 +198,30 @@ def change_lines(line: Line, *, fields: bool = True, is_wide: bool = False) -> I
     else:
         yield head
         yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
-    yield from _warnings(line)
+    yield from warning_lines(line)
     for field in field_changes(change) if fields and change.decision.verdict is not Verdict.REFUSED else ():
-        before, after = _shown_sides(field)
+        before, after = shown_sides(field)
         yield TextLine(f"      {field.path}: {before} -> {after}")
 
 
 def _head(line: Line) -> TextLine:
     """What a change is of, its kind, and what became of it."""
-    symbol = _symbol(line.change)
-    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{_fate(line)}", _TONES[symbol])
+    symbol = symbol_of(line.change)
+    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{shown_fate(line)}", _TONES[symbol])
 
 
-def _warnings(line: Line, whose: str = "") -> Iterator[TextLine]:
+def warning_lines(line: Line, whose: str = "") -> Iterator[TextLine]:
     """What withholds a change, unless its head or a hold says that, and its consequences; ``whose`` tells which one of
     a fold is meant."""
     change, decision = line.change, line.change.decision
     if decision.why and decision.verdict is not Verdict.HELD:
         why = f"{decision.verdict} by {decision.rule}{whose}: {decision.why}{shown_due(decision.due_in_s)}"
-        yield TextLine(f"      {why}", _TONES[_symbol(change)])
+        yield TextLine(f"      {why}", _TONES[symbol_of(change)])
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
 
 
-def _shown_sides(field: FieldChange) -> tuple[str, str]:
+def shown_sides(field: FieldChange) -> tuple[str, str]:
     before, after = (_for_people(field.path, side) for side in (field.before, field.after))
     return _side(before, after), _side(after, before)
 
@@ -253,7 +253,7 @@ def shown_due(due_in_s: float | None) -> str:
     return f"; due in {math.ceil(due_in_s)} s"
 
 
-def _fate(line: Line) -> str:
+def shown_fate(line: Line) -> str:
     """The outcome of a change, or what withholds it."""
     match line.outcome:
         case Applied():
@@ -305,22 +305,22 @@ def _is_folded(hold: Hold, report: Report) -> bool:
 
 def _notes(report: Report) -> Iterator[TextLine]:
     """The notes, alike ones in one line. What a hold or the error says already is not told a second time."""
-    found = _like_notes(report)
+    found = like_notes(report)
     if found:
         yield TextLine("Notes", Tone.HEADING)
     for notes in found:
         keys = [note.key for note in notes]
-        what = f"{len(keys)} x {names(keys)}" if _are_folded(notes) else ", ".join(keys)
+        what = f"{len(keys)} x {names(keys)}" if are_folded(notes) else ", ".join(keys)
         tone = Tone.BAD if notes[0].kind is NoteKind.ANCHOR else Tone.PLAIN
         yield TextLine(f"  {what}  {notes[0].kind}: {notes[0].text}", tone)
 
 
-def _are_folded(notes: Sequence[Note]) -> bool:
+def are_folded(notes: Sequence[Note]) -> bool:
     """Whether a few names stand for like notes; never for those of objects that need a person."""
     return len(notes) >= LEAST and not any(map(needs_a_person, notes))
 
 
-def _like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
+def like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
     """The notes that are worth telling, those of one kind that say the same together; each alone in a full report."""
     # The anchor explains most of the others, so it comes first.
     notes = sorted(_worth_telling(report), key=lambda note: note.kind is not NoteKind.ANCHOR)
@@ -353,20 +353,20 @@ def _table(counts: Mapping[str, Mapping[str, int]]) -> Iterator[TextLine]:
 def _removals(report: Report) -> Iterator[TextLine]:
     """Each removal by name: of all that is planned it is what nobody may overlook."""
     for end, keys in removals(report.lines).items():
-        told = names(keys, _REMOVALS) if _is_long(report, keys) else ", ".join(keys)
+        told = names(keys, MOST_REMOVALS) if _is_long(report, keys) else ", ".join(keys)
         yield TextLine(f"{end}: {told}", Tone.REMOVE)
 
 
 def _is_long(report: Report, keys: Sequence[str]) -> bool:
     """Whether so much goes that ranges are read faster than names."""
-    return report.detail is not Detail.FULL and len(keys) > _REMOVALS
+    return report.detail is not Detail.FULL and len(keys) > MOST_REMOVALS
 
 
-def _opening(report: Report, *, has_folds: bool) -> str:
+def opening_switch(report: Report, *, has_folds: bool) -> str:
     """Which switch shows what is folded; "" when nothing is."""
     if has_folds:
         return " Each change: --full"
-    if report.detail is not Detail.FULL and any(map(_are_folded, _like_notes(report))):
+    if report.detail is not Detail.FULL and any(map(are_folded, like_notes(report))):
         return " Each note: --full"
     has_ranges = any(_is_long(report, keys) for keys in removals(report.lines).values())
     return " Each name: --full" if has_ranges or any(_is_folded(hold, report) for hold in report.holds) else ""
@@ -396,12 +396,12 @@ def _footer(report: Report, opening: str) -> Iterator[TextLine]:
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
     awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind in _OF_AN_ERROR})
     rest = f", and {counted(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
-    command = _next_step(report)
+    command = next_step_of(report)
     following = f". Next: {command}" if command else "" if report.lines or not opening else f".{opening}"
-    yield TextLine(f"Result: {result}{_EXPLANATION[result]}{rest}{following}", tone, command)
+    yield TextLine(f"Result: {result}{EXPLANATION[result]}{rest}{following}", tone, command)
 
 
-def _next_step(report: Report) -> str:
+def next_step_of(report: Report) -> str:
     """What to type so that the plan is carried out; "" where that would do nothing, or something else is to be done
     first."""
     is_due = any(line.change.decision.verdict is Verdict.ALLOWED for line in report.lines)
@@ -415,7 +415,7 @@ def _seen(name: str, section: Section[Any, Any]) -> str:
     return counted(len(section), _worded(name).removesuffix("s"))
 
 
-_EXPLANATION = {
+EXPLANATION = {
     Result.ERROR: "",
     Result.NOT_LEADER: ": another process leads, and does the same within its interval",
     Result.INCOMPLETE: ": some data is incomplete, and nothing that depends on it is done",
@@ -426,7 +426,7 @@ _EXPLANATION = {
 }
 
 
-def _symbol(change: Change) -> str:
+def symbol_of(change: Change) -> str:
     match change.decision.verdict:
         case Verdict.HELD | Verdict.REFUSED:
             return "!"

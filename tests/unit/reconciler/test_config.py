@@ -357,7 +357,7 @@ def test_right_environments(environ: dict[str, str]) -> None:
         ),
         pytest.param(
             {"--output": "html"},
-            ["--output is 'html': expect one of auto, text, json, yaml, name"],
+            ["--output is 'html': expect one of auto, text, json, yaml, markdown, name"],
             id="wrong value",
         ),
     ],
@@ -382,7 +382,7 @@ def test_all_problems_at_once() -> None:
     )
 
     assert error.lines == (
-        "--output is 'html': expect one of auto, text, json, yaml, name",
+        "--output is 'html': expect one of auto, text, json, yaml, markdown, name",
         "--interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms",
         "RECONCILER_POLICY is 'all': expect one of observe, upsert, sync",
         "unknown variable RECONCILER_X_Y_Z",

@@ -51,7 +51,7 @@ def test_the_command_lines_mode_overrules_the_environments(
     assert load(flags, **environ).mode is mode
 
 
-@pytest.mark.parametrize("output", [Output.NAME])
+@pytest.mark.parametrize("output", [Output.MARKDOWN, Output.NAME])
 def test_what_a_stream_of_passes_cannot_be(output: Output) -> None:
     """The command without a name takes it for a plan, and refuses to run for ever with it."""
     for mode in ("--dry-run", "--once"):

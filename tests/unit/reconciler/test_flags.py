@@ -83,7 +83,7 @@ def test_defaults() -> None:
         (["--output", "json"], "--output", Output.JSON),
         (["--output=text", "--output=json"], "--output", Output.JSON),
         (["-o", "yaml"], "--output", Output.YAML),
-        (["-ojson", "--output=name"], "--output", Output.NAME),
+        (["-oname", "--output=markdown"], "--output", Output.MARKDOWN),
         (["--approve", f"{HASH},{OTHER}"], "--approve", (HASH, OTHER)),
         (["--approve", HASH, "--approve", OTHER], "--approve", (HASH, OTHER)),
         (["--only", "node/a", "--only", "node/b"], "--only", ("node/a", "node/b")),
@@ -139,7 +139,7 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
             "--dry-run is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
         ),
         (["--dry-run="], "--dry-run is '': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"),
-        (["--output", "html"], "--output is 'html': expect one of auto, text, json, yaml, name"),
+        (["--output", "html"], "--output is 'html': expect one of auto, text, json, yaml, markdown, name"),
         (["--policy", "Sync"], "--policy is 'Sync': expect one of observe, upsert, sync"),
         (["--interval", "60"], "--interval is '60': expect a duration with a unit, such as 30s, 1m30s or 500ms"),
         (["--interval", "0"], "--interval is '0': expect a duration of more than 0"),
@@ -241,11 +241,11 @@ def test_wrong_variables_are_no_bad_usage() -> None:
     _, usage, errors = read("--policy", "x", RECONCILER_OUTPUT="y")
 
     assert usage == ["--policy is 'x': expect one of observe, upsert, sync"]
-    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json, yaml, name"]
+    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json, yaml, markdown, name"]
 
 
 @pytest.mark.parametrize("command", [Command.EXPLAIN, Command.ORPHANS, Command.VALIDATE, Command.RUN], ids=str)
-@pytest.mark.parametrize("output", ["name"])
+@pytest.mark.parametrize("output", ["markdown", "name"])
 def test_what_only_a_plan_can_be_shown_as(command: Command, output: str) -> None:
     """Another command says what it can write."""
     usage: list[str] = []

@@ -1,0 +1,394 @@
+"""Markdown of a report, for the comment of a pull request and the summary of a step: what matters most stands first.
+
+Foreign text cannot become markup, a link or a mention: keys and values stand in code spans, and so does each word of a
+sentence that could mean something. A backslash or an entity would not do: code hosts look for mentions in what they
+have rendered. What is over its budget loses parts of it whole, the least important first, and is never cut within.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from desired.load_balancers.primary_ips import lost_with
+from desired.plan.change import Hold, Note, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.section import Present
+from desired.syntax.bounds import counted
+from reconciler.config.flags import Detail
+from reconciler.report.escaping import visible
+from reconciler.report.fields import field_changes
+from reconciler.report.folding import Block, Fold, names, reasons, summed_up
+from reconciler.report.outline import AFTER_APPROVAL, removals, section_counts, sections
+from reconciler.report.text_report import (
+    EXPLANATION,
+    MOST_REMOVALS,
+    TextLine,
+    Tone,
+    are_folded,
+    blocks_of,
+    header_lines,
+    like_notes,
+    next_step_of,
+    opening_switch,
+    section_heading,
+    shown_fate,
+    shown_sides,
+    symbol_of,
+    warning_lines,
+    with_moments,
+)
+from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
+
+MARK = "hcloud-reconciler:plan"
+"""What the first line has, before the cluster: by it a pipeline finds the comment that it is to edit."""
+_VERBS = ("add", "modify", "remove")
+_URGENT = frozenset({"held", "refused", "failed"})
+"""What a person has to see even in a list of subjects."""
+_EXPLAINED = frozenset({Verdict.WAITING, Verdict.REFUSED})
+_BREAK = "  \n"
+"""The end of a line within a paragraph, also where a mere line break is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The room that there is for a text."""
+
+    limit: int
+    measure: Callable[[str], int]
+    """How much of it a text takes."""
+
+
+def _units(text: str) -> int:
+    """Characters as the strictest of code hosts counts them, in units of UTF-16."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+COMMENT = Budget(60_000, _units)
+"""GitHub refuses a comment of more than 65,536 characters."""
+
+
+def step_summary(used: int) -> Budget:
+    """The budget of a summary that has so many bytes already: GitHub drops one of more than 1,024 KiB as a whole."""
+    return Budget(900 * 1024 - used, _bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How much is told; each loses something that the one before it has."""
+
+    of_folds: bool = True
+    """Whether the fields of folds are."""
+    of_singles: bool = True
+    """Whether the fields of single changes are."""
+    has_details: bool = True
+    most: int | None = None
+    """How many entries a list has; None: all."""
+
+
+_EXTENTS = (
+    _Extent(),
+    _Extent(of_folds=False),
+    _Extent(of_folds=False, of_singles=False),
+    *(_Extent(has_details=False, most=most) for most in (None, 100, 20, 5, 1, 0)),
+)
+
+
+def render_markdown(report: Report, budget: Budget = COMMENT) -> str:
+    """The text with a line break at its end: as much as the budget has room for. Its head always stands."""
+    page = _Page(report)
+    text = ""
+    for extent in _EXTENTS:
+        text = page.text(extent)
+        if budget.measure(text) <= budget.limit:
+            break
+    return text
+
+
+def code(text: str, *, in_table: bool = False) -> str:
+    """Foreign text as a code span; an empty one as nothing. In the cell of a table a bar has a backslash, and one that
+    stands before a bar already is an escape, as readers of tables do not agree on two."""
+    text = visible(text)
+    if in_table:
+        text = re.sub(r"(?<!\\)\\+(?=\|)", lambda found: r"\x5c" * len(found[0]), text).replace("|", r"\|")
+    if not text:
+        return ""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    is_padded = text.strip(" ") and (text[0] in "` " or text[-1] in "` ")
+    return f"{fence} {text} {fence}" if is_padded else f"{fence}{text}{fence}"
+
+
+_HARMLESS = re.compile(r"(?:[^\W_]|[.,;:()'\"/?=+-])+")
+_LINKED = re.compile(
+    r"://|\bwww\.|\bgh-[0-9]|\b[0-9a-f]{7,}\b|:[a-z+-][a-z0-9+-]*:|:(?:100|1234|8ball):", re.IGNORECASE
+)
+"""What a code host makes something of: addresses, issues, commits, pictures."""
+
+
+def prose(text: str, *, in_table: bool = False) -> str:
+    """A sentence that may have foreign names in it: what is more than a harmless word stands in a code span."""
+    return " ".join(_word(word, in_table=in_table) for word in visible(text).split(" "))
+
+
+def _word(word: str, *, in_table: bool) -> str:
+    """A word, in a code span unless it is harmless; what punctuates the sentence stands around that."""
+    if not word or (_HARMLESS.fullmatch(word) and not _LINKED.search(word)):
+        return word
+    rest = word.lstrip("(")
+    within = rest.rstrip("(),.;:")
+    return f"{word[: -len(rest)]}{code(within, in_table=in_table)}{rest[len(within) :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One change, or many alike, in cells of a table."""
+
+    symbol: str
+    key: str
+    remarks: tuple[str, ...]
+    fields: tuple[tuple[str, str, str], ...]
+    """Path, before and after."""
+    is_fold: bool
+
+
+class _Page:
+    """A report with everything computed that takes long, whatever its extent."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._lines = {heading: tuple(lines) for heading, lines in sections(report.lines).items()}
+        self._blocks = {heading: blocks_of(lines, report.detail) for heading, lines in self._lines.items()}
+        self._entries: dict[str, tuple[_Entry, ...]] = {
+            heading: tuple(self._entry(block) for block in found) for heading, found in self._blocks.items()
+        }
+
+    def text(self, extent: _Extent) -> str:
+        """The page in this extent."""
+        parts = (
+            "\n".join((self._mark(), f"### {self._title()}", *self._table())),
+            _BREAK.join((*self._troubles(extent), *self._removals(extent))),
+            *self._holds(extent),
+            self._notes(extent),
+            *(self._details(extent)),
+            self._foot(extent),
+        )
+        return "\n\n".join(filter(None, parts)) + "\n"
+
+    def _mark(self) -> str:
+        uid = self._report.snapshot.cluster_uid if self._report.snapshot else None
+        known = re.sub(r"[^0-9A-Za-z]", "", uid.value.partition("-")[0])[:8] if isinstance(uid, Present) else ""
+        return f"<!-- {MARK}:{known or 'unknown'} -->"
+
+    def _title(self) -> str:
+        report = self._report
+        pieces = list(_counts(report))
+        if wrong := len(needing_a_person(report)):
+            pieces.append(f"**{counted(wrong, 'object')} need{'s' * (wrong == 1)} a person**")
+        if report.errors:
+            pieces.append(f"**{counted(len(report.errors), 'error')}**")
+        if report.result is Result.NO_CHANGES and not report.lines:
+            return ", ".join(("No changes", *pieces))
+        word = "Apply" if _is_applied(report.lines) else "Plan"
+        return f"{word}: {', '.join(pieces or [str(report.result)])}"
+
+    def _table(self) -> Iterator[str]:
+        counts = section_counts(self._report)
+        if not counts:
+            return
+        words = [*_VERBS, *(word for word in next(iter(counts.values())) if word not in _VERBS)]
+        yield _row("", *words)
+        yield f"|---|{'--:|' * len(words)}"
+        for heading, found in counts.items():
+            yield _row(heading, *(str(found.get(word) or "") for word in words))
+
+    def _troubles(self, extent: _Extent) -> Iterator[str]:
+        """What went wrong, and what could not be read."""
+        report = self._report
+        yield from _some([f"**Error:** {prose(self._dated(error))}" for error in report.errors], extent, "error")
+        if report.not_leader:
+            yield f"**Not leader:** {prose(self._dated(report.not_leader))}"
+        gaps = [line.text.strip() for line in header_lines(report) if line.tone is Tone.WARNING]
+        yield from _some([f"**Not read:** {prose(gap)}" for gap in gaps], extent, "gap")
+        if EXPLANATION[report.result] and not report.errors:
+            yield f"**Result:** {report.result}{EXPLANATION[report.result]}"
+
+    def _removals(self, extent: _Extent) -> Iterator[str]:
+        """Each removal by name: of all that is planned it is what nobody may overlook."""
+        most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
+        is_full = self._report.detail is Detail.FULL and extent.most is None
+        losses = {line.change.key: self._loss(line) for line in self._report.lines}
+        for end, keys in removals(self._report.lines).items():
+            if end == AFTER_APPROVAL:  # each of these stands with its hold
+                continue
+            if is_full or len(keys) <= most:
+                told = ", ".join(f"{code(key)}{losses[key]}" for key in keys)
+            else:
+                told = code(names(keys, most)) if most else str(len(keys))
+            yield f"**{end}:** {told}"
+
+    def _loss(self, line: Line) -> str:
+        """The addresses that go for good with a load balancer."""
+        snapshot, change = self._report.snapshot, line.change
+        if snapshot is None or snapshot.load_balancers is None or change.kind is not ChangeKind.LB_DELETE:
+            return ""
+        balancer = None if change.cloud_id is None else snapshot.load_balancers.items.get(change.cloud_id)
+        lost = () if balancer is None else lost_with(balancer, snapshot)
+        return f" (loses {' and '.join(map(code, lost))})" if lost else ""
+
+    def _holds(self, extent: _Extent) -> Iterator[str]:
+        """A paragraph for each hold: what is held, why, and the command that lets it pass."""
+        return _some([_BREAK.join(self._hold(hold, extent)) for hold in self._report.holds], extent, "hold")
+
+    def _hold(self, hold: Hold, extent: _Extent) -> Iterator[str]:
+        is_number = hold.value.isdecimal() and hold.limit.isdecimal()
+        measure = f"{hold.value} of limit {hold.limit}" if is_number else prose(f"{hold.value}, limit {hold.limit}")
+        yield f"**Held:** {code(hold.rule)}, {measure}: {code(approve_command(hold, self._report.approve_flags))}"
+        yield f"Why: {prose(self._dated(hold.why))}"
+        most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
+        if len(hold.keys) <= most or (self._report.detail is Detail.FULL and extent.most is None):
+            yield f"Changes: {', '.join(map(code, hold.keys))}"
+        else:
+            yield f"Changes: {code(names(hold.keys, most)) if most else len(hold.keys)}"
+
+    def _notes(self, extent: _Extent) -> str:
+        lines = [self._note(notes) for notes in like_notes(self._report)]
+        return "\n".join(("**Notes**", "", *(f"- {line}" for line in _some(lines, extent, "note")))) if lines else ""
+
+    def _note(self, notes: Sequence[Note]) -> str:
+        keys = [note.key for note in notes]
+        what = f"{len(keys)} x {code(names(keys))}" if are_folded(notes) else ", ".join(map(code, keys))
+        return f"{what} {notes[0].kind}: {prose(self._dated(notes[0].text))}"
+
+    def _details(self, extent: _Extent) -> Iterator[str]:
+        for heading, entries in self._entries.items() if extent.has_details else ():
+            counts = ", ".join(_counts(replace(self._report, lines=self._lines[heading]), bold=""))
+            yield (
+                f"<details><summary>{section_heading(heading, self._report.snapshot)}: {counts}</summary>\n\n"
+                + "\n".join(_entry_table(entries, extent))
+                + "\n</details>"
+            )
+
+    def _entry(self, block: Block) -> _Entry:
+        is_short = self._report.detail is Detail.SUMMARY
+        if isinstance(block, Fold):
+            line, key = block.first, f"{len(block.lines)} x {code(names(block.keys), in_table=True)}"
+            fields = () if is_short else tuple(_fold_fields(block))
+        else:
+            line, key = block, code(block.change.key, in_table=True)
+            fields = () if is_short else tuple(_fields(block))
+        # What a warning says in full needs no word before it.
+        fate = "" if line.outcome is None and line.change.decision.verdict in _EXPLAINED else shown_fate(line).strip()
+        remarks = [fate, *([] if is_short else [_reason(block)])]
+        remarks += (each.text.strip() for each in warning_lines(line, _whose(block)))
+        told = tuple(prose(self._dated(remark), in_table=True) for remark in remarks if remark)
+        return _Entry(symbol_of(line.change), key, told, fields, isinstance(block, Fold))
+
+    def _foot(self, extent: _Extent) -> str:
+        """When all of it was read, what was left out, and what to do next."""
+        report, snapshot = self._report, self._report.snapshot
+        pieces = []
+        if snapshot is not None and extent.most != 0:
+            uid = snapshot.cluster_uid
+            cluster = code(uid.value) if isinstance(uid, Present) else "unknown"
+            pieces.append(f"Cluster {cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC.")
+        has_folds = any(entry.is_fold for entries in self._entries.values() for entry in entries)
+        if opening := opening_switch(report, has_folds=has_folds).strip():
+            word, _, switch = opening.rpartition(" ")
+            pieces.append(f"{word} {code(switch)}.")
+        if extent != _EXTENTS[0]:
+            pieces.append("There was no room for all of it: the whole plan is in the artifact.")
+        if (command := next_step_of(report)) and extent.most != 0:
+            pieces.append(f"Next: {code(command)}")
+        return " ".join(pieces)
+
+    def _dated(self, text: str) -> str:
+        """A sentence with its times as people read them."""
+        now = self._report.snapshot.taken_at if self._report.snapshot else None
+        return next(iter(with_moments([TextLine(text)], now))).text
+
+
+def _is_applied(lines: Iterable[Line]) -> bool:
+    return any(line.outcome is not None for line in lines)
+
+
+def _counts(report: Report, bold: str = "**") -> Iterator[str]:
+    """What there is to do, or what was done and what was left."""
+    counts = summary(report)
+    if _is_applied(report.lines):
+        left = len(report.lines) - counts["applied"] - counts["failed"]
+        said = {"applied": "applied", "failed": "failed", "left": "left", "held": "held", "refused": "refused"}
+        counts = {**counts, "left": left}
+    else:
+        said = {verb: f"to {verb}" for verb in _VERBS} | {word: word for word in ("held", "waiting", "refused")}
+    for word, told in said.items():
+        if counts[word]:
+            mark = bold if word in _URGENT else ""
+            yield f"{mark}{counts[word]} {told}{mark}"
+
+
+def _some(entries: Sequence[str], extent: _Extent, word: str) -> Iterator[str]:
+    """As many of the entries as there may be, and how many more there are."""
+    shown = entries if extent.most is None else entries[: extent.most]
+    yield from shown
+    if rest := len(entries) - len(shown):
+        yield f"{counted(rest, f'more {word}')}" if shown else counted(rest, word)
+
+
+def _row(*cells: str) -> str:
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
+
+
+def _entry_table(entries: Sequence[_Entry], extent: _Extent) -> Iterator[str]:
+    """Rows, with columns for fields where any is told."""
+    told = {True: extent.of_folds, False: extent.of_singles}
+    has_fields = any(entry.fields and told[entry.is_fold] for entry in entries)
+    columns = ("", "key", "field", "before", "after") if has_fields else ("", "key")
+    yield _row(*columns)
+    yield "|" + "---|" * len(columns)
+    for entry in entries:
+        key = "<br>".join((entry.key, *entry.remarks))
+        first, *others = (entry.fields if told[entry.is_fold] else ()) or (("", "", ""),)
+        yield _row(entry.symbol, key, *(first if has_fields else ()))
+        yield from (_row("", "", *field) for field in others)
+
+
+def _reason(block: Block) -> str:
+    """Why a change is wanted, or the first of a fold."""
+    if isinstance(block, Fold):
+        return ("the first: " if len(reasons(block)) > 1 else "") + block.first.change.reason
+    return block.change.reason
+
+
+def _whose(block: Block) -> str:
+    """Of which change a decision is told, where those of a fold differ."""
+    is_one_of_many = isinstance(block, Fold) and len({line.change.decision for line in block.lines}) > 1
+    return ", the first's" if is_one_of_many else ""
+
+
+def _fields(line: Line) -> Iterator[tuple[str, str, str]]:
+    """Those of one change; but not of what is refused, as that cannot be approved."""
+    for field in field_changes(line.change) if line.change.decision.verdict is not Verdict.REFUSED else ():
+        before, after = shown_sides(field)
+        yield _cells(field.path, "" if field.before is None else before, "" if field.after is None else after)
+
+
+def _fold_fields(fold: Fold) -> Iterator[tuple[str, str, str]]:
+    """Those of many like changes, as far as they are told. Where both sides differ from member to member the last cell
+    has the pairs, as each side alone might look as if nothing changed."""
+    for field in fold.shown_fields:
+        pairs = [shown_sides(member) for member in field.members]
+        befores, afters = zip(*pairs, strict=True)
+        if len(set(befores)) > 1 and len(set(afters)) > 1:
+            afters = tuple(f"{before} -> {after}" for before, after in pairs)
+        is_new = all(member.before is None for member in field.members)
+        is_gone = all(member.after is None for member in field.members)
+        yield _cells(field.path, "" if is_new else summed_up(befores), "" if is_gone else summed_up(afters))
+    if rest := len(fold.fields) - len(fold.shown_fields):
+        yield counted(rest, "more field"), "", ""
+
+
+def _cells(path: str, before: str, after: str) -> tuple[str, str, str]:
+    return code(path, in_table=True), code(before, in_table=True), code(after, in_table=True)
