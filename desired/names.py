@@ -63,6 +63,8 @@ LABEL_STAGING_CA = "HC-Use-Staging-CA"
 CONFIG_MAP = "hcloud-reconciler"
 """The product's one ConfigMap, beside the Lease: approvals of holds, and what the cluster remembers
 of its project."""
+STATUS_CONFIG_MAP = "hcloud-reconciler-status"
+"""Its second: what whoever holds the Lease publishes of its last pass, for people and pages. It decides nothing."""
 LEASE = "cloud-controller-manager"
 """HCCM's Lease, so that the two never lead at once."""
 LEASE_NAMESPACE = "kube-system"

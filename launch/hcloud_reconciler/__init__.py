@@ -9,6 +9,6 @@ import sys
 # source tree is installed as it is, there is no such folder, and the tree is on the path.
 sys.path.insert(0, f"{__path__[0]}/_app")
 
-from reconciler.cli import main
+from reconciler.cli import complete_for_kubectl, main
 
-__all__ = ["main"]
+__all__ = ["complete_for_kubectl", "main"]

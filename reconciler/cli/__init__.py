@@ -6,6 +6,7 @@ answered in order from the very start.
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from types import FrameType
 
@@ -26,12 +27,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     from reconciler.cli.dispatch import dispatch  # noqa: PLC0415 - see the module's docstring
 
     try:
-        return dispatch(argv)
+        try:
+            return dispatch(sys.argv[1:] if argv is None else argv)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # a page of help as well: the interpreter would complain at its end
     except KeyboardInterrupt:
         from reconciler.cli.streams import say  # noqa: PLC0415
 
         say("interrupted")
         return INTERRUPTED
+    except OSError as error:
+        from reconciler.cli.streams import fail, swallow_stdout  # noqa: PLC0415
+
+        swallow_stdout()
+        if isinstance(error, BrokenPipeError):  # a reader that has gone away, as head does, is no trouble
+            return 0
+        return fail(f"stdout cannot be written: {error.strerror or error}", code=1)
+
+
+def complete_for_kubectl() -> int:
+    """Tell kubectl what may stand behind ``kubectl hcloud-reconciler``; the exit code of that process."""
+    from reconciler.cli.completion import Source, answer  # noqa: PLC0415
+
+    def asked(source: Source, prefix: str) -> list[str]:
+        from reconciler.cli.names import names  # noqa: PLC0415 - what needs no cluster need not wait for its client
+
+        return names(source, prefix, sys.argv[1:], os.environ)
+
+    print(answer(sys.argv[1:], asked), end="")  # noqa: T201
+    return 0
 
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:

@@ -2,21 +2,52 @@
 client library and production no simulator."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 
 from desired.syntax.go import parse_bool
-from reconciler.config.command_line import parse_command_line
+from reconciler.config.command_line import BAD_USAGE, parse_command_line
 from reconciler.config.flags import FLAGS, Command
 from reconciler.config.help import root_help
+from reconciler.config.program import program_name
 
-_MODES = frozenset(FLAGS[name].variable for name in ("--dry-run", "--once"))
+_COMPLETE = "__complete"
+"""What completion scripts ask, and no person."""
+_MODES = ("--dry-run", "--once")
 
 
-def _asks_for_nothing() -> bool:
-    """Whether somebody just typed the name of the program: that starts no controller at a terminal."""
-    is_attended = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    return is_attended and not any(_is_on(os.environ.get(variable, "")) for variable in _MODES)
+def dispatch(argv: Sequence[str]) -> int:
+    """The exit code of the command that ``argv`` names. Raises SystemExit for ``--help`` and bad usage,
+    KeyboardInterrupt, and OSError where stdout cannot be written, BrokenPipeError if nobody reads it."""
+    if argv[:1] == [_COMPLETE]:
+        from reconciler.cli.names import print_names  # noqa: PLC0415 - see the module's docstring
+
+        return print_names(argv[1:], os.environ)
+    command, flags, arguments = parse_command_line(argv)
+    if command is Command.COMPLETION:  # each new shell waits for it, and not for more imports
+        return _called(command, flags, arguments)
+    from reconciler.cli.streams import prepare_streams, say  # noqa: PLC0415 - see the module's docstring
+
+    prepare_streams()
+    if command is Command.BARE and _is_attended() and not _names_a_mode(flags):
+        if not flags:
+            sys.stdout.write(root_help())
+            return 0
+        typed = shlex.join(word for word in argv if not word.startswith(_MODES))
+        say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
+        return BAD_USAGE
+    return _called(command, flags, arguments)
+
+
+def _is_attended() -> bool:
+    """Whether somebody has typed this at a terminal, where the name of the program alone starts no controller."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _names_a_mode(flags: Mapping[str, str]) -> bool:
+    """Whether a flag or its variable says what is to be done, so that no command has to."""
+    return any(_is_on(flags.get(name, os.environ.get(FLAGS[name].variable, ""))) for name in _MODES)
 
 
 def _is_on(text: str) -> bool:
@@ -25,23 +56,6 @@ def _is_on(text: str) -> bool:
         return parse_bool(text or "false")
     except ValueError:
         return True
-
-
-def dispatch(argv: Sequence[str] | None) -> int:
-    """The exit code of the command that ``argv`` names, None for the arguments of the process. Never raises but
-    SystemExit for ``--help`` and bad usage, and KeyboardInterrupt."""
-    command, flags, arguments = parse_command_line(sys.argv[1:] if argv is None else argv)
-    from reconciler.cli.streams import prepare_streams, swallow_stdout  # noqa: PLC0415 - see the module's docstring
-
-    prepare_streams()
-    if command is Command.BARE and not flags and _asks_for_nothing():
-        sys.stdout.write(root_help())
-        return 0
-    try:
-        return _called(command, flags, arguments)
-    except BrokenPipeError:
-        swallow_stdout()
-        return 0
 
 
 def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ...]) -> int:
@@ -78,3 +92,8 @@ def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ..
             from reconciler.cli.demo import demo  # noqa: PLC0415
 
             return demo(os.environ)
+        case Command.COMPLETION:
+            from reconciler.cli.completion_scripts import script  # noqa: PLC0415
+
+            print(script(arguments[0]), end="")  # noqa: T201
+            return 0

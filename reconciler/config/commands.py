@@ -98,6 +98,13 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
         ),
     },
+    "Set up": {
+        Command.COMPLETION: CommandRow(
+            "completion of commands, flags and names for your shell",
+            "A script for your shell, which completes commands, flags, their values, and names from the cluster.",
+            (Operand("shell", "bash, zsh or fish", ("bash", "zsh", "fish")),),
+        ),
+    },
 }
 """What people want → the commands for it: the table."""
 
@@ -137,5 +144,6 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "delete": Command.ORPHANS,
     "export": Command.CAPTURE,
     "dump": Command.CAPTURE,
+    "autocomplete": Command.COMPLETION,
 }
 """What similar tools call a command."""

@@ -90,6 +90,7 @@ class Command(StrEnum):
     VALIDATE = "validate"
     ORPHANS = "orphans"
     CAPTURE = "capture"
+    COMPLETION = "completion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def _lock_type(text: str) -> str:
     return text
 
 
-_SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX})
+_SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX, Command.COMPLETION})
 _RUNS = frozenset({Command.BARE, Command.PLAN, Command.APPLY, Command.RUN, Command.VALIDATE})
 """Commands that are a run, or check what it takes."""
 _PLANS = _RUNS | {Command.EXPLAIN}

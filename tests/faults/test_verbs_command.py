@@ -1,13 +1,7 @@
 """The verbs of the command at a terminal and without one: plan, apply, run, and the name alone."""
 
-import errno
-import os
-import pty
-import select
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -15,70 +9,16 @@ import pytest
 
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, clean_environment
-
-DEADLINE_S = 60.0
-
-
-class Terminal:
-    """The command at a terminal, with a person before it."""
-
-    def __init__(self, stage: Stage, *arguments: str, has_stdin: bool = True) -> None:
-        here, there = pty.openpty()
-        self._fd = here
-        environment = {**clean_environment(), **stage.environment, "TERM": "xterm", "NO_COLOR": "1"}
-        command = [sys.executable, "-m", "reconciler", *arguments]
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            command if has_stdin else ["sh", "-c", 'exec "$0" "$@" <&-', *command],
-            stdin=there,
-            stdout=there,
-            stderr=there,
-            env=environment,
-            cwd=stage.folder,
-            start_new_session=True,
-        )
-        os.close(there)
-        self.shown = ""
-
-    def read_until(self, text: str) -> None:
-        """Read until this has been shown. Raises AssertionError at the end of the process, or after too long."""
-        deadline = time.monotonic() + DEADLINE_S
-        while text not in self.shown:
-            assert time.monotonic() < deadline, self.shown
-            more = self._read()
-            assert more, self.shown
-            self.shown += more
-
-    def _read(self) -> str:
-        assert select.select([self._fd], [], [], DEADLINE_S)[0], self.shown
-        try:
-            return os.read(self._fd, 65536).decode()
-        except OSError as error:
-            if error.errno == errno.EIO:  # the process has ended
-                return ""
-            raise
-
-    def type(self, text: str) -> None:
-        """What the person types."""
-        os.write(self._fd, text.encode())
-
-    def end(self) -> int:
-        """The exit code; all that is shown until then is read."""
-        while more := self._read():
-            self.shown += more
-        return self.process.wait(DEADLINE_S)
-
-    def close(self) -> None:
-        """Hang up."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self._fd)
+from tests.support.terminals import Terminal
 
 
 @contextmanager
 def at_a_terminal(stage: Stage, *arguments: str, has_stdin: bool = True) -> Iterator[Terminal]:
     """The command, which is ended at the end."""
-    with closing(Terminal(stage, *arguments, has_stdin=has_stdin)) as terminal:
+    command = [sys.executable, "-m", "reconciler", *arguments]
+    environment = {**clean_environment(), **stage.environment, "TERM": "xterm", "NO_COLOR": "1"}
+    without_stdin = ["sh", "-c", 'exec "$0" "$@" <&-', *command]
+    with closing(Terminal(command if has_stdin else without_stdin, environment, stage.folder)) as terminal:
         yield terminal
 
 
@@ -208,3 +148,21 @@ def test_the_name_alone_starts_no_writer_at_a_terminal(joining: Stage) -> None:
 
     assert terminal.shown.startswith("usage: reconcile COMMAND [flags]")
     assert_untouched(joining)
+
+
+def test_flags_alone_start_no_writer_at_a_terminal(joining: Stage) -> None:
+    """They say what a controller would do, not that one is meant to start. In a container they are all there is."""
+    with at_a_terminal(joining, "--interval", "30s", "--dry-run=false") as terminal:
+        assert terminal.end() == 64
+
+    assert terminal.shown == "reconcile: a command is missing: 'reconcile run --interval 30s' starts the controller\r\n"
+    assert_untouched(joining)
+
+
+def test_flags_that_name_what_is_to_be_done(joining: Stage) -> None:
+    """Older spellings need no command at a terminal either."""
+    with at_a_terminal(joining, "--dry-run", "--color", "never") as terminal:
+        assert terminal.end() == 0
+
+    assert "joins as server 1" in terminal.shown
+    assert joining.writes() == []

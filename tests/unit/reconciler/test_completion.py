@@ -1,0 +1,143 @@
+"""Completion: the candidates at each place of a command line, and the names that a cluster may put there."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from reconciler.cli.completion import Source, complete
+from reconciler.cli.completion_scripts import script
+from reconciler.cli.names import _read
+from reconciler.config.commands import COMMANDS
+from reconciler.config.flags import FLAGS, Command
+from reconciler.config.hccm_flags import INSTEAD
+from tests.support.balanced_passes import load_balancer_service
+from tests.support.objects import joining_node
+from tests.support.simulators import Simulation
+
+
+def names(source: Source, prefix: str) -> Iterable[str]:
+    """What a cluster would say, marked with what it was asked for."""
+    return (f"{prefix}<{source}>",)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        pytest.param("", list(COMMANDS), id="commands"),
+        pytest.param("ca", ["capture"], id="the beginning of a command"),
+        pytest.param("-", ["--version", "--help"], id="flags without a command"),
+        pytest.param("plan --f", ["--full", "--from"], id="flags of a command"),
+        pytest.param("plan --policy s", ["sync"], id="values"),
+        pytest.param("plan --policy=s", ["sync"], id="values behind a sign"),
+        pytest.param("plan -o n", ["name"], id="values behind a letter"),
+        pytest.param("explain -o n", [], id="values that the command does not take"),
+        pytest.param("--policy sync ca", ["capture"], id="a command behind a flag"),
+        pytest.param("plan --full --policy u", ["upsert"], id="a switch takes no value"),
+        pytest.param("plan --controllers service,r", ["service,route"], id="a list of values"),
+        pytest.param("plan --only node/a,n", ["node/a,n<key>"], id="a list of keys"),
+        pytest.param("apply --approve sh", ["sh<hold>"], id="holds of a flag"),
+        pytest.param("approve sh", ["sh<hold>"], id="holds of a command"),
+        pytest.param("plan --context x", ["x<context>"], id="contexts"),
+        pytest.param("explain n", ["node"], id="kinds"),
+        pytest.param("explain node/a", ["node/a<key>"], id="keys instead of kinds"),
+        pytest.param("explain node a", ["a<node>"], id="Nodes"),
+        pytest.param("explain --output json service a", ["a<service>"], id="Services"),
+        pytest.param("explain pod a", [], id="an unknown kind"),
+        pytest.param("explain node a b", [], id="one operand too many"),
+        pytest.param("plan x", [], id="no operand at all"),
+        pytest.param("orphans 4", [], id="what only a person knows"),
+        pytest.param("plan --interval 3", [], id="a value that nothing lists"),
+        pytest.param("plan --nonsense=3", [], id="a flag that nobody knows"),
+        pytest.param("completion ", ["bash", "zsh", "fish"], id="operands with values"),
+    ],
+)
+def test_candidates(line: str, words: list[str]) -> None:
+    """They follow from the tables alone, but for names."""
+    *before, current = line.split(" ")
+
+    found = complete(before, current, names)
+
+    assert (list(found.words), found.are_files) == (words, False)
+
+
+@pytest.mark.parametrize("line", ["plan --from ", "plan --from=a", "validate a b", "--kubeconfig "])
+def test_files(line: str) -> None:
+    """They are the shell's to complete."""
+    *before, current = line.split(" ")
+
+    assert complete(before, current, names).are_files
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_know_the_tables(shell: str) -> None:
+    """Every command and flag, and none that is only accepted because HCCM has it."""
+    text = script(shell)
+    dashes = "-l " if shell == "fish" else "--"
+
+    shown = [row.name for row in FLAGS.values() if row.commands - {Command.BARE}]
+    assert [name for name in shown if f"{dashes}{name.removeprefix('--')}" not in text] == []
+    assert [name for name in COMMANDS if name not in text] == []
+    assert [name for name in INSTEAD if f"{dashes}{name.removeprefix('--')} " in text] == []
+    assert "@" not in text.replace("${(@", "").replace("[@]", "").replace('"$@"', "")
+
+
+def hostile(name: str) -> dict[str, Any]:
+    """A Node or Service whose name no API server would store."""
+    return {"metadata": {"name": name, "namespace": "shop"}, "spec": {"type": "LoadBalancer"}}
+
+
+@pytest.fixture
+def cluster(simulate: Callable[..., Simulation]) -> Simulation:
+    """Three Nodes, two Services that want load balancers, one that does not, and a published hold."""
+    sim = simulate()
+    published = json.dumps({"holds": [{"hash": "sha256:0123456789abcdef", "rule": "x"}, {"hash": "sha256:`x`"}]})
+    internal = load_balancer_service("internal")
+    internal["spec"]["type"] = "ClusterIP"
+    config_map = {"metadata": {"name": "hcloud-reconciler-status", "namespace": "kube-system"}}
+    sim.kubernetes.replace_world(
+        {
+            "nodes": [joining_node(name) for name in ("web-2", "web-1", "db-1")],
+            "services": [load_balancer_service("web"), load_balancer_service("api"), internal],
+            "configmaps": [{**config_map, "data": {"status": published}}],
+        }
+    )
+    return sim
+
+
+@pytest.mark.parametrize(
+    ("source", "prefix", "found"),
+    [
+        (Source.NODE, "", ["db-1", "web-1", "web-2"]),
+        (Source.NODE, "web-", ["web-1", "web-2"]),
+        (Source.SERVICE, "", ["default/api", "default/web"]),
+        (Source.KEY, "no", ["node/db-1", "node/web-1", "node/web-2"]),
+        (Source.KEY, "service/default/w", ["service/default/web"]),
+        (Source.HOLD, "sha256:0", ["sha256:0123456789abcdef"]),
+        (Source.CONTEXT, "", ["sandbox"]),
+    ],
+)
+def test_names_from_the_cluster(cluster: Simulation, source: Source, prefix: str, found: list[str]) -> None:
+    """By the kubeconfig that the command line names, and no token; only what begins alike, in order."""
+    words = ["reconcile", "explain", f"--kubeconfig={cluster.kubeconfig()}"]
+
+    assert _read(source, prefix, words, {}) == found
+    assert _read(source, prefix, ["--kubeconfig", str(cluster.kubeconfig())], {}) == found
+    assert _read(source, prefix, [], {"RECONCILER_KUBECONFIG": str(cluster.kubeconfig())}) == found
+    assert cluster.sent_to_hetzner() == []
+
+
+@pytest.mark.parametrize("source", [Source.NODE, Source.SERVICE, Source.KEY])
+def test_names_that_no_cluster_has(cluster: Simulation, source: Source) -> None:
+    """What an API server says is foreign: nothing but names gets into a shell, and of these no endless list."""
+    evil = ("$(x)", "`x`", "a;x", "a b", "a\nb", "--yes", "-a", "a'", 'a"', "a\\b", "a\x1b[2J", "ä", "", "a" * 254)
+    many = [f"n-{number}" for number in range(1_500)]
+    body = {"kind": "List", "metadata": {}, "items": [hostile(name) for name in (*evil, *many)]}
+    cluster.spoil_kubernetes("status", method="GET", code=200, body=body, count=None)
+
+    found = _read(source, "", ["--kubeconfig", str(cluster.kubeconfig())], dict(os.environ))
+
+    assert len(found) == 1_000
+    assert {name.rpartition("/")[2] for name in found} <= set(many)
