@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.notes import notes_on_stuck_services
+from desired.load_balancers.prices import with_costs
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
@@ -73,7 +74,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     changes += [deletion_change(pending, snapshot) for pending in desired.pending_deletions]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
-    return Plan(_after_their_targets(changes), desired.notes)
+    return Plan(tuple(with_costs(_after_their_targets(changes), snapshot)), desired.notes)
 
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:

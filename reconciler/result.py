@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.key import Key, ObjectKind
+from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
@@ -73,6 +74,19 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True)
+class MonthlyCost:
+    """The price a month of the cluster's load balancers, by a list of prices that holds at the moment."""
+
+    currency: str | None = None
+    """Its code; None when it is not known, or nothing has a price."""
+    changes: Cost | None = None
+    """What the changes of the report make of it: in a dry run all but those that are refused, else those that were
+    applied. None where none of these has a cost."""
+    cluster: Cost = field(default_factory=Cost)
+    """What all load balancers of the cluster cost before these changes, and after them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that is said about a pass. ``lines`` are sorted like a plan; ``errors`` are lines for people."""
 
@@ -86,6 +100,7 @@ class Report:
     """Those of ``errors`` that stop only what they are about, such as a cluster CIDR that cannot be, or a name that
     nothing has: all else was read and done."""
     requests: Requests = field(default_factory=Requests)
+    cost: MonthlyCost = MonthlyCost()
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     detail: Detail = Detail.FOLDED

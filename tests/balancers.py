@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 from typing import Any
 
@@ -25,6 +26,7 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
+from desired.model.price import Price
 from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Node, Server, Snapshot
@@ -95,6 +97,11 @@ def an_http_check(port: int = 30080, **overrides: Any) -> HealthCheck:
     """A health check over HTTP, with every default of the API."""
     http = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"), tls=False)
     return HealthCheck(Protocol.HTTP, port, 15, 10, 3, replace(http, **overrides))
+
+
+def a_price(gross: str) -> Price:
+    """A price of which no more is known than what it is a month."""
+    return Price(Decimal(gross))
 
 
 def a_balancer(

@@ -29,7 +29,7 @@ from actuators.http.errors import (
     one_line,
 )
 from actuators.http.requests import Observe, RequestCount, ignore, note_correlation, observed
-from actuators.http.retry import Retry
+from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.http.shown import is_loopback, without_credentials
 from actuators.http.transport import failures_as_errors, prepare, time_outs
 
@@ -94,6 +94,7 @@ class HetznerConnection:
         self._endpoint = endpoint
         self._shown = without_credentials(endpoint)
         self._retry = retry
+        self._once = Retry(retry.stop, NO_PATIENCE)
         self._timeout_s = timeout_s
         self._read_only = read_only
         self._gate = gate
@@ -112,6 +113,12 @@ class HetznerConnection:
             lambda timeout_s: self._attempt(method, path, body, timeout_s),
             timeout_s=self._timeout_s,
             repeatable=repeatable,
+        )
+
+    def read_once(self, path: str, timeout_s: float) -> bytes:
+        """The answer's body to a GET that is never repeated, ``timeout_s`` later at most. Raises an ApiError."""
+        return self._once.call(
+            lambda left_s: self._attempt("GET", path, None, left_s), timeout_s=min(timeout_s, self._timeout_s)
         )
 
     def use_token(self, token: str) -> None:
@@ -263,6 +270,10 @@ class HetznerReader:
     def get(self, path: str) -> bytes:
         """The body of one answer. Raises an ApiError."""
         return self._connection.send("GET", path, repeatable=True)
+
+    def get_once(self, path: str, timeout_s: float) -> bytes:
+        """The same for an answer that is not worth waiting for: one try, ``timeout_s`` long at most."""
+        return self._connection.read_once(path, timeout_s)
 
 
 class HetznerWriter:

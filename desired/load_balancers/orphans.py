@@ -4,7 +4,6 @@ its undo window; a person may delete them on demand."""
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.load_balancers.ownership import (
@@ -54,16 +53,6 @@ class Orphan:
     def needs_its_id(self) -> bool:
         """Whether it is deleted on demand only where its id is given: it was kept on purpose, or goes by itself."""
         return self.was_released or self.delete_at is not None
-
-    @property
-    def monthly_price(self) -> Decimal | None:
-        """Gross, in the project's currency, of its type at its location; None when the API did not say."""
-        spec, prices = self.balancer.spec, self.balancer.type.monthly_prices
-        try:
-            price = Decimal(prices.get(spec.location or "", ""))
-        except InvalidOperation:
-            return None
-        return price if price.is_finite() else None
 
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
@@ -152,13 +141,6 @@ def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) ->
 def _has(server: Server, ip: IPv4Address | IPv6Address) -> bool:
     is_inside = isinstance(ip, IPv6Address) and server.ipv6 is not None and ip in server.ipv6
     return is_inside or ip == server.ipv4 or ip in [private for _, private in server.private_ips]
-
-
-def monthly_price_of(found: Iterable[Orphan]) -> Decimal | None:
-    """The price of all of them together; None when not a single price is known."""
-    prices = [orphan.monthly_price for orphan in found]
-    known = [price for price in prices if price is not None]
-    return sum(known, Decimal(0)) if known else None
 
 
 def _names(services: Iterable[Service]) -> frozenset[str]:

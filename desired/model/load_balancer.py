@@ -14,6 +14,7 @@ from typing import Final
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.key import Key, ObjectKind
+from desired.model.price import Price
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -236,8 +237,8 @@ class BalancerType:
     max_certificates: int
     unavailable_after: datetime | None = None
     """None unless it is deprecated."""
-    monthly_prices: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Location → gross price a month, as the API writes it, in the project's currency."""
+    prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
+    """Location → its price there. A price that the API does not say, or that cannot be, is not among them."""
 
 
 @dataclass(frozen=True, slots=True)

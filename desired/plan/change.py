@@ -19,6 +19,7 @@ from desired.model.load_balancer import (
     Owner,
     Target,
 )
+from desired.model.price import Cost
 from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
@@ -170,6 +171,9 @@ class Change:
     not exist, and for a change that concerns none."""
     server: ServerKey | None = None
     """Of a target the server that it leads to; None for one that leads to none that is known, and for other changes."""
+    cost: Cost | None = field(default=None, compare=False)
+    """What it makes of the price of a load balancer; None where it changes none. For people: nothing is decided by it,
+    and a price that Hetzner changes makes no other plan."""
 
     def __post_init__(self) -> None:
         if self.verb not in KINDS[self.kind].verbs:

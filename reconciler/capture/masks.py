@@ -141,6 +141,7 @@ NETWORK = only(
 
 MEMBER = only("type", "id", "ip", alias_ips=each(value))
 
+_AMOUNT = only("net", "gross")
 BALANCER_TYPE = only(
     "id",
     "name",
@@ -149,8 +150,10 @@ BALANCER_TYPE = only(
     "max_assigned_certificates",
     "deprecated",
     deprecation=only("announced", "unavailable_after"),
-    prices=each(only("location", price_monthly=only("gross"))),
+    prices=each(only("location", price_hourly=_AMOUNT, price_monthly=_AMOUNT)),
 )
+
+PRICING = only("currency")
 
 _HEALTH = each(only("listen_port", "status"))
 _TARGET: Mapping[str, Mask] = {

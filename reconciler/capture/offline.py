@@ -144,11 +144,15 @@ class FiledProject(HetznerReader):
         named = [raw for raw in self._lists[place] if _identity(raw).name in query.get("name", [])]
         return b'{"%s":[%s]}' % (_last(place), b",".join(named))
 
+    def get_once(self, path: str, timeout_s: float) -> bytes:  # noqa: ARG002 - as its base has it
+        """The same: nobody waits for a file."""
+        return self.get(path)
+
     def _single(self, place: str) -> bytes:
-        """``{"server": {...}}`` of ``/servers/1``: from the list, or as it was asked for alone."""
+        """``{"server": {...}}`` of ``/servers/1``: from the list, or as it was asked for alone. Prices have no list."""
         self._check(place)
         listed, _, wanted = place.rpartition("/")
-        name = _last(listed).removesuffix(b"s")
+        name = _last(listed).removesuffix(b"s") or wanted.encode()
         for raw in self._lists.get(listed, ()):
             if str(_identity(raw).id) == wanted:
                 return b'{"%s":%s}' % (name, bytes(raw))

@@ -1,9 +1,10 @@
 """Reading of a cluster and its project for a capture, masked: everything that a pass may read, whatever the settings
 are.
 
-Costs one GET for each page of a list, one for the cluster's identity and one for approvals, and up to ten for servers
-that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for. Of Robot, where that
-is read, one for the list, up to ten for servers that it lacks, and as many for the reset status of silent Nodes' ones.
+Costs one GET for each page of a list, one each for the cluster's identity, approvals and the currency, and up to ten
+for servers that the list lacks though a removal may depend on them, and for Primary IPs that Services ask for. Of
+Robot, where that is read, one for the list, up to ten for servers that it lacks, and as many for the reset status of
+silent Nodes' ones.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,6 +36,7 @@ from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import Account, Captured, Cluster, MissingPart, Objects, Project, World
+from reconciler.observe.catalogue import QUICK_S
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.observe.primary_ips import MOST_AT_ONCE as MOST_PRIMARY_IPS
 from reconciler.observe.robot import decode_robot_servers
@@ -43,6 +45,7 @@ from reconciler.observe.world import observe_world, silent_robot_servers
 
 _PARALLEL = 6
 _TYPES = "/load_balancer_types"
+_PRICING = "/pricing"
 _ROBOT = "/server"
 _LISTS = {
     "/servers": masks.SERVER,
@@ -89,6 +92,7 @@ def capture_world(
             identity: pool.submit(_single, cluster, identity, masks.NAMESPACE),
             approvals: pool.submit(_single, cluster, approvals, masks.CONFIG_MAP),
             **{path: pool.submit(_pages, project, path, mask) for path, mask in _LISTS.items()},
+            _PRICING: pool.submit(_pricing, project),
             **({_ROBOT: pool.submit(_account, robot)} if robot else {}),
         }
     found = {path: read.result() for path, read in reads.items()}
@@ -103,6 +107,7 @@ def capture_world(
             nodes.read_at,
             __version__,
             lists={_TYPES: found[_TYPES].objects},
+            objects=dict(zip([_PRICING], found[_PRICING].objects, strict=False)),
             gaps={path: read.gap for path, read in found.items() if read.gap is not None},
         ),
         kubernetes=Cluster(
@@ -140,6 +145,15 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
     _single_servers(captured, project, "/servers", asked, masks.SERVER)
     world.hetzner.primary_ips += _primary_ips(captured, project, asked_primary_ips(snapshot, settings))
     return snapshot
+
+
+def _pricing(project: HetznerReader) -> _Found:
+    """The currency of all prices. Without it a plan is the same: that is no gap."""
+    try:
+        found = _decoded(project.get_once(_PRICING, QUICK_S), _PRICING).get("pricing")
+    except ApiError:
+        return _Found([])
+    return _Found([_raw(found, masks.PRICING)])
 
 
 def _single_servers(

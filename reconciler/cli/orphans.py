@@ -17,6 +17,7 @@ from desired.guards.orphans import judge_deletions, why_no_orphans
 from desired.load_balancers.orphans import Orphan, stray_addresses
 from desired.load_balancers.orphans import orphans as orphans_in
 from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.prices import price_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, NoteKind, Plan, Verdict
@@ -27,7 +28,6 @@ from reconciler.cli.streams import begin, fail, publish, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import Command, Output, asked
-from reconciler.observe.catalogue import observe_currency
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world, with_memory
@@ -105,7 +105,7 @@ def _listed_and_deleted(
         cluster_uid=uid.value if isinstance(uid, Present) else None,
         orphans=chosen,
         stray=() if ids else stray_addresses(snapshot, matches),
-        currency=observe_currency(reader) if any(orphan.monthly_price for orphan in chosen) else None,
+        currency=_currency(chosen, readers, snapshot),
         errors=tuple(_errors(snapshot, found, ids)),
         flags=config.approve_flags,
     )
@@ -117,6 +117,13 @@ def _listed_and_deleted(
     writers = Writers(reader, HetznerWriter(cloud), Actions(reader, stop))
     kept = {orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if ids and orphan.kept is not None}
     return replace(report, outcomes={**kept, **_delete(plan, asked, snapshot, chosen, writers, stop)})
+
+
+def _currency(chosen: Collection[Orphan], readers: Readers, snapshot: Snapshot) -> str | None:
+    """The currency of the prices that are shown; None where there are none, or it is not known."""
+    if not any(price_of(orphan.balancer) for orphan in chosen):
+        return None
+    return readers.currency.look_up(readers.hetzner, snapshot.taken_at)
 
 
 def _obstacle(plan: Plan) -> str | None:

@@ -28,7 +28,7 @@ from desired.plan.kinds import KINDS
 from desired.routes.address_owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from desired.syntax.provider_id import Provider
-from reconciler.observe.catalogue import Catalogue
+from reconciler.observe.catalogue import Catalogue, Currency
 from reconciler.observe.hetzner import observe_servers
 from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, observe_controllers
 from reconciler.observe.load_balancers import LeftBehind, observe_certificates, observe_load_balancers
@@ -85,6 +85,7 @@ class Readers:
     hetzner: HetznerReader
     confirmer: Confirmer
     catalogue: Catalogue = field(default_factory=Catalogue)
+    currency: Currency = field(default_factory=Currency)
     primary_ips: PrimaryIps = field(default_factory=PrimaryIps)
     left: LeftBehind = field(default_factory=LeftBehind)
     robot: Robot | None = None

@@ -14,13 +14,15 @@ from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import explain_strange_keys, judge, restrict
+from desired.load_balancers.prices import cost_of_cluster
 from desired.load_balancers.wanted import matters
 from desired.model.key import PLAN, Key, ObjectKind
+from desired.model.price import Cost
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval, parse_approvals
-from desired.plan.change import Change, Hold, Note, NoteKind, Plan
+from desired.plan.change import Change, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.ordering import not_preemptible
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
@@ -33,7 +35,7 @@ from reconciler.observe.world import Observation, Readers, observe_again, observ
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
-from reconciler.result import Explained, Line, Report, Requests, is_incomplete
+from reconciler.result import Explained, Line, MonthlyCost, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
 
@@ -83,7 +85,10 @@ def plan_once(plan_context: PlanContext) -> Report:
     except ApiError as error:
         return Report(errors=(str(error),), requests=_requests(plan_context.readers))
     judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
-    return _report(plan_context, observation, judged)
+    report = _report(plan_context, observation, judged)
+    planned = [line.change for line in report.lines if line.change.decision.verdict is not Verdict.REFUSED]
+    cost = _cost(plan_context, report, planned, observation.snapshot, may_ask=_is_reachable(observation))
+    return replace(report, cost=cost, requests=_requests(plan_context.readers))
 
 
 def explain_once(plan_context: PlanContext, key: Key) -> Explained:
@@ -111,6 +116,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     """
     attempts = Attempts()
     observation: Observation | None = None
+    first: Snapshot | None = None
     try:
         setbacks = plan_context.setbacks()
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
@@ -141,9 +147,12 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         _remember(plan_context, apply_context, tried, observation.snapshot)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
+        report = replace(report, cost=_cost_of_done(plan_context, report, first, may_ask=False))
         return replace(report, snapshot=observation.snapshot if observation else None, detail=plan_context.detail)
     left = _left(attempts, observation, judged.plan, apply_context)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
+    may_ask = _is_reachable(observation) and not apply_context.stop.is_set()
+    report = replace(report, cost=_cost_of_done(plan_context, report, first, may_ask=may_ask))
     if not apply_context.stop.is_set() and not plan_context.only:
         apply_context.trace_suspended(report)
     return replace(report, requests=_requests(plan_context.readers))
@@ -353,6 +362,32 @@ def _report(plan_context: PlanContext, observation: Observation, judged: JudgedP
         detail=plan_context.detail,
         next_step=plan_context.next_step,
     )
+
+
+def _is_reachable(observation: Observation) -> bool:
+    """Whether nothing that is read from Hetzner has just failed."""
+    return observation.failures.keys() <= {_OF_CLUSTER, _OF_ROBOT}
+
+
+def _cost_of_done(plan_context: PlanContext, report: Report, before: Snapshot | None, *, may_ask: bool) -> MonthlyCost:
+    """What the changes that were applied make of the price of what there was ``before``."""
+    done = [line.change for line in report.outcomes(Applied)]
+    return MonthlyCost() if before is None else _cost(plan_context, report, done, before, may_ask=may_ask)
+
+
+def _cost(
+    plan_context: PlanContext, report: Report, changes: Collection[Change], before: Snapshot, *, may_ask: bool
+) -> MonthlyCost:
+    """What these changes of the report make of the price of what there was ``before``. The currency is asked for only
+    where the report shows a price."""
+    readers = plan_context.readers
+    if not any(line.change.cost for line in report.lines):
+        return MonthlyCost()
+    currency = readers.currency.look_up(readers.hetzner, before.taken_at, may_ask=may_ask)
+    costs = [change.cost for change in changes if change.cost is not None]
+    if not costs:
+        return MonthlyCost(currency)
+    return MonthlyCost(currency, sum(costs, Cost()), cost_of_cluster(changes, before))
 
 
 def _requests(readers: Readers) -> Requests:

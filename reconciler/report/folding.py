@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from actuators.outcome import Failed
 from desired.model.key import ObjectKind
+from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
 from desired.plan.change import Verdict
 from desired.plan.kinds import ChangeKind, Verb
@@ -67,6 +68,12 @@ class Fold:
     def keys(self) -> tuple[str, ...]:
         """The keys of its members."""
         return tuple(line.change.key for line in self.lines)
+
+    @property
+    def cost(self) -> Cost | None:
+        """What all of them together make of the price a month; None where they have no cost."""
+        costs = [line.change.cost for line in self.lines if line.change.cost is not None]
+        return sum(costs, Cost()) if costs else None
 
     @property
     def shown_fields(self) -> tuple[FieldFold, ...]:

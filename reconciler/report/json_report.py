@@ -24,6 +24,7 @@ from reconciler.report.documents import (
 )
 from reconciler.report.escaping import LIMITS
 from reconciler.report.fields import FieldChange, field_changes
+from reconciler.report.money import CostDocument, MonthlyCostDocument
 from reconciler.result import Line, Report, Result, approve_command, summary
 
 
@@ -108,6 +109,8 @@ class ChangeDocument(Struct, frozen=True):
     """Seconds until another look is worth it; None when no time is known."""
     outcome: OutcomeDocument | None
     """None when it was not to be applied."""
+    cost: CostDocument | None
+    """What it makes of the price of a load balancer; None where it changes none."""
 
     @classmethod
     def of(cls, change: Change, outcome: Outcome | None = None) -> "ChangeDocument":
@@ -129,6 +132,7 @@ class ChangeDocument(Struct, frozen=True):
             why=decision.why or None,
             due_in_s=decision.due_in_s,
             outcome=None if outcome is None else OutcomeDocument.of(outcome),
+            cost=None if change.cost is None else CostDocument.of(change.cost),
         )
 
 
@@ -181,6 +185,8 @@ class ReportDocument(Struct, frozen=True):
     errors: tuple[str, ...]
     requests: RequestsDocument
     summary: SummaryDocument
+    cost: MonthlyCostDocument | None
+    """None where nothing that would be done, or was done, has a cost."""
     plan_hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")] | UnsetType = UNSET
     """Only there in a saved plan, as all that follows: a digest of its cluster, settings and changes, by which damage
     is found."""
@@ -231,6 +237,7 @@ def report_as_json(report: Report, saved: SavedPart | None = None) -> Mapping[st
         errors=report.errors,
         requests=RequestsDocument.of(report),
         summary=SummaryDocument(**summary(report)),
+        cost=MonthlyCostDocument.of(report.cost),
         plan_hash=UNSET if saved is None else saved.plan_hash,
         expires_at=UNSET if saved is None else saved.expires_at,
         settings=UNSET if saved is None else saved.settings,

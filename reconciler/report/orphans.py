@@ -1,9 +1,8 @@
 """Text and JSON of the result of ``reconcile orphans``. ``docs/orphans.md`` shows both."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Any, Literal
@@ -11,14 +10,15 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
-from desired.load_balancers.orphans import Orphan, StrayAddress, monthly_price_of
+from desired.load_balancers.orphans import Orphan, StrayAddress
 from desired.load_balancers.ownership import owner_of
+from desired.load_balancers.prices import price_of, standing
+from desired.model.price import Cost
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
+from reconciler.report.money import UNKNOWN, a_month, money
 from reconciler.report.text_report import TextLine, Tone, with_moments
-
-_CENT = Decimal("0.01")
 
 
 class OrphansResult(StrEnum):
@@ -57,7 +57,15 @@ class OrphanReport:
     @property
     def left(self) -> tuple[Orphan, ...]:
         """The orphans that are still there."""
-        return tuple(each for each in self.orphans if not isinstance(self.outcomes.get(each.balancer.id), Applied))
+        return tuple(each for each in self.orphans if not self._is_deleted(each))
+
+    @property
+    def deleted(self) -> tuple[Orphan, ...]:
+        """The orphans that are gone now."""
+        return tuple(filter(self._is_deleted, self.orphans))
+
+    def _is_deleted(self, orphan: Orphan) -> bool:
+        return isinstance(self.outcomes.get(orphan.balancer.id), Applied)
 
     @property
     def undone(self) -> int:
@@ -127,7 +135,7 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
     yield TextLine(f"  {symbol} {shown_orphan(orphan)}", tone)
     yield TextLine(f"      why: {orphan.why}", Tone.DETAIL)
     age = _age(report.taken_at, orphan.balancer.created_at)
-    yield TextLine(f"      {age}, {_money(orphan.monthly_price, report.currency)}", Tone.DETAIL)
+    yield TextLine(f"      {age}, {_shown(_cost([orphan]), report.currency)}", Tone.DETAIL)
     match outcome:
         case Applied():
             yield TextLine("      deleted", tone)
@@ -147,16 +155,23 @@ def _summary(report: OrphanReport) -> TextLine:
         return TextLine("No load balancer of this cluster is left over.", Tone.GOOD)
     number = counted(len(report.orphans), "load balancer")
     if not report.outcomes:
-        return TextLine(f"{number} left over, {_money(monthly_price_of(report.orphans), report.currency)}.")
-    deleted = len(report.outcomes) - report.undone
-    text = f"{number} left over: {deleted} deleted, {report.undone} not deleted, {len(report.left)} still there."
+        return TextLine(f"{number} left over, {_shown(_cost(report.orphans), report.currency)}.")
+    deleted, left = report.deleted, len(report.left)
+    saved = f" Saved: {_shown(_cost(deleted), report.currency)}." if deleted else ""
+    text = f"{number} left over: {len(deleted)} deleted, {report.undone} not deleted, {left} still there.{saved}"
     return TextLine(text, Tone.BAD if report.undone else Tone.GOOD)
 
 
-def _money(price: Decimal | None, currency: str | None) -> str:
-    if price is None:
-        return "its price is not known"
-    return f"{price.quantize(_CENT)}{f' {currency}' if currency else ''} a month"
+def _cost(orphans: Iterable[Orphan]) -> Cost:
+    """What these cost together."""
+    return standing(price_of(orphan.balancer) for orphan in orphans)
+
+
+def _shown(cost: Cost, currency: str | None) -> str:
+    """``16.40 EUR a month``, at least that where not all prices are known."""
+    if not cost.is_known and not cost.after.gross:
+        return UNKNOWN
+    return f"{'' if cost.is_known else 'at least '}{a_month(money(cost.after.gross), currency)}"
 
 
 def _age(now: datetime | None, since: datetime) -> str:
@@ -240,7 +255,7 @@ class OrphanDocument(Struct, frozen=True):
             service_uid=owner.service_uid,
             released=owner.released,
             delete_after=orphan.delete_at,
-            monthly_gross=_cents(orphan.monthly_price),
+            monthly_gross=_gross([orphan]),
             protected=balancer.is_protected,
             kept=orphan.kept,
             outcome=DeletionDocument.of(report.outcomes.get(balancer.id)),
@@ -294,7 +309,7 @@ def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
             StrayDocument(each.balancer.id, each.balancer.spec.name, each.ip, each.why) for each in report.stray
         ),
         currency=report.currency,
-        monthly_gross=_cents(monthly_price_of(report.left)),
+        monthly_gross=_gross(report.left),
         obstacle=report.obstacle,
         errors=report.errors,
     )
@@ -302,5 +317,7 @@ def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
     return found
 
 
-def _cents(price: Decimal | None) -> str | None:
-    return None if price is None else str(price.quantize(_CENT))
+def _gross(orphans: Collection[Orphan]) -> str | None:
+    """What is known of the price of these; None where nothing is."""
+    cost = _cost(orphans)
+    return money(cost.after.gross) if cost.after.gross or (orphans and cost.is_known) else None

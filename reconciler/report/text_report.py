@@ -19,6 +19,7 @@ from reconciler.config.flags import Detail
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, summed_up_sides
+from reconciler.report.money import shown_cost, shown_total
 from reconciler.report.outline import removals, section_counts, sections
 from reconciler.result import Line, Report, Result, approve_command, needing_a_person, needs_a_person, summary
 
@@ -95,7 +96,7 @@ def _lines(report: Report, width: int | None) -> Iterator[TextLine]:
     for heading, found in shown.items():
         yield TextLine(section_heading(heading, report.snapshot), Tone.HEADING)
         for block in found:
-            yield from _block_lines(block, report.detail, is_wide=is_wide)
+            yield from _block_lines(block, report, is_wide=is_wide)
     yield from _holds(report)
     yield from _notes(report)
     yield TextLine("")
@@ -103,6 +104,8 @@ def _lines(report: Report, width: int | None) -> Iterator[TextLine]:
     if has_folds:
         yield from _table(section_counts(report))
     yield from _removals(report)
+    if total := shown_total(report.cost):
+        yield TextLine(f"Cost: {total}")
     yield from _footer(report, opening_switch(report, has_folds=has_folds))
 
 
@@ -153,29 +156,31 @@ def _size(section: Section[Any, Any]) -> str:
     return f"{len(section)} of {section.expected}" if section.expected is not None else str(len(section))
 
 
-def _block_lines(block: Block, detail: Detail, *, is_wide: bool) -> Iterator[TextLine]:
+def _block_lines(block: Block, report: Report, *, is_wide: bool) -> Iterator[TextLine]:
     """One change, or many alike. A summary has of both only what a person has to know."""
+    cost = block.cost if isinstance(block, Fold) else block.change.cost
+    price = "" if cost is None else f"  {shown_cost(cost, report.cost.currency)}"
     if isinstance(block, Fold):
-        yield from _fold_lines(block, detail, is_wide=is_wide)
-    elif detail is Detail.SUMMARY:
-        yield _head(block)
+        yield from _fold_lines(block, report.detail, price, is_wide=is_wide)
+    elif report.detail is Detail.SUMMARY:
+        yield _head(block, price)
         yield from warning_lines(block)
     else:
-        yield from change_lines(block, is_wide=is_wide)
+        yield from change_lines(block, price=price, is_wide=is_wide)
 
 
-def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLine]:
+def _fold_lines(fold: Fold, detail: Detail, price: str, *, is_wide: bool) -> Iterator[TextLine]:
     """Many like changes: of how many objects and which, why the first one is wanted, and the values of a few fields."""
     change, differ = fold.first.change, len(reasons(fold)) > 1
     symbol = symbol_of(change)
-    head = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}{shown_fate(fold.first)}"
+    head, fate = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}", shown_fate(fold.first)
     is_short = detail is Detail.SUMMARY
     if is_short:
-        yield TextLine(head, _TONES[symbol])
+        yield TextLine(f"{head}{price}{fate}", _TONES[symbol])
     elif is_wide and not _says_why(fold.first):
-        yield TextLine(f"{head}: {'the first: ' if differ else ''}{change.reason}", _TONES[symbol])
+        yield TextLine(f"{head}{fate}: {'the first: ' if differ else ''}{change.reason}{price}", _TONES[symbol])
     else:
-        yield TextLine(head, _TONES[symbol])
+        yield TextLine(f"{head}{price}{fate}", _TONES[symbol])
         whose = ", the first's" if differ else ""
         yield TextLine(f"      why{whose}: {change.reason}", Tone.DETAIL)
     decisions = {line.change.decision for line in fold.lines}
@@ -188,15 +193,15 @@ def _fold_lines(fold: Fold, detail: Detail, *, is_wide: bool) -> Iterator[TextLi
         yield TextLine(f"      ... {counted(rest, 'more field')}", Tone.DETAIL)
 
 
-def change_lines(line: Line, *, fields: bool = True, is_wide: bool = False) -> Iterator[TextLine]:
-    """One change: what, why, what withholds it, its consequences, and its ``fields``; but not the fields of what is
-    refused, as that cannot be approved."""
+def change_lines(line: Line, *, fields: bool = True, price: str = "", is_wide: bool = False) -> Iterator[TextLine]:
+    """One change: what, what it makes of the ``price``, why, what withholds it, its consequences, and its ``fields``;
+    but not the fields of what is refused, as that cannot be approved."""
     change = line.change
-    head = _head(line)
     if is_wide and not _says_why(line):
-        yield TextLine(f"{head.text}: {change.reason}", head.tone)
+        head = _head(line)
+        yield TextLine(f"{head.text}: {change.reason}{price}", head.tone)
     else:
-        yield head
+        yield _head(line, price)
         yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
     yield from warning_lines(line)
     for field in field_changes(change) if fields and change.decision.verdict is not Verdict.REFUSED else ():
@@ -204,10 +209,10 @@ def change_lines(line: Line, *, fields: bool = True, is_wide: bool = False) -> I
         yield TextLine(f"      {field.path}: {before} -> {after}")
 
 
-def _head(line: Line) -> TextLine:
-    """What a change is of, its kind, and what became of it."""
+def _head(line: Line, price: str = "") -> TextLine:
+    """What a change is of, its kind, what it makes of the price, and what became of it."""
     symbol = symbol_of(line.change)
-    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{shown_fate(line)}", _TONES[symbol])
+    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{price}{shown_fate(line)}", _TONES[symbol])
 
 
 def warning_lines(line: Line, whose: str = "") -> Iterator[TextLine]:

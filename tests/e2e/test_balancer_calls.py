@@ -31,8 +31,8 @@ HTTPS = {"protocol": "https", "http_certificates": "shop"}
 
 
 def test_creating_a_load_balancer(a_stage: Callable[..., Stage]) -> None:
-    """With 2 ports, 20 targets and a network: one creation, one or two polls of its action, one list afterwards; and
-    before that the reads of every pass, and the types, as nothing is known of the one that it gets."""
+    """With 2 ports, 20 targets and a network: one creation, one or two polls of its action, one list afterwards;
+    before that the reads of every pass, the types, as nothing is known of the one that it gets, and the currency."""
     stage = a_stage(action_s=0.3)
     stage.environment |= IN_NETWORK
     have_nodes(stage, 20)
@@ -47,7 +47,7 @@ def test_creating_a_load_balancer(a_stage: Callable[..., Stage]) -> None:
     assert [len(seen(balancer)[part]) for part in ("ports", "targets", "private")] == [2, 20, 1]
     assert asked_of_hetzner(stage) == ["POST load_balancers"]
     assert reads.pop("actions") in {1, 2}
-    assert reads == READS | {"load_balancers": 2, "load_balancer_types": 1}
+    assert reads == READS | {"load_balancers": 2, "load_balancer_types": 1, "pricing": 1}
 
 
 @pytest.fixture

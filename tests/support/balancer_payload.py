@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -20,6 +21,7 @@ from desired.model.load_balancer import (
     SelectorTarget,
     ServerTarget,
 )
+from desired.model.price import Price
 from reconciler.observe.load_balancers import BALANCERS
 from tests.support.payloads import GONE, replaced
 
@@ -121,7 +123,8 @@ REAL: dict[str, Any] = {
     "ingoing_traffic": None,
     "included_traffic": 21990232555520,
 }
-LB11 = BalancerType("lb11", 5, 25, 10, datetime(2026, 12, 31, tzinfo=UTC), {"fsn1": "7.1400"})
+PRICE = Price(*map(Decimal, ("7.14", "6", "0.0114", "0.0096")))
+LB11 = BalancerType("lb11", 5, 25, 10, datetime(2026, 12, 31, tzinfo=UTC), {"fsn1": PRICE})
 SERVER, ADDRESS, SELECTOR = ServerTarget(2, True), IpTarget("192.0.2.1"), SelectorTarget("role=web", False)
 ATTACHMENTS = (Attachment(7, IPv4Address("10.0.0.5")), Attachment(8, IPv4Address("10.1.0.5")))
 HTTP_CHECK = HttpCheck("", "/up", "ok", ("200", "3??"), tls=True)

@@ -25,8 +25,8 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _DOCUMENT = "urn:hetzner"
-_ELSEWHERE = "/primary_ips"
-"""Paths of the API that the reduced document lacks: the vendor's client judges their answers."""
+_ELSEWHERE = ("/primary_ips", "/pricing")
+"""Paths of the API that the reduced document lacks: the vendor's client judges the answers of the first."""
 _MAX_REMEMBERED = 200_000
 
 

@@ -49,7 +49,6 @@ _KINDS_LATER = (
     "images",
     "isos",
     "placement_groups",
-    "pricing",
     "ssh_keys",
     "volumes",
     "zones",
@@ -108,6 +107,7 @@ class Routes:
         for name in ("locations", "server_types", "load_balancer_types"):
             self._add(f"/{name}", GET=self._reading.catalogue(name))
             self._add(f"/{name}/{{id}}", GET=self._reading.catalogue_entry(name))
+        self._add("/pricing", GET=self._reading.pricing)
         for path in ("/datacenters", "/datacenters/{id}"):
             self._add(path, GET=self._reading.datacenters)
         self._add("/actions", GET=self._reading.actions_by_id)

@@ -1,8 +1,9 @@
 """Catalogs of what can be ordered: locations, server types, load balancer types, images.
 
 Known differences: sizes and ids are the real ones as far as they are public, prices are placeholders with the right
-shape, only the types of the cx, cpx, cax and ccx families below exist, and ``cx22``/``cx32`` are kept as examples of
-types that are deprecated and sold out. Availability never changes by itself.
+shape, those of volumes, images and addresses are missing, only the types of the cx, cpx, cax and ccx families below
+exist, and ``cx22``/``cx32`` are kept as examples of types that are deprecated and sold out. Availability never changes
+by itself.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ DEFAULT_LOCATION = "fsn1"
 DEFAULT_SERVER_TYPE = "cpx22"
 DEFAULT_LOAD_BALANCER_TYPE = "lb11"
 DEFAULT_IMAGE = "ubuntu-24.04"
+CURRENCY = "EUR"
+VAT_RATE = "19.000000"
+"""Those of the project's owner."""
 
 _SOLD_OUT = {"announced": "2025-10-16T06:00:00Z", "unavailable_after": "2025-12-31T00:00:00Z"}
 
@@ -50,18 +54,18 @@ LOCATIONS: dict[str, Object] = {
 }
 
 
-def _price(location: str, monthly: float, included_tib: int) -> Object:
-    hourly = monthly / 625
+def _price(location: str, gross: float, included_tib: int) -> Object:
+    """What it costs there: ``gross`` is that of a month."""
 
-    def amount(net: float) -> Object:
-        return {"net": f"{net:.4f}", "gross": f"{net * 1.19:.4f}"}
+    def amount(gross: float) -> Object:
+        return {"net": f"{gross / (1 + float(VAT_RATE) / 100):.4f}", "gross": f"{gross:.4f}"}
 
     return {
         "location": location,
-        "price_hourly": amount(hourly),
-        "price_monthly": amount(monthly),
+        "price_hourly": amount(gross / 625),
+        "price_monthly": amount(gross),
         "included_traffic": included_tib * _TIB,
-        "price_per_tb_traffic": amount(1.0),
+        "price_per_tb_traffic": amount(1.19),
     }
 
 
@@ -84,7 +88,7 @@ def _server_type(
         "disk": disk,
         "deprecated": deprecation is not None,
         "deprecation": deprecation,
-        "prices": [_price(location, cores * (6.0 if dedicated else 2.5), 20) for location in locations],
+        "prices": [_price(location, cores * (7.0 if dedicated else 3.0), 20) for location in locations],
         "storage_type": "local",
         "cpu_type": "dedicated" if dedicated else "shared",
         "category": category[name[:2]],
@@ -136,7 +140,9 @@ SERVER_TYPES: dict[str, Object] = {
 }
 
 
-def _load_balancer_type(type_id: int, services: int, targets: int, certificates: int, connections: int) -> Object:
+def _load_balancer_type(
+    type_id: int, gross: float, services: int, targets: int, certificates: int, connections: int
+) -> Object:
     return {
         "id": type_id,
         "name": f"lb{type_id}1",
@@ -148,7 +154,7 @@ def _load_balancer_type(type_id: int, services: int, targets: int, certificates:
         "deprecated": None,
         "deprecation": None,
         "prices": [
-            _price(location, 6.0 * type_id, 20 if LOCATIONS[location]["network_zone"] == "eu-central" else 1)
+            _price(location, gross, 20 if LOCATIONS[location]["network_zone"] == "eu-central" else 1)
             for location in LOCATIONS
         ],
     }
@@ -157,9 +163,9 @@ def _load_balancer_type(type_id: int, services: int, targets: int, certificates:
 LOAD_BALANCER_TYPES: dict[str, Object] = {
     balancer_type["name"]: balancer_type
     for balancer_type in (
-        _load_balancer_type(1, 5, 25, 10, 10_000),
-        _load_balancer_type(2, 15, 75, 25, 20_000),
-        _load_balancer_type(3, 30, 150, 50, 40_000),
+        _load_balancer_type(1, 5.39, 5, 25, 10, 10_000),
+        _load_balancer_type(2, 16.40, 15, 75, 25, 20_000),
+        _load_balancer_type(3, 32.90, 30, 150, 50, 40_000),
     )
 }
 

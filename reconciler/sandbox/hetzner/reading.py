@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.attachments import Attachments
-from reconciler.sandbox.hetzner.catalogue import LOCATIONS, SERVER_TYPES
+from reconciler.sandbox.hetzner.catalogue import CURRENCY, LOCATIONS, SERVER_TYPES, VAT_RATE
 from reconciler.sandbox.hetzner.errors import invalid_field, not_found, removed_endpoint
 from reconciler.sandbox.hetzner.objects import fresh_copy
 from reconciler.sandbox.hetzner.paging import BY_NAME, filtered, ordered, page_of
@@ -132,6 +132,15 @@ class Reading:
             raise not_found(singular.replace("_", " "), entry_id)
 
         return handler
+
+    def pricing(self, _request: Request) -> Response:
+        """``GET /pricing``: what all that can be ordered costs, in one object without pages."""
+        shown = ("id", "name", "prices")
+        listed = {
+            kind: [fresh_copy({name: entry[name] for name in shown}) for entry in self._catalogues[kind].values()]
+            for kind in ("load_balancer_types", "server_types")
+        }
+        return Response(200, {"pricing": {"currency": CURRENCY, "vat_rate": VAT_RATE, **listed}})
 
     @staticmethod
     def datacenters(_request: Request, *_ids: int) -> Response:

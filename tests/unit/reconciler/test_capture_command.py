@@ -164,6 +164,7 @@ def test_only_reads_are_sent(sim: Simulation, shell: Shell) -> None:
             "load_balancers",
             "networks",
             "networks/7/members",
+            "pricing",
             "primary_ips",
             "servers",
             "servers/8",

@@ -1,7 +1,8 @@
 """The catalogue of load balancer types: read when it is needed, and then believed for an hour."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from desired.model.load_balancer import NO_LIMIT, BalancerType
+from desired.model.price import Price
 from desired.section import Unknown
-from reconciler.observe.catalogue import Catalogue
+from reconciler.observe.catalogue import Catalogue, Currency
 from tests.support.simulators import START, Simulation
 from tests.support.trouble import HETZNER_TROUBLE
 
@@ -44,7 +46,7 @@ def test_all_types_in_one_request(sim: Simulation, reader: HetznerReader) -> Non
     assert not isinstance(found, Unknown)
     assert sorted(found) == ["lb11", "lb21", "lb31"]
     assert (found["lb21"].max_services, found["lb21"].max_targets, found["lb21"].max_certificates) == (15, 75, 25)
-    assert found["lb11"].monthly_prices["fsn1"] == "7.1400"
+    assert found["lb11"].prices["fsn1"] == Price(*map(Decimal, ("5.39", "4.5294", "0.0086", "0.0072")))
     assert found["lb11"].unavailable_after is None
     assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/load_balancer_types"]
 
@@ -181,24 +183,103 @@ def test_limits_that_cannot_be(sim: Simulation, reader: HetznerReader, said: flo
     assert types["lb1"] == BalancerType("lb1", known, known, known)
 
 
+NOT_AMOUNTS = [
+    pytest.param("-7.14", id="less than nothing"),
+    pytest.param("a lot", id="no number"),
+    pytest.param("NaN", id="not a number"),
+    pytest.param("1e9", id="an exponent"),
+    pytest.param("५", id="digits of another script"),
+    pytest.param("7.14\n", id="a line break"),
+    pytest.param("9" * 60_000, id="more than there is"),
+    pytest.param("0." + "9" * 60_000, id="more exact than there is"),
+]
+
+
+def priced(sim: Simulation, reader: HetznerReader, **amounts: Any) -> Mapping[str, Price]:
+    """Location → price of a type of which the API says these amounts of fsn1."""
+    body = {
+        "load_balancer_types": [listed(1, prices=[{"location": "fsn1", **amounts}])],
+        "meta": {"pagination": {"last_page": 1, "total_entries": 1}},
+    }
+    sim.spoil_hetzner("status", code=200, body=body)
+    types, _ = Catalogue().look_up(reader, {"lb1"}, START)
+    assert not isinstance(types, Unknown)
+    return types["lb1"].prices
+
+
+@pytest.mark.parametrize("amount", NOT_AMOUNTS)
+def test_prices_that_cannot_be(sim: Simulation, reader: HetznerReader, amount: str) -> None:
+    """Prices are for people, and what nobody may ask for is not known: all of it, or what is beside the amount."""
+    fine = {"gross": "7.1400", "net": "6"}
+
+    assert priced(sim, reader, price_monthly={**fine, "gross": amount}) == {}
+    assert priced(sim, reader, price_monthly={**fine, "net": amount}) == {"fsn1": Price(Decimal("7.14"))}
+    hourly = {"net": "0.01", "gross": amount}
+    found = priced(sim, reader, price_monthly=fine, price_hourly=hourly)["fsn1"]
+    assert found == Price(Decimal("7.14"), Decimal(6), None, Decimal("0.01"))
+
+
+@pytest.mark.parametrize("amounts", [{"net": 6, "gross": "7.14"}, "7.14", ["7.14"]], ids=["number", "text", "list"])
+def test_prices_that_nobody_can_read(sim: Simulation, reader: HetznerReader, amounts: Any) -> None:
+    """The type is the same without."""
+    assert priced(sim, reader, price_monthly=amounts) == {}
+
+
+def test_a_price_of_nothing(sim: Simulation, reader: HetznerReader) -> None:
+    """Is a price."""
+    assert priced(sim, reader, price_monthly={"gross": "0"}) == {"fsn1": Price(Decimal(0))}
+
+
 @pytest.mark.parametrize(
-    ("gross", "known"),
+    ("later", "requests"),
     [
-        pytest.param("7.1400", {"fsn1": "7.1400"}, id="a price"),
-        pytest.param("0", {"fsn1": "0"}, id="for nothing"),
-        pytest.param("-7.14", {}, id="less than nothing"),
-        pytest.param("a lot", {}, id="no number"),
-        pytest.param("9" * 60_000, {}, id="more than there is"),
+        pytest.param(timedelta(minutes=59, seconds=59), 1, id="within the hour"),
+        pytest.param(timedelta(hours=1), 2, id="after an hour"),
+        pytest.param(timedelta(days=-1), 2, id="a clock that was put right"),
     ],
 )
-def test_prices_that_cannot_be(sim: Simulation, reader: HetznerReader, gross: str, known: dict[str, str]) -> None:
-    """Prices are for people, and what nobody may ask for is not shown."""
-    prices = [{"location": "fsn1", "price_monthly": {"net": gross, "gross": gross}}]
-    pagination = {"last_page": 1, "total_entries": 1}
-    body = {"load_balancer_types": [listed(1, prices=prices)], "meta": {"pagination": pagination}}
-    sim.spoil_hetzner("status", code=200, body=body)
+@pytest.mark.parametrize("fault", [None, {"code": 503}, {"code": 403}], ids=["answered", "failed", "denied"])
+def test_the_currency(
+    sim: Simulation, reader: HetznerReader, later: timedelta, requests: int, fault: dict[str, int] | None
+) -> None:
+    """It is asked for once an hour, in one try, whatever came of it."""
+    if fault:
+        sim.spoil_hetzner("status", **fault, path="/v1/pricing", count=None)
+    currency, expected = Currency(), None if fault else "EUR"
 
-    types, _ = Catalogue().look_up(reader, {"lb1"}, START)
+    assert [currency.look_up(reader, START + at) for at in (timedelta(), later)] == [expected, expected]
+    assert len(sim.sent_to_hetzner()) == requests
 
-    assert not isinstance(types, Unknown)
-    assert types["lb1"].monthly_prices == known
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"pricing": {"currency": "\x1b[31mEUR"}},
+        {"pricing": {"currency": "EUR\n"}},
+        {"pricing": {"currency": "EURO" * 9999}},
+        {"pricing": {"currency": ""}},
+        {"pricing": {"currency": 7}},
+        {"pricing": None},
+        [],
+    ],
+    ids=["an escape", "a line break", "long", "empty", "a number", "nothing", "a list"],
+)
+def test_currencies_that_cannot_be(sim: Simulation, reader: HetznerReader, said: Any) -> None:
+    """What is no code of a currency is shown to nobody."""
+    sim.spoil_hetzner("status", code=200, path="/v1/pricing", body=said)
+
+    assert Currency().look_up(reader, START) is None
+
+
+def test_no_currency_without_an_allowance(sim: Simulation, reader: HetznerReader) -> None:
+    """A report is not worth a wait, and what was not asked is asked later."""
+    used_up = {"RateLimit-Limit": "3600", "RateLimit-Remaining": "0"}
+    sim.spoil_hetzner("status", code=500, headers=used_up, path="/v1/servers", count=1)
+    with pytest.raises(ApiError):
+        reader.get_once("/servers", 1.0)
+    currency = Currency()
+
+    assert currency.look_up(reader, START) is None
+    assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/servers"]
+    reader.get("/locations")
+    assert currency.look_up(reader, START) == "EUR"

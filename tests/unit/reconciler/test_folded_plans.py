@@ -101,7 +101,7 @@ def test_a_wide_terminal_has_reasons_behind_names(shown: Callable[..., str]) -> 
 
 LARGE = """
 Cluster ID, read at TIME
-Requests: 6 to Kubernetes, 5 to Hetzner, 3595 of 3600 left
+Requests: 6 to Kubernetes, 6 to Hetzner, 3594 of 3600 left
 nodes
   + 100 x node.initialise  node/w-[000-099]
       why, the first's: joins as server 1000, recognized by its name
@@ -114,7 +114,7 @@ nodes
       why: there will be a route for each of its IPv4 pod CIDRs
       NetworkUnavailable: (none) -> False (RouteCreated)
 load balancers
-  + 20 x lb.create  load_balancer/shop/app-[00-19]
+  + 20 x lb.create  load_balancer/shop/app-[00-19]  +107.80 EUR a month
       why, the first's: Service shop/app-00 wants a load balancer and has none
       type: (none) -> lb11
       location: (none) -> fsn1
@@ -142,6 +142,7 @@ Notes
   load balancers   20
   services         20      20
   routes          100
+Cost: 0.00 -> 107.80 EUR a month (+107.80), gross list price, without traffic
 Plan: 240 to add, 120 to modify, 0 to remove. Each change: --full
 Result: changes. Next: reconcile apply
 """
@@ -163,8 +164,10 @@ def test_a_large_plan(simulate: Callable[..., Simulation], shown: Callable[..., 
     )
     assert max(map(len, written(report).splitlines())) > 120, "a pipe never wraps"
     assert sorted(re.findall(r"^  [-+~] (\S+)  ", full, re.MULTILINE)) == sorted(keys)
-    assert full.endswith("\nPlan: 240 to add, 120 to modify, 0 to remove.\nResult: changes. Next: reconcile apply\n")
-    assert "->" not in summary
+    assert full.endswith(
+        "traffic\nPlan: 240 to add, 120 to modify, 0 to remove.\nResult: changes. Next: reconcile apply\n"
+    )
+    assert "->" not in summary.partition("\nCost: ")[0]
     assert "why" not in summary
     assert "  + 100 x node.initialise  node/w-[000-099]\n  ~ 100 x node.network_condition" in summary
     assert [change["key"] for change in report_as_json(report)["changes"]] == keys

@@ -20,12 +20,14 @@ from desired.model.load_balancer import (
     ServerTarget,
     ipv6_of,
 )
+from desired.model.price import Price
 from desired.section import Absent, Present, Unknown
 from reconciler.observe.load_balancers import BALANCERS, observe_load_balancers
 from tests.support.balancer_payload import (
     ADDRESS,
     HTTP_CHECK,
     LB11,
+    PRICE,
     REAL,
     SELECTOR,
     SERVER,
@@ -65,10 +67,14 @@ ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
 DROPPED: dict[Path, CloudBalancer] = {
     ("public_net", "ipv6", "id"): replace(WHOLE, spec=replace(WHOLE.spec, primary_ipv6=None)),
     (*TYPE, "deprecation"): typed(unavailable_after=ANNOUNCED),
-    (*TYPE, "prices"): typed(monthly_prices={}),
-    (*TYPE, "prices", 0, "location"): typed(monthly_prices={}),
-    (*TYPE, "prices", 0, "price_monthly"): typed(monthly_prices={}),
-    (*TYPE, "prices", 0, "price_monthly", "gross"): typed(monthly_prices={}),
+    (*TYPE, "prices"): typed(prices={}),
+    (*TYPE, "prices", 0, "location"): typed(prices={}),
+    (*TYPE, "prices", 0, "price_monthly"): typed(prices={}),
+    (*TYPE, "prices", 0, "price_monthly", "gross"): typed(prices={}),
+    (*TYPE, "prices", 0, "price_monthly", "net"): typed(prices={"fsn1": replace(PRICE, net=None)}),
+    (*TYPE, "prices", 0, "price_hourly"): typed(prices={"fsn1": Price(PRICE.gross, PRICE.net)}),
+    (*TYPE, "prices", 0, "price_hourly", "net"): typed(prices={"fsn1": replace(PRICE, hourly_net=None)}),
+    (*TYPE, "prices", 0, "price_hourly", "gross"): typed(prices={"fsn1": replace(PRICE, hourly_gross=None)}),
     (*CHECK, "response"): checked(response=""),
     (*CHECK, "status_codes"): checked(status_codes=("2??", "3??")),
     (*CHECK, "tls"): checked(tls=False),
@@ -95,9 +101,7 @@ IGNORED: set[Path] = {
     (*TYPE, "max_connections"),
     (*TYPE, "deprecated"),
     (*TYPE, "deprecation", "announced"),
-    *((*TYPE, "prices", 0, field) for field in ("price_hourly", "included_traffic")),
-    *((*TYPE, "prices", 0, "price_hourly", field) for field in ("net", "gross")),
-    (*TYPE, "prices", 0, "price_monthly", "net"),
+    (*TYPE, "prices", 0, "included_traffic"),
     ("targets", 0, "server", "ip"),
     *(("targets", 2, "targets", 0, field) for field in ("type", "server")),
     *(("targets", 2, "targets", 0, "server", field) for field in ("id", "ip")),
@@ -231,7 +235,7 @@ def test_all_load_balancers(sim: Simulation) -> None:
     assert https == HttpOptions("HCLBSTICKY", 300, 50, (4,), redirect_http=False, sticky_sessions=False)
     assert found.checks[ServerTarget(1, True)] == dict.fromkeys((80, 443), Health.HEALTHY)
     assert Health.UNHEALTHY in found.checks[ServerTarget(2, False)].values()
-    assert (found.type.max_targets, min(found.type.monthly_prices)) == (25, "ash")
+    assert (found.type.max_targets, min(found.type.prices)) == (25, "ash")
     assert not found.is_protected
 
 

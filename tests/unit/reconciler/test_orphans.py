@@ -238,9 +238,9 @@ def test_text(orphans: Orphans) -> None:
 
     assert said.code == 0
     assert "    42  left-over  lb11 in fsn1, " in said.stdout
-    assert "      12 days old, 7.14 a month\n" in said.stdout
+    assert "      12 days old, 5.39 EUR a month\n" in said.stdout
     assert "      stays: it is protected against deletion" in said.stdout
-    assert "\n3 load balancers left over, 21.42 a month.\n" in said.stdout
+    assert "\n3 load balancers left over, 16.17 EUR a month.\n" in said.stdout
     assert "\nTo delete what may go: reconcile orphans --delete --kubeconfig " in said.stdout
 
 
@@ -301,7 +301,7 @@ def test_deletion_in_json(orphans: Orphans) -> None:
     document = said.document
     outcomes = {found["id"]: found["outcome"] for found in document["orphans"]}
     assert outcomes == {42: {"state": "deleted", "why": None}, 43: None, 44: None}
-    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "14.28")
+    assert (said.code, document["result"], document["monthly_gross"]) == (0, "orphans", "10.78")
 
 
 def test_a_second_deletion_has_nothing_to_do(orphans: Orphans, world: Simulation) -> None:
@@ -560,12 +560,12 @@ def test_a_terminal_is_told_what_will_go(orphans: Orphans, world: Simulation, mo
     assert seen == [{"GET"}, {"GET"}]
 
 
-def test_the_currency(orphans: Orphans, world: Simulation) -> None:
-    """Where the API names the currency, amounts have it."""
-    world.spoil_hetzner("status", code=200, path="/v1/pricing", count=None, body={"pricing": {"currency": "EUR"}})
+def test_no_currency(orphans: Orphans, world: Simulation) -> None:
+    """Where the API does not name it, amounts have none, and nothing is asked twice."""
+    world.spoil_hetzner("status", code=503, path="/v1/pricing", count=None)
 
-    assert "12 days old, 7.14 EUR a month" in orphans().stdout
-    assert orphans("--output", "json").document["currency"] == "EUR"
+    assert "12 days old, 5.39 a month" in orphans().stdout
+    assert [entry.path for entry in world.sent_to_hetzner()].count("/v1/pricing") == 1
 
 
 def with_robot(world: Simulation, **variables: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
 from reconciler.config.flags import Output
 from reconciler.report.orphans import OrphanReport, orphans_as_json
-from tests.balancers import LB11, LB21, a_balancer
+from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rendering import ESCAPES, Terminal, invalid, written
 from tests.support.schemas import published
@@ -25,8 +25,8 @@ from tests.support.schemas import published
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "orphans.md"
 EXAMPLE = re.compile(r"(<!-- example (?P<name>\w+) -->\n```\n)(?P<text>.*?)(```\n)", re.DOTALL)
 DEAD = "0b9c5b1e-7a43-4c0e-9d55-3f1f5f0c2a11"
-DEAR = replace(LB21, monthly_prices={"fsn1": "16.4000000000"})
-CHEAP = replace(LB11, monthly_prices={"fsn1": "5.3900000000"})
+DEAR = replace(LB21, prices={"fsn1": a_price("16.40")})
+CHEAP = replace(LB11, prices={"fsn1": a_price("5.39")})
 
 
 def a_left_over(number: int, name: str, **overrides: Any) -> CloudBalancer:
@@ -171,6 +171,16 @@ def test_json() -> None:
         pytest.param(LIST, "3 load balancers left over, 27.18 EUR a month.", id="several"),
         pytest.param(replace(LIST, orphans=(GONE,)), "1 load balancer left over, 5.39 EUR a month.", id="one"),
         pytest.param(replace(LIST, currency=None), "3 load balancers left over, 27.18 a month.", id="no currency"),
+        pytest.param(
+            replace(LIST, orphans=(GONE, replace(GONE, balancer=replace(GONE.balancer, type=LB11)))),
+            "2 load balancers left over, at least 5.39 EUR a month.",
+            id="a price that is not known",
+        ),
+        pytest.param(
+            DELETED,
+            "2 load balancers left over: 1 deleted, 1 not deleted, 1 still there. Saved: 5.39 EUR a month.",
+            id="what a deletion saves",
+        ),
         pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
         pytest.param(
             LIST,
@@ -247,7 +257,7 @@ def test_a_price_that_is_not_known() -> None:
     orphan = replace(GONE, balancer=replace(GONE.balancer, type=LB11))
     report = replace(LIST, orphans=(orphan,))
 
-    assert "old, its price is not known\n" in written(report)
+    assert "old, price not known\n" in written(report)
     assert orphans_as_json(report)["monthly_gross"] is None
 
 

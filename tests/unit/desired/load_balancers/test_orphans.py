@@ -2,19 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from desired.load_balancers.orphans import Orphan, monthly_price_of, orphans
+from desired.load_balancers.orphans import Orphan, orphans
 from desired.load_balancers.ownership import match_balancers
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED
 from desired.section import Section, Unknown
-from tests.balancers import DEFAULT_NAME, LB11, LOCATED, a_balancer, a_claim, a_service, a_world, annotated
+from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 
 DEAD = "00000000-dead-dead-dead-000000000000"
@@ -159,40 +158,3 @@ def test_a_service_that_lives_is_named() -> None:
 
     assert orphan.service == "default/web"
     assert orphan.kept is not None
-
-
-def priced(location: str | None = "fsn1", **prices: str) -> Orphan:
-    """An orphan of a type with these prices."""
-    balancer = a_balancer(type=replace(LB11, monthly_prices=prices), spec={"location": location})
-    return Orphan(balancer, GONE)
-
-
-@pytest.mark.parametrize(
-    ("orphan", "price"),
-    [
-        pytest.param(priced(fsn1="6.4141000000"), Decimal("6.4141"), id="known"),
-        pytest.param(priced(fsn1="6.41", hel1="7"), Decimal("6.41"), id="at its own location"),
-        pytest.param(priced(hel1="7"), None, id="known elsewhere only"),
-        pytest.param(priced(None, fsn1="6.41"), None, id="no location"),
-        pytest.param(priced(fsn1="cheap"), None, id="no number"),
-        pytest.param(priced(fsn1="NaN"), None, id="not a number"),
-        pytest.param(priced(), None, id="unknown"),
-    ],
-)
-def test_what_one_costs(orphan: Orphan, price: Decimal | None) -> None:
-    """The gross price of its type where it is, as far as the API says it."""
-    assert orphan.monthly_price == price
-
-
-@pytest.mark.parametrize(
-    ("several", "price"),
-    [
-        pytest.param([priced(fsn1="6.41"), priced(fsn1="0.59")], Decimal("7.00"), id="all known"),
-        pytest.param([priced(fsn1="6.41"), priced()], Decimal("6.41"), id="some known"),
-        pytest.param([priced()], None, id="none known"),
-        pytest.param([], None, id="nothing"),
-    ],
-)
-def test_what_several_cost(several: list[Orphan], price: Decimal | None) -> None:
-    """What is known of it."""
-    assert monthly_price_of(several) == price

@@ -1,0 +1,284 @@
+"""What plans and passes say of prices, in a simulated project where lb11 is 5.39 and lb21 is 16.40 EUR a month."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.model.settings import Policy, Settings
+from reconciler.config.flags import Detail
+from reconciler.report.json_report import report_as_json
+from reconciler.result import MonthlyCost, Report
+from tests.routes import gateway_of, pods_of
+from tests.support.balanced_passes import BALANCER, NETWORK, SERVICES, a_balanced_run, load_balancer_service
+from tests.support.objects import joining_node, server
+from tests.support.passes import Run
+from tests.support.rendering import invalid, written
+from tests.support.routed_passes import ROUTED
+from tests.support.schemas import published
+from tests.support.simulators import Simulation
+from tests.unit.reconciler.test_folded_plans import dedented, shown  # noqa: F401 - a fixture
+
+Simulate = Callable[..., Simulation]
+SIZE, ZONE, ADDRESS = (f"load-balancer.hetzner.cloud/{name}" for name in ("type", "network-zone", "public-net-ipv4"))
+RETENTION = "hcloud-reconciler/deletion-policy"
+
+
+def asked(run: Run) -> int:
+    """How often the prices of the project were asked for."""
+    return sum(entry.path == "/v1/pricing" for entry in run.sim.sent_to_hetzner())
+
+
+def total(report: Report) -> str:
+    """The line with all costs; "" where there is none."""
+    found = re.search(r"^Cost: .*$", written(report), re.MULTILINE)
+    return found[0] if found else ""
+
+
+def heads(report: Report) -> list[str]:
+    """The lines of changes of load balancers, as they begin."""
+    return re.findall(
+        r"^  [-+~!?] (load_balancer/\S+  lb\.(?:create|type|delete|retain).*)$", written(report), re.MULTILINE
+    )
+
+
+@pytest.fixture
+def small(simulate: Simulate) -> Run:
+    """A cluster in order with one load balancer, in which then a server is resized, a Service asks for another load
+    balancer, and somebody adds a route that leads nowhere."""
+    numbers = range(1, 5)
+    servers = [
+        server(
+            100 + number,
+            f"worker-{number}",
+            server_type="cpx32",
+            location="nbg1",
+            private_net=[{"network": 4711, "ip": gateway_of(number)}],
+        )
+        for number in numbers
+    ]
+    network = {**NETWORK, "id": 4711}
+    sim = simulate(nodes=[_node(number) for number in numbers], project={"servers": servers, "networks": [network]})
+    sim.kubernetes_writer().create(SERVICES, load_balancer_service("web"))
+    run = Run(sim, replace(ROUTED, network="4711"))
+    for _ in range(2):
+        run.converge()
+    project = sim.hetzner.world()["hetzner"]
+    project["networks"][0]["routes"].append({"destination": "10.244.9.0/24", "gateway": "10.0.0.50"})
+    project["servers"][1]["server_type"] = "cpx42"
+    sim.hetzner.replace_world(project)
+    sim.kubernetes_writer().create(SERVICES, load_balancer_service("shop"))
+    return Run(sim, run.settings)
+
+
+def _node(number: int) -> dict[str, Any]:
+    node, pods = joining_node(f"worker-{number}"), pods_of(number)
+    return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}
+
+
+def delete_service(sim: Simulation, name: str) -> None:
+    """As ``kubectl delete service`` does."""
+    found = sim.objects("services")[name]["metadata"]
+    sim.kubernetes_writer().delete(f"{SERVICES}/{name}", uid=found["uid"], version=found["resourceVersion"])
+
+
+def without_uids(text: str) -> str:
+    """A text without what differs from run to run."""
+    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", text)
+    return re.sub(r"name: \(none\) -> a[0-9a-f]{31}", "name: (none) -> NAME", text)
+
+
+SMALL = """
+Cluster ID, read at TIME
+Requests: 6 to Kubernetes, 5 to Hetzner, LEFT of 3600 left
+nodes
+  ~ node/worker-2/labels  node.labels
+      why: differs from server 102, a cpx42 in nbg1
+      labels[beta.kubernetes.io/instance-type]: cpx32 -> cpx42
+      labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42
+load balancers
+  + load_balancer/default/shop  lb.create  +5.39 EUR a month
+      why: Service default/shop wants a load balancer and has none
+      attachment.network_id: (none) -> 4711
+      labels[hcloud-ccm/service-uid]: (none) ->
+        UID
+      labels[hcloud-reconciler/cluster-uid]: (none) ->
+        UID
+      listeners[80].destination_port: (none) -> 30080
+      listeners[80].health_check.port: (none) -> 30080
+      listeners[80].health_check.protocol: (none) -> tcp
+      listeners[80].protocol: (none) -> tcp
+      location: (none) -> fsn1
+      name: (none) -> NAME
+      targets: (none) -> server:101 (public), server:102 (public), server:103
+        (public), server:104 (public)
+      type: (none) -> lb11
+services
+  + service/default/shop/finalizer  service.claim
+      why: keeps the Service from going before its load balancer has gone
+      finalizer: false -> true
+  ~ service/default/shop/status  service.status
+      why: publishes the addresses of the new load balancer
+      ingress: (none) -> (known after apply)
+routes, 5/100 used
+  - route/4711/10.244.9.0/24  route.delete
+      why: it leads to 10.0.0.50, which nobody has
+      gateway: 10.0.0.50 -> (none)
+
+Goes: route/4711/10.244.9.0/24
+Cost: 5.39 -> 10.78 EUR a month (+5.39), gross list price, without traffic
+Plan: 2 to add, 2 to modify, 1 to remove.
+Result: changes. Next: reconcile apply
+"""
+
+
+def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F811
+    """What a change costs stands behind its kind, in a wide terminal behind its reason; the sum before the counts."""
+    report = replace(small.plan(), next_step="reconcile apply")
+
+    text = re.sub(r"\d+ of 3600 left", "LEFT of 3600 left", without_uids(shown(report)))
+    assert text == dedented(SMALL)
+    wide, wanted = shown(report, 120).splitlines(), "Service default/shop wants a load balancer and has none"
+    assert [line for line in wide if line.startswith(("  ~ n", "  + l", "  - r", "Cost"))] == [
+        "  ~ node/worker-2/labels  node.labels: differs from server 102, a cpx42 in nbg1",
+        f"  + load_balancer/default/shop  lb.create: {wanted}  +5.39 EUR a month",
+        "  - route/4711/10.244.9.0/24  route.delete: it leads to 10.0.0.50, which nobody has",
+        "Cost: 5.39 -> 10.78 EUR a month (+5.39), gross list price, without traffic",
+    ]
+    assert "lb.create  +5.39 EUR a month\n" in shown(replace(report, detail=Detail.SUMMARY))
+
+
+def test_what_was_applied(simulate: Simulate) -> None:
+    """A pass says what it has changed; the next one, which changes nothing, says nothing and asks nothing."""
+    run = a_balanced_run(simulate)
+
+    done = run.converge()
+
+    assert heads(done) == [f"{BALANCER}  lb.create  +5.39 EUR a month  applied"]
+    assert total(done) == "Cost: 0.00 -> 5.39 EUR a month (+5.39), gross list price, without traffic"
+    run.sim.hetzner_proxy.journal.clear()
+    idle = run.converge()
+    assert (idle.lines, idle.cost, total(idle)) == ((), MonthlyCost(), "")
+    assert [entry.path for entry in run.sim.sent_to_hetzner()].count("/v1/pricing") == 0
+
+
+def test_a_larger_type_and_the_end(simulate: Simulate) -> None:
+    """What another type makes of it, and what is saved in the end, though all load balancers of the type are gone."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": {SIZE: "lb21"}}})
+
+    grown = run.converge()
+
+    assert heads(grown) == [f"{BALANCER}/type  lb.type  5.39 -> 16.40 EUR a month (+11.01)  applied"]
+    assert total(grown) == "Cost: 5.39 -> 16.40 EUR a month (+11.01), gross list price, without traffic"
+
+    delete_service(run.sim, "web")
+    plan = run.plan()
+    gone = run.converge()
+
+    saved = "Cost: 16.40 -> 0.00 EUR a month (-16.40), gross list price, without traffic"
+    assert (heads(plan), total(plan)) == ([f"{BALANCER}  lb.delete  -16.40 EUR a month"], saved)
+    assert (heads(gone), total(gone)) == ([f"{BALANCER}  lb.delete  -16.40 EUR a month  applied"], saved)
+    assert re.search(r"consequence: its public addresses \S+ and \S+ are lost for good", written(plan))
+    assert asked(run) == 1
+
+
+def test_what_stays_is_paid_for(simulate: Simulate) -> None:
+    """A load balancer that is released saves nothing."""
+    run = a_balanced_run(simulate, load_balancer_service(**{RETENTION: "retain"}))
+    run.converge()
+    delete_service(run.sim, "web")
+
+    report = run.plan()
+
+    assert heads(report) == [f"{BALANCER}/retain  lb.retain  0.00 EUR a month, 5.39 stay"]
+    assert total(report) == "Cost: 5.39 -> 5.39 EUR a month (0.00), gross list price, without traffic"
+
+
+@pytest.mark.parametrize("fault", [{"code": 503}, {"code": 403}, {"code": 200, "body": []}], ids=["503", "403", "junk"])
+def test_without_a_currency(simulate: Simulate, fault: dict[str, Any]) -> None:
+    """Prices are told without one, all is done as always, and nothing is asked a second time."""
+    run = a_balanced_run(simulate)
+    run.sim.spoil_hetzner("status", **fault, path="/v1/pricing", count=None)
+
+    plan, done = run.plan(), run.converge()
+
+    assert (plan.errors, done.errors, str(done.result)) == ((), (), "no_changes")
+    assert heads(done) == [f"{BALANCER}  lb.create  +5.39 a month  applied"]
+    assert total(plan) == "Cost: 0.00 -> 5.39 a month (+5.39), gross list price, without traffic"
+    assert asked(run) == 1
+
+
+def test_without_prices(simulate: Simulate) -> None:
+    """A type whose price nobody can read is ordered all the same."""
+    run = a_balanced_run(simulate)
+    types = run.sim.hetzner_reader().get("/load_balancer_types")
+    run.sim.spoil_hetzner(
+        "status", code=200, body=types.replace(b'"5.3900"', b'"\\u001b-5"').decode(), path="/v1/load_balancer_types"
+    )
+
+    report = run.converge()
+
+    assert (heads(report), total(report)) == (
+        [f"{BALANCER}  lb.create  price not known  applied"],
+        "Cost: price not known",
+    )
+
+
+def test_a_zone(simulate: Simulate) -> None:
+    """Where Hetzner chooses the location, and all of them are at one price, that is it."""
+    service = load_balancer_service("web", **{ZONE: "eu-central"})
+    run = a_balanced_run(simulate, service, settings=Settings())
+
+    assert heads(run.plan()) == [f"{BALANCER}  lb.create  +5.39 EUR a month"]
+
+
+def test_what_is_withheld(simulate: Simulate) -> None:
+    """A plan says what it comes to once that has passed as well; a pass that has done none of it has no sum."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    delete_service(run.sim, "web")
+    run.settings = replace(run.settings, policy=Policy.UPSERT)
+
+    plan, done = run.plan(), run.converge()
+
+    assert heads(plan) == heads(done) == [f"{BALANCER}  lb.delete  -5.39 EUR a month  waiting"]
+    assert total(plan) == "Cost: 5.39 -> 0.00 EUR a month (-5.39), gross list price, without traffic"
+    assert (total(done), done.cost.changes) == ("", None)
+
+
+def test_what_is_refused_is_in_no_sum(simulate: Simulate) -> None:
+    """Nobody can let it happen: a server has the address."""
+    run = a_balanced_run(simulate, load_balancer_service("web", **{ADDRESS: "1"}))
+
+    report = run.plan()
+
+    assert heads(report) == [f"{BALANCER}  lb.create  +5.39 EUR a month  refused"]
+    assert report.cost == MonthlyCost("EUR")
+
+
+def test_an_end_in_the_dark(simulate: Simulate) -> None:
+    """What was done is paid for, though nothing can be seen any more; nobody is asked for a currency then."""
+    run = a_balanced_run(simulate)
+    run.sim.spoil_kubernetes("reset", method="GET", path="/api/v1/nodes", skip=1, count=None)
+
+    report = run.converge()
+
+    assert (str(report.result), asked(run)) == ("error", 0)
+    assert total(report) == "Cost: 0.00 -> 5.39 a month (+5.39), gross list price, without traffic"
+
+
+def test_json(simulate: Simulate) -> None:
+    """Each change has its own cost, the report the sums; both fit the schema."""
+    document = report_as_json(a_balanced_run(simulate).plan())
+
+    price = {"net": "4.5294", "gross": "5.39", "hourly_net": "0.0072", "hourly_gross": "0.0086"}
+    free = dict.fromkeys(price, "0.00")
+    assert {change["key"]: change["cost"] for change in document["changes"] if change["cost"]} == {
+        BALANCER: {"before": free, "after": price}
+    }
+    assert document["cost"] == {"currency": "EUR", "before": free, "after": price, "delta": price, "complete": True}
+    assert invalid(document, published("schema.json")) == []
