@@ -33,6 +33,9 @@ class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         return command_help(self._command) if self._command else root_help()
 
+    def print_help(self, file: Any = None) -> None:
+        print(self.format_help(), end="", file=file)  # argparse would pass over a disk that is full
+
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_USAGE, f"{program_name()}: {message}\nTry '{program_name()} --help'.\n")
 

@@ -25,7 +25,7 @@ def root_help() -> str:
     lines = [f"usage: {program} COMMAND [flags]", ""]
     lines += ["A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.", ""]
     for want, rows in COMMAND_GROUPS.items():
-        lines += [f"{want}:", *(f"  {command:<10} {row.brief}" for command, row in rows.items()), ""]
+        lines += [f"{want}:", *(f"  {command:<11} {row.brief}" for command, row in rows.items()), ""]
     lines += ["Examples:", *(f"  {program} {example:<34} {meaning}" for example, meaning in EXAMPLES.items()), ""]
     return "\n".join(
         [

@@ -102,7 +102,7 @@ def _lines(report: Report, width: int | None) -> Iterator[TextLine]:
     yield TextLine("")
     has_folds = any(isinstance(block, Fold) for found in shown.values() for block in found)
     if has_folds:
-        yield from _table(section_counts(report))
+        yield from _table(section_counts(report), width)
     yield from _removals(report)
     if total := shown_total(report.cost):
         yield TextLine(f"Cost: {total}")
@@ -345,11 +345,17 @@ def _worth_telling(report: Report) -> Iterator[Note]:
     return (note for note in report.notes if note.text not in said and note.kind not in following)
 
 
-def _table(counts: Mapping[str, Mapping[str, int]]) -> Iterator[TextLine]:
-    """How many changes of each class each section has."""
+def _table(counts: Mapping[str, Mapping[str, int]], columns: int | None) -> Iterator[TextLine]:
+    """How many changes of each class each section has; a line of words for each where a table would be wrapped."""
     width = max(map(len, counts))
     words = list(next(iter(counts.values())))
-    yield TextLine("  ".join((" " * (width + 2), *words)), Tone.DETAIL)
+    head = "  ".join((" " * (width + 2), *words))
+    if columns is not None and len(head) > columns:
+        for heading, found in counts.items():
+            told = ", ".join(f"{word} x{count}" for word, count in found.items() if count)
+            yield TextLine(f"  {heading}: {told}")
+        return
+    yield TextLine(head, Tone.DETAIL)
     for heading, found in counts.items():
         cells = [f"{found[word] or '':>{len(word)}}" for word in words]
         yield TextLine("  ".join((f"  {heading:<{width}}", *cells)))

@@ -68,14 +68,17 @@ def test_the_demo_runs_from_an_empty_folder_without_the_checkout(installed: Path
 
 
 def test_the_wheel_has_the_schema_and_one_name_at_top_level(wheel: Path) -> None:
-    """The JSON Schema is shipped; tests and scripts are not. The packages of the tree are where only we look."""
+    """The JSON Schema and the manual page are shipped; tests and scripts are not. The packages of the tree are where
+    only we look."""
     with zipfile.ZipFile(wheel) as archive:
         files = [PurePath(name).parts for name in archive.namelist()]
         schema = json.loads(archive.read("hcloud_reconciler/_app/reconciler/report/schema.json"))
 
     ours = [parts[1:] for parts in files if parts[0] == "hcloud_reconciler"]
+    manual = [parts[1:] for parts in files if parts[0].endswith(".data")]
     assert schema["title"]
-    assert {parts[0] for parts in files if not parts[0].endswith(".dist-info")} == {"hcloud_reconciler"}
+    assert {parts[0] for parts in files if not parts[0].endswith((".dist-info", ".data"))} == {"hcloud_reconciler"}
+    assert ("data", "share", "man", "man1", "reconcile.1") in manual
     assert {parts[0] for parts in ours} == {"__init__.py", "__main__.py", "_app"}
     assert {parts[1] for parts in ours if parts[0] == "_app"} == {"actuators", "desired", "reconciler"}
 
@@ -103,7 +106,13 @@ def test_the_wheel_is_the_same_each_time_and_from_the_source_archive(wheel: Path
         unpacked.extractall(tmp_path / "sources", filter="data")
     (tree,) = (tmp_path / "sources").iterdir()
 
-    assert {path.name for path in tree.iterdir() if path.is_dir()} == {"actuators", "desired", "launch", "reconciler"}
+    assert {path.name for path in tree.iterdir() if path.is_dir()} == {
+        "actuators",
+        "desired",
+        "docs",
+        "launch",
+        "reconciler",
+    }
 
     again = _build(tree, tmp_path / "again")
 

@@ -147,6 +147,49 @@ def test_a_closed_pipe_hides_no_error(stage: Stage) -> None:
     assert ran.code == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "help plan",
+        "completion zsh",
+        "__complete node web-",
+        "plan",
+        "plan --output yaml",
+        "explain node web-1",
+        "orphans",
+        "validate",
+        "capture",
+        "demo",
+        "sandbox",
+    ],
+)
+def test_nobody_reads_any_more(stage: Stage, line: str) -> None:
+    """``| true``, or ``head`` that has seen enough: nothing is said of it, and it is no failure."""
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    ran = stage.reconcile_into(writing, *line.split())
+
+    os.close(writing)
+    assert ran.code == 0
+    assert [word for word in ("Traceback", "Exception", "error", "Broken") if word in ran.stderr] == []
+
+
+def test_a_full_disk_keeps_no_page_of_help(stage: Stage) -> None:
+    """Nobody may take half a script for a whole one."""
+    for line in ("--help", "completion bash"):
+        with Path("/dev/full").open("wb") as full:
+            ran = stage.reconcile_into(full.fileno(), *line.split())
+
+        assert (ran.code, ran.stderr) == (
+            1,
+            "reconcile: error: stdout cannot be written: No space left on device\n",
+        )
+
+
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_full_disk_is_named(stage: Stage, output: str) -> None:
     """A report that cannot be written is one line and exit 1, for no one may take it for read."""

@@ -390,3 +390,27 @@ def test_names_from_elsewhere(name: str, shown_name: str) -> None:
 def test_a_width_that_is_none(columns: str, shown: Callable[..., str]) -> None:
     """What somebody has set COLUMNS to crashes nothing."""
     assert "Plan: 0 to add, 1 to modify, 1 to remove." in " ".join(shown(a_small_report(), columns).split())
+
+
+def test_counts_on_a_terminal_that_is_too_narrow_for_a_table(shown: Callable[..., str]) -> None:
+    """Each number stays beside what it counts."""
+    lines = tuple(Line(a_change(f"node/w-{n}", "node.delete")) for n in range(5)) + tuple(
+        Line(a_change(f"route/4/10.244.{n}.0/24", kind)) for n in range(6) for kind in ("route.create", "route.delete")
+    )
+    report = Report(lines=lines)
+
+    assert "          add  remove\n  nodes             5\n  routes    6       6\n" in shown(report)
+    assert "  nodes: remove x5\n  routes: add x6,\n    remove x6\n" in shown(report, 20)
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_names_as_long_as_kubernetes_takes_them(columns: int, shown: Callable[..., str]) -> None:
+    """However narrow the terminal, a key stands whole on its line and can be copied, and no other line is too wide."""
+    long = "a" * 253
+    report = Report(lines=tuple(Line(a_change(f"node/{long[:-1]}{n}", "node.delete")) for n in range(3)))
+
+    lines = shown(report, columns).splitlines()
+
+    assert [sum(f"node/{long[:-1]}{n}" in line for line in lines) for n in range(3)] == [2, 2, 2]
+    wide = [line for line in lines if len(line) > columns and len(line.split()) > 2 and long[:-1] not in line]
+    assert wide == []
