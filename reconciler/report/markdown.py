@@ -18,6 +18,7 @@ from reconciler.config.flags import Detail
 from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
 from reconciler.report.folding import Block, Fold, names, reasons, summed_up
+from reconciler.report.money import shown_delta, shown_total
 from reconciler.report.outline import AFTER_APPROVAL, removals, section_counts, sections
 from reconciler.report.text_report import (
     EXPLANATION,
@@ -32,6 +33,7 @@ from reconciler.report.text_report import (
     opening_switch,
     section_heading,
     shown_fate,
+    shown_price,
     shown_sides,
     symbol_of,
     warning_lines,
@@ -171,6 +173,7 @@ class _Page:
             "\n".join((self._mark(), f"### {self._title()}", *self._table())),
             _BREAK.join((*self._troubles(extent), *self._removals(extent))),
             *self._holds(extent),
+            f"**Cost:** {total}" if (total := shown_total(self._report.cost)) else "",
             self._notes(extent),
             *(self._details(extent)),
             self._foot(extent),
@@ -189,6 +192,8 @@ class _Page:
             pieces.append(f"**{counted(wrong, 'object')} need{'s' * (wrong == 1)} a person**")
         if report.errors:
             pieces.append(f"**{counted(len(report.errors), 'error')}**")
+        if delta := shown_delta(report.cost):
+            pieces.append(delta)
         if report.result is Result.NO_CHANGES and not report.lines:
             return ", ".join(("No changes", *pieces))
         word = "Apply" if _is_applied(report.lines) else "Plan"
@@ -283,8 +288,9 @@ class _Page:
         fate = "" if line.outcome is None and line.change.decision.verdict in _EXPLAINED else shown_fate(line).strip()
         remarks = [fate, *([] if is_short else [_reason(block)])]
         remarks += (each.text.strip() for each in warning_lines(line, _whose(block)))
-        told = tuple(prose(self._dated(remark), in_table=True) for remark in remarks if remark)
-        return _Entry(symbol_of(line.change), key, told, fields, isinstance(block, Fold))
+        price = shown_price(block, self._report)  # there is nothing foreign in it
+        told = (price, *(prose(self._dated(remark), in_table=True) for remark in remarks))
+        return _Entry(symbol_of(line.change), key, tuple(filter(None, told)), fields, isinstance(block, Fold))
 
     def _foot(self, extent: _Extent) -> str:
         """When all of it was read, what was left out, and what to do next."""

@@ -53,10 +53,12 @@ def shown_total(cost: MonthlyCost) -> str:
 
 
 def shown_delta(cost: MonthlyCost) -> str:
-    """The difference alone, ``+5.39 EUR a month``, for a heading; "" where no change has a cost."""
-    if cost.changes is None:
-        return ""
-    return a_month(_difference(cost.changes), cost.currency) if cost.changes.is_known else UNKNOWN
+    """The difference alone, ``+5.39 EUR a month``, for a heading; "" where there is none."""
+    changes = cost.changes
+    if changes is None or not changes.is_known:
+        return "" if changes is None else UNKNOWN
+    difference = _difference(changes)
+    return "" if difference == money(Decimal(0)) else a_month(difference, cost.currency)
 
 
 def _sides(cost: Cost) -> str:

@@ -158,8 +158,7 @@ def _size(section: Section[Any, Any]) -> str:
 
 def _block_lines(block: Block, report: Report, *, is_wide: bool) -> Iterator[TextLine]:
     """One change, or many alike. A summary has of both only what a person has to know."""
-    cost = block.cost if isinstance(block, Fold) else block.change.cost
-    price = "" if cost is None else f"  {shown_cost(cost, report.cost.currency)}"
+    price = f"  {shown}" if (shown := shown_price(block, report)) else ""
     if isinstance(block, Fold):
         yield from _fold_lines(block, report.detail, price, is_wide=is_wide)
     elif report.detail is Detail.SUMMARY:
@@ -167,6 +166,12 @@ def _block_lines(block: Block, report: Report, *, is_wide: bool) -> Iterator[Tex
         yield from warning_lines(block)
     else:
         yield from change_lines(block, price=price, is_wide=is_wide)
+
+
+def shown_price(block: Block, report: Report) -> str:
+    """What a change, or many alike, make of the price a month; "" where they have no cost."""
+    cost = block.cost if isinstance(block, Fold) else block.change.cost
+    return "" if cost is None else shown_cost(cost, report.cost.currency)
 
 
 def _fold_lines(fold: Fold, detail: Detail, price: str, *, is_wide: bool) -> Iterator[TextLine]:

@@ -89,6 +89,7 @@ STAYS = cost("5.39", "5.39")
             id="one of unknown price",
         ),
         pytest.param(UNKNOWN_CREATION, UNKNOWN_CREATION, "price not known", "price not known", id="nothing is known"),
+        pytest.param(STAYS, STAYS, "5.39 -> 5.39 EUR a month (0.00), ", "", id="what stays"),
         pytest.param(None, STAYS, "", "", id="no change has a cost"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from desired.model.settings import Policy, Settings
 from reconciler.config.flags import Detail
 from reconciler.report.json_report import report_as_json
+from reconciler.report.markdown import render_markdown
 from reconciler.result import MonthlyCost, Report
 from tests.routes import gateway_of, pods_of
 from tests.support.balanced_passes import BALANCER, NETWORK, SERVICES, a_balanced_run, load_balancer_service
@@ -269,6 +270,15 @@ def test_an_end_in_the_dark(simulate: Simulate) -> None:
 
     assert (str(report.result), asked(run)) == ("error", 0)
     assert total(report) == "Cost: 0.00 -> 5.39 a month (+5.39), gross list price, without traffic"
+
+
+def test_markdown(simulate: Simulate) -> None:
+    """The heading has the difference, a line the sums, and each row what its change makes of it."""
+    text = render_markdown(a_balanced_run(simulate).plan())
+
+    assert text.splitlines()[1].endswith(" to modify, +5.39 EUR a month")
+    assert "\n**Cost:** 0.00 -> 5.39 EUR a month (+5.39), gross list price, without traffic\n" in text
+    assert f"| + | `{BALANCER}`<br>+5.39 EUR a month<br>Service " in text
 
 
 def test_json(simulate: Simulate) -> None:
