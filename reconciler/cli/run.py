@@ -20,6 +20,7 @@ from desired.model.key import Key, ObjectKind
 from desired.plan.change import Verdict
 from desired.syntax.bounds import counted, shown_text
 from reconciler.cli import INTERRUPTED
+from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, publish, say
@@ -97,6 +98,9 @@ def _run(config: Config, stop: Stop) -> int:
     writer = Writer(config.output, color=config.color)
     code = 0 if is_loop else 1
     agreement: Agreement | None = None
+    if unusable := dict(unwritable(config)):
+        rest = tuple(artifact for artifact in config.also if artifact not in unusable)
+        return _end(Report(errors=tuple(unusable.values())), replace(config, also=rest), writer, stop)
     try:
         if config.save_to is not None:
             _check_place(config.save_to)
@@ -172,6 +176,7 @@ def _asked(plan_context: PlanContext, connections: Connections, config: Config, 
     if not changes or report.obstacles:
         return _end(report, config, None, stop)
     if not _is_agreed(len(changes), stop):
+        _write_artifacts(report, config)
         return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
     agreed = replace(plan_context, agreement=Agreement.to(changes))
     return _end(_once(agreed, connections, stop), config, writer, stop)
@@ -288,12 +293,14 @@ def _end(report: Report, config: Config, writer: Writer | None, stop: Stop) -> i
         return INTERRUPTED
     if report.outcomes(Applied) or report.outcomes(Failed) or report.outcomes(Pending):
         publish(writer, report)
+        _write_artifacts(report, config)
     return INTERRUPTED
 
 
 def _finish(report: Report, config: Config, writer: Writer | None) -> int:
     """Write the report, unless that was done, repeat on stderr what must not be overlooked; return the exit code."""
     written = writer is None or publish(writer, report)
+    written = _write_artifacts(report, config) and written
     for error in (*report.errors, *filter(None, [report.not_leader])):
         say(f"error: {error}")
     if report.result in (Result.INCOMPLETE, Result.REFUSED, Result.PARTIAL):
@@ -302,6 +309,13 @@ def _finish(report: Report, config: Config, writer: Writer | None) -> int:
         say(f"warning: {_in_need(keys)}")
     acts = config.mode is Mode.ONCE
     return exit_code(report, detailed=config.detailed_exitcode, acts=acts) if written else 1
+
+
+def _write_artifacts(report: Report, config: Config) -> bool:
+    """Write what was asked for beside the report; whether all of it could be written."""
+    problems = tuple(write_artifacts(report, config))
+    fail(*problems, code=1)
+    return not problems
 
 
 def _in_need(keys: Sequence[Key]) -> str:

@@ -119,7 +119,7 @@ def _unknown(argv: Sequence[str]) -> str:
 
 def _last_or_all(flag: Flag | None, texts: Sequence[str]) -> str:
     """A flag that takes a list may be given several times; of any other the last one counts."""
-    return ",".join(texts) if flag is not None and flag.takes_list else texts[-1]
+    return flag.separator.join(texts) if flag is not None and flag.separator else texts[-1]
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

@@ -1,5 +1,6 @@
 """Config: flags and environment as one frozen value; all errors are reported at once."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from desired.syntax.go import parse_bool
 from reconciler.config.flags import (
     FLAGS,
     OF_ALL,
+    Artifact,
     Color,
     Command,
     Detail,
@@ -46,7 +48,7 @@ ROBOT_TEXTS = {"ROBOT_USER": re.compile(r"[\x21-\x39\x3b-\x7e]+"), "ROBOT_PASSWO
 _EXCLUSIVE = (("--dry-run", "--once"), ("--full", "--summary"))
 """Switches that exclude each other."""
 _OF_DRY_RUNS = frozenset(
-    {"--dry-run", "--once", "--output", "--color", "--full", "--summary", "--detailed-exitcode", "--save"}
+    {"--dry-run", "--once", "--output", "--also", "--color", "--full", "--summary", "--detailed-exitcode", "--save"}
 )
 """Flags that decide on how a plan is shown, and on nothing that is done."""
 
@@ -120,6 +122,10 @@ class Config:
     """How much of a plan its text tells."""
     next_step: str = ""
     """The command that does what this run only plans; "" where there is none."""
+    also: tuple[Artifact, ...] = ()
+    """What is written to files beside the report."""
+    step_summary: str = ""
+    """The file with the summary of a step of a GitHub workflow; "" outside of one."""
     save_to: str | None = None
     """Where a plan is saved; None: nowhere."""
     saved_plan: str | None = None
@@ -179,6 +185,7 @@ def load_config(
         usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
     usage += _misplaced_file(command, flags, given)
     (usage if "--output" in given else errors).extend(_not_for_loops(command, flags))
+    usage += _overwriting(command, flags, saved_plan)
     if flags["--exact"] and saved_plan is None:
         usage.append("--exact goes with 'reconcile apply FILE': nothing else says what is to be done exactly")
     if flags["--exact"] and flags["--only"]:
@@ -199,6 +206,7 @@ def load_config(
     passwords = (*passwords_in(environ), *(config.robot_login.secrets if config.robot_login else ()))
     asks = config.asks and saved_plan is None
     config = replace(config, saved_plan=saved_plan, asks=asks, passwords=passwords, robot_files=robot_files)
+    config = replace(config, step_summary=environ.get("GITHUB_STEP_SUMMARY", ""))
     return replace(config, token_file=Path(file) if file else None)
 
 
@@ -252,6 +260,19 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
         if flag in given
     ]
     return lines
+
+
+def _overwriting(command: Command, flags: Mapping[str, Any], saved_plan: str | None) -> list[str]:
+    """Errors for artifacts that nobody writes, or that would replace another file of the same command line."""
+    if flags["--also"] and _mode(command, flags) is Mode.LOOP:
+        return ["--also goes with 'reconcile plan' and 'reconcile apply': a controller has a report after each pass"]
+    files = {name: flags[name] for name in ("--save", "--from", "--kubeconfig")} | {"the saved plan": saved_plan}
+    places = {os.path.realpath(file): name for name, file in files.items() if file}
+    return [
+        f"--also {artifact.text!r} would replace the file of {places[place]}: give another name"
+        for artifact in flags["--also"]
+        if (place := os.path.realpath(artifact.file)) in places
+    ]
 
 
 def _not_for_loops(command: Command, flags: Mapping[str, Any]) -> list[str]:
@@ -324,6 +345,7 @@ def _config(
         color=flags["--color"],
         detail=_detail(flags),
         next_step=_next_step(command, flags, given),
+        also=flags["--also"],
         save_to=flags["--save"],
         is_exact=flags["--exact"],
         captured=flags["--from"],

@@ -4,6 +4,7 @@ that have to be typed each time.
 ``--help`` prints the table, ``read_flags`` reads the values, and unknown names are compared with it.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -51,6 +52,19 @@ class Output(StrEnum):
     def is_document(self) -> bool:
         """Whether a machine reads it, and so wants one whatever happens."""
         return self in (Output.JSON, Output.YAML)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One ``--also FORMAT=FILE``."""
+
+    format: Output
+    file: str
+
+    @property
+    def text(self) -> str:
+        """How it is given."""
+        return f"{self.format}={self.file}"
 
 
 class Color(StrEnum):
@@ -112,6 +126,8 @@ class Flag:
     """The words that it takes, or of which its list consists, for completion; () where there are too many to list."""
     values_of: Mapping[Command, tuple[str, ...]] = field(default_factory=dict)
     """Those of commands that take only some of them."""
+    repeats: bool = False
+    """Whether it may be given several times, each time with one more value; a variable has one a line."""
     short: str = ""
     """Its spelling of one letter, ``-o``; "" where it has none."""
 
@@ -136,6 +152,11 @@ class Flag:
         return self.parse(text)
 
     @property
+    def separator(self) -> str:
+        """What joins its values when it is given several times; "" where the last one counts."""
+        return "," if self.takes_list else "\n" if self.repeats else ""
+
+    @property
     def takes_list(self) -> bool:
         """Whether its value is a list, which may also be given in parts: the flag several times."""
         return "[," in self.metavar or self.metavar == "LIST"
@@ -148,6 +169,21 @@ def _choice(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
         return kind(text)
 
     return parse
+
+
+def parse_artifacts(text: str) -> tuple[Artifact, ...]:
+    """One artifact a line, each in a file of its own. Raises ValueError."""
+    formats = [output for output in Output if output is not Output.AUTO]
+    found: dict[str, Artifact] = {}
+    for line in filter(None, text.split("\n")):
+        name, _, file = line.partition("=")
+        if name not in formats or file in ("", "-"):
+            raise ValueError(f"expect FORMAT=FILE, with one of {', '.join(formats)}, and stdout has the report already")
+        place = os.path.realpath(file)
+        if place in found:
+            raise ValueError(f"{file!r} would be written twice: give each format a file of its own")
+        found[place] = Artifact(Output(name), file)
+    return tuple(found.values())
 
 
 def _lock_type(text: str) -> str:
@@ -244,6 +280,15 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "WHEN",
             _JUDGES,
             values=tuple(Color),
+        ),
+        Flag(
+            "--also",
+            parse_artifacts,
+            (),
+            "also write text, json, yaml, markdown or name to a file; repeatable",
+            "FORMAT=FILE",
+            _ENDS,
+            repeats=True,
         ),
         Flag("--full", parse_bool, False, "show each change of a text by itself, none folded with like ones"),
         Flag("--summary", parse_bool, False, "show names and counts in a text, no fields and no reasons"),

@@ -37,6 +37,7 @@ def test_defaults() -> None:
         "--dry-run": False,
         "--once": False,
         "--output": Output.AUTO,
+        "--also": (),
         "--color": Color.AUTO,
         "--full": False,
         "--summary": False,
