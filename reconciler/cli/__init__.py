@@ -15,6 +15,8 @@ from reconciler.config.program import program_name
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
 
+_FIRST_PAGE = (["--help"], ["-h"], ["help"])
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``reconcile`` and return its exit code. Never raises but SystemExit for ``--help`` and bad usage.
@@ -24,11 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup and & ignore it
         signal.signal(signal.SIGINT, _end_at_once)
-    from reconciler.cli.dispatch import dispatch  # noqa: PLC0415 - see the module's docstring
-
     try:
         try:
-            return dispatch(sys.argv[1:] if argv is None else argv)
+            return _dispatch(sys.argv[1:] if argv is None else argv)
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()  # a page of help as well: the interpreter would complain at its end
@@ -44,6 +44,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # a reader that has gone away, as head does, is no trouble
             return 0
         return fail(f"stdout cannot be written: {error.strerror or error}", code=1)
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    """As ``dispatch``; the first page of help waits for no table of flags."""
+    if list(argv) in _FIRST_PAGE:
+        from reconciler.config.help import root_help  # noqa: PLC0415 - see the module's docstring
+
+        print(root_help(), end="")  # noqa: T201
+        return 0
+    from reconciler.cli.dispatch import dispatch  # noqa: PLC0415
+
+    return dispatch(argv)
 
 
 def complete_for_kubectl() -> int:

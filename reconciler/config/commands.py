@@ -5,8 +5,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
-from reconciler.config.flags import Command
+
+class Command(StrEnum):
+    """The command to run; BARE is the command without a name, of which flags say what it does."""
+
+    BARE = ""
+    PLAN = "plan"
+    APPLY = "apply"
+    RUN = "run"
+    DEMO = "demo"
+    SANDBOX = "sandbox"
+    APPROVE = "approve"
+    EXPLAIN = "explain"
+    VALIDATE = "validate"
+    ORPHANS = "orphans"
+    CAPTURE = "capture"
+    COMPLETION = "completion"
 
 
 @dataclass(frozen=True, slots=True)

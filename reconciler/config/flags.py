@@ -16,6 +16,7 @@ from desired.names import LEASE, LEASE_NAMESPACE
 from desired.syntax.bounds import VARIABLE, shown_text
 from desired.syntax.go import parse_bool
 from desired.syntax.selector import parse_selector
+from reconciler.config.commands import Command as Command  # noqa: PLC0414 - part of each row, and imported from here
 from reconciler.config.grammar import (
     is_service_link,
     parse_address,
@@ -88,23 +89,6 @@ class LogFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
-
-
-class Command(StrEnum):
-    """The command to run; BARE is the command without a name, of which flags say what it does."""
-
-    BARE = ""
-    PLAN = "plan"
-    APPLY = "apply"
-    RUN = "run"
-    DEMO = "demo"
-    SANDBOX = "sandbox"
-    APPROVE = "approve"
-    EXPLAIN = "explain"
-    VALIDATE = "validate"
-    ORPHANS = "orphans"
-    CAPTURE = "capture"
-    COMPLETION = "completion"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
-"""Pages of help, made from the tables of commands and flags: the first one, and one for each command."""
+"""Pages of help, made from the tables of commands and flags: the first one, and one for each command. The first one is
+what people wait for who look around, so that nothing is imported that it does not need."""
 
-import shutil
 from collections.abc import Iterator
-from textwrap import wrap
+from typing import TYPE_CHECKING
 
-from reconciler.config.commands import COMMAND_GROUPS, COMMANDS, EXAMPLES
-from reconciler.config.flags import FLAG_GROUPS, Command, Flag
+from reconciler.config.commands import COMMAND_GROUPS, COMMANDS, EXAMPLES, Command
 from reconciler.config.program import program_name
+
+if TYPE_CHECKING:
+    from reconciler.config.flags import Flag
 
 _WIDTH = 80
 """Columns of a page, where the terminal has them."""
@@ -42,6 +44,11 @@ def root_help() -> str:
 def command_help(command: Command) -> str:
     """The page of one command: its operands and its flags, by what they are about; as wide as the terminal, up to 80
     columns."""
+    import shutil  # noqa: PLC0415 - see the module's docstring
+    from textwrap import wrap  # noqa: PLC0415
+
+    from reconciler.config.flags import FLAG_GROUPS  # noqa: PLC0415
+
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns or _WIDTH, _WIDTH)
     row = COMMANDS[command]
     lines = [f"usage: {' '.join((program_name(), command, *(each.usage for each in row.operands)))} [flags]", ""]
@@ -55,12 +62,14 @@ def command_help(command: Command) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _typed(flag: Flag) -> str:
+def _typed(flag: "Flag") -> str:
     return f"{', '.join(flag.spellings)} {flag.metavar}".rstrip()
 
 
 def _entry(typed: str, meaning: str, width: int) -> Iterator[str]:
     """Lines with what is typed on the left and its meaning on the right, or below it."""
+    from textwrap import wrap  # noqa: PLC0415
+
     left = _LEFT if width >= _LEAST else _BELOW
     head = f"  {typed}"
     texts = wrap(meaning, max(width - left, _LEAST_MEANING), break_long_words=False, break_on_hyphens=False)

@@ -273,13 +273,16 @@ def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: Si
 
 
 def test_help_loads_no_client_library() -> None:
-    """``--help`` imports neither kubernetes nor hcloud."""
+    """The first page imports not even the table of flags, and that of a command and completion no library."""
     code = (
         "import sys\n"
         "from reconciler.cli import main\n"
-        "try: main(['--help'])\n"
+        "main(['--help'])\n"
+        "assert 'reconciler.config.flags' not in sys.modules\n"
+        "main(['completion', 'bash'])\n"
+        "try: main(['plan', '--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = ('kubernetes', 'hcloud', 'rich', 'deepdiff', 'aiohttp')\n"
+        "heavy = ('kubernetes', 'hcloud', 'rich', 'deepdiff', 'aiohttp', 'requests', 'msgspec')\n"
         "sys.stderr.write(' '.join(module for module in heavy if module in sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
