@@ -2,6 +2,7 @@
 of the snapshot."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from desired.model.remembered import KEY, NOTHING, Remembered, parse_remembered
 from desired.model.snapshot import Workload
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.section import Present, Section, Unknown
-from reconciler.observe.kubernetes_lists import ListOf, Named, NamespacedName, ObjectList
+from reconciler.observe.kubernetes_lists import ListOf, Named, NamespacedName, ObjectList, server_time
 
 
 class _Identified(msgspec.Struct):
@@ -32,10 +33,18 @@ class _ConfigMap(msgspec.Struct):
 def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
     """The cluster's identity: the UID of namespace ``kube-system``. Unknown when it cannot be read, whatever why."""
     try:
-        body = reader.get(f"/api/v1/namespaces/{IDENTITY_NAMESPACE}").body
-        return Present(decoder(_Identified).decode(body).metadata.uid)
-    except (ApiError, ValueError) as error:
+        return observe_identity(reader)[0]
+    except ApiError as error:
         return Unknown(str(error))
+
+
+def observe_identity(reader: KubernetesReader) -> tuple[Present[str] | Unknown, datetime]:
+    """The same with the API server's time, in one request. Raises an ApiError when there is no answer."""
+    answer = reader.get(f"/api/v1/namespaces/{IDENTITY_NAMESPACE}")
+    try:
+        return Present(decoder(_Identified).decode(answer.body).metadata.uid), server_time(answer)
+    except ValueError as error:
+        return Unknown(str(error)), server_time(answer)
 
 
 def observe_remembered(reader: KubernetesReader, namespace: str, cluster_uid: str) -> Remembered | None:

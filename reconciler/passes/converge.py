@@ -29,8 +29,7 @@ from desired.plan.suspended import KEY, parse_trace
 from desired.planner import compute_desired, diff
 from desired.section import Absent, Present, Section
 from reconciler.config.flags import Detail
-from reconciler.observe.kubernetes import observe_cluster_uid, observe_config_map
-from reconciler.observe.kubernetes_lists import server_time
+from reconciler.observe.kubernetes import observe_config_map, observe_identity
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
@@ -282,13 +281,12 @@ def _judge(
 
 
 def why_void(plan_context: PlanContext) -> str | None:
-    """The reason why this cluster is not the one, or this not the time, for which a plan was agreed to, by two short
-    requests; None when it seems to be, or nothing was agreed to. Raises an ApiError."""
-    if plan_context.agreement is None:
+    """The reason why this cluster is not the one, or this not the time, for which a plan was saved, by one request;
+    None when it seems to be, or none is applied. A pass looks again. Raises an ApiError."""
+    agreement = plan_context.agreement
+    if agreement is None or agreement.terms is None:
         return None
-    reader = plan_context.readers.kubernetes
-    uid, now = observe_cluster_uid(reader), server_time(reader.get("/version"))
-    return plan_context.agreement.why_void(uid, now)
+    return agreement.why_void(*observe_identity(plan_context.readers.kubernetes))
 
 
 def _why_disagreed(plan_context: PlanContext, snapshot: Snapshot, judged: JudgedPlan) -> str | None:

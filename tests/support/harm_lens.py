@@ -26,8 +26,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.sandbox.exchange import Request, Response, Simulator
-from tests.support.harm_truth import Raw
 
+Raw = dict[str, Any]
 OF_PROJECT = ("servers", "networks", "load_balancers", "members")
 OF_CLUSTER = ("nodes", "services")
 HOW = ("all", "half", "one", "stale", "lag")

@@ -1,0 +1,233 @@
+"""The law of saved plans: however the world moves between a plan and its apply, never more is applied than the file
+permits; and a file that somebody has forged permits nothing that is not planned anyway.
+
+What was carried out is compared with the text of the file, and not with what the product makes of it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network
+from typing import Any
+
+import pytest
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+
+from desired.model.settings import Settings
+from desired.plan.change import Change, Verdict
+from reconciler.passes.agreement import Permission
+from reconciler.passes.saved_plan import SavedPlanProblem, _hash_of, read_plan, save_plan
+from reconciler.report.documents import to_json
+from reconciler.result import Report
+from tests.property.strategies import SEED, WORLDS, Test, law_of_passes, some
+from tests.support.harm_stage import GUEST_IP, HOME, Stage, Start, a_stage, pods
+from tests.support.harm_truth import balancer_of, is_wanted, machine_of
+from tests.support.passes import Run
+
+Raw = dict[str, Any]
+Step = tuple[str, int]
+"""What happens, and to which of several."""
+
+STARTS = (
+    Start(nodes=3),
+    Start(nodes=4, services=(("web", {}), ("db", {"use-private-ip": "true"}))),
+    Start(nodes=2, routes=False, services=(("web", {"use-private-ip": "true"}),)),
+)
+OTHER_CIDR = IPv4Network("10.128.0.0/9")
+
+
+def _server(stage: Stage, number: int) -> int:
+    """The number of some Node's server; 0 when there is none."""
+    found = sorted(filter(None, map(machine_of, stage.nodes().values())))
+    return found[number % len(found)] if found else 0
+
+
+def _service(number: int) -> str:
+    return ("web", "db")[number % 2]
+
+
+def _with_balancer(stage: Stage, number: int, happens: Callable[[int], object]) -> None:
+    """Let it happen to the load balancer of some Service, if there is one."""
+    seen = stage.truth.seen()
+    service = seen.services["a"].get(f"default/{_service(number)}")
+    found = balancer_of(seen, HOME, service, seen.uid("a")) if service and is_wanted(service) else None
+    if found is not None:
+        happens(found["id"])
+
+
+def _is_there(stage: Stage, number: int) -> bool:
+    return f"default/{_service(number)}" in stage.truth.seen().services["a"]
+
+
+def _gone(stage: Stage, number: int) -> None:
+    """The server, long enough ago that its Node may be deleted."""
+    stage.kill(_server(stage, number))
+    stage.advance(90)
+
+
+def _annotated(stage: Stage, number: int) -> None:
+    options = ({"algorithm-type": "least_connections"}, {"type": "lb21"}, {"use-private-ip": "true"}, {"name": "shop"})
+    if _is_there(stage, number):
+        stage.annotate(_service(number), options[number % len(options)])
+
+
+def _deleted(stage: Stage, number: int) -> None:
+    if _is_there(stage, number):
+        stage.delete_service(_service(number))
+
+
+WAYS: Mapping[str, Callable[[Stage, int], object]] = {
+    "server gone": _gone,
+    "server renamed": lambda stage, number: stage.rename(_server(stage, number), "elsewhere"),
+    "Node gone": lambda stage, number: stage.delete_node(_server(stage, number)),
+    "Node appears": lambda stage, _: stage.join(),
+    "Service deleted": _deleted,
+    "Service appears": lambda stage, number: None if _is_there(stage, number) else stage.make_service(_service(number)),
+    "annotation changed": _annotated,
+    "target removed by hand": lambda stage, number: _with_balancer(
+        stage, number, lambda found: stage.drop(found, _server(stage, number))
+    ),
+    "load balancer deleted": lambda stage, number: _with_balancer(stage, number, stage.delete_balancer),
+    "route added": lambda stage, number: stage.route(pods(100 + number), (GUEST_IP, "10.0.0.99")[number % 2]),
+    "route removed": lambda stage, number: stage.route(pods(1 + number % 3), None),
+    "time passes": lambda stage, number: stage.advance((15, 90, 600, 1900)[number % 4]),
+}
+NUMBERS = st.integers(0, 11)
+steps = st.lists(st.tuples(some(*WAYS), NUMBERS), min_size=1, max_size=3)
+
+
+def _lesser_law(test: Test) -> Test:
+    """One of which a few examples tell enough."""
+    tried: Test = pytest.mark.passes(seed(SEED)(settings(max_examples=max(1, WORLDS // 4), deadline=None)(test)))
+    return tried
+
+
+def _a_world(start: Start, before: Sequence[Step]) -> tuple[Stage, Run]:
+    """A converged world in which this has happened since, and its controller."""
+    stage = a_stage(start)
+    _happen(stage, before)
+    return stage, stage.controller()
+
+
+def _happen(stage: Stage, script: Sequence[Step]) -> None:
+    for way, number in script:
+        WAYS[way](stage, number)
+    stage.truth.changed()
+
+
+def _carried_out(run: Run) -> tuple[Report, list[list[Change]]]:
+    """The report of a pass, and the changes that each of its rounds has sent."""
+    rounds: list[list[Change]] = []
+    begin = run.ears.begin
+
+    def begun(changes: Sequence[Change]) -> None:
+        rounds.append(list(changes))
+        begin(changes)
+
+    run.ears.begin = begun  # type: ignore[method-assign]
+    return run.converge(), rounds
+
+
+def _is_in(document: Raw, change: Change) -> bool:
+    """Whether the file has this very change, or says that its value is known after the apply."""
+    before, after = _timeless(to_json(change.before)), _timeless(to_json(change.after))
+    for found in document["changes"]:
+        if (found["kind"], found["key"]) == (change.kind, change.key):
+            is_later = "(known after apply)" in json.dumps(found["after"])
+            return _timeless(found["before"]) == before and (is_later or _timeless(found["after"]) == after)
+    return False
+
+
+def _timeless(side: Any) -> str:
+    """Without the moment at which a switch of targets began."""
+    return re.sub(r"\d{8}T\d{6}Z", "", json.dumps(side, sort_keys=True))
+
+
+@law_of_passes
+@pytest.mark.timeout(3600)
+@given(some(*STARTS), steps, steps, st.booleans())
+def test_no_more_is_applied_than_is_permitted(
+    start: Start, before: Sequence[Step], since: Sequence[Step], exact: bool
+) -> None:
+    """Whatever has happened since; and with ``--exact`` all of the first round, or nothing."""
+    stage, run = _a_world(start, before)
+    content = save_plan(run.plan(), run.settings)
+    _happen(stage, since)
+    now = {(line.change.kind, line.change.key) for line in run.plan().lines}
+    run.agreement = read_plan(content, "plan.json", run.settings, is_exact=exact)
+
+    report, rounds = _carried_out(run)
+
+    document = json.loads(content)
+    assert [change for sent in rounds for change in sent if not _is_in(document, change)] == []
+    if exact and {(found["kind"], found["key"]) for found in document["changes"]} != now:
+        assert rounds == []
+        assert report.errors
+
+
+@_lesser_law
+@given(some(*STARTS), steps, some(Settings(), replace(STARTS[0].settings, cluster_cidr=OTHER_CIDR)))
+def test_other_settings(start: Start, before: Sequence[Step], other: Settings) -> None:
+    """A plan that was made with them is refused; and one whose digests were forged permits no more than it has."""
+    _, run = _a_world(start, before)
+    content = save_plan(run.plan(), run.settings)
+    with pytest.raises(SavedPlanProblem):
+        read_plan(content, "plan.json", other)
+    run.agreement = read_plan(content, "plan.json", run.settings)
+    run.settings = other
+
+    _, rounds = _carried_out(run)
+
+    assert [change for sent in rounds for change in sent if not _is_in(json.loads(content), change)] == []
+
+
+def _nothing(_document: Raw, _stage: Stage) -> list[Raw]:
+    """A file without a change."""
+    return []
+
+
+def _everything(document: Raw, stage: Stage) -> list[Raw]:
+    """A file by which all is allowed, and all that there is goes."""
+    going = {"node.delete": [f"node/{name}" for name in stage.nodes()], "lb.delete": ["load_balancer/default/web"]}
+    known = {found["key"] for found in document["changes"]}
+    return [
+        *({**found, "verdict": "allowed"} for found in document["changes"]),
+        *(
+            {"key": key, "kind": kind, "before": None, "after": "(known after apply)", "verdict": "allowed"}
+            for kind, keys in going.items()
+            for key in keys
+            if key not in known
+        ),
+    ]
+
+
+def _forged(content: bytes, changes: Sequence[Raw]) -> bytes:
+    """The file with these changes, and with the hash that belongs to them."""
+    document = json.loads(content)
+    permissions = [
+        Permission(each["key"], each["kind"], each["before"], each["after"], each["verdict"]) for each in changes
+    ]
+    digest = _hash_of(document["cluster"]["uid"], document["settings"], permissions)
+    return json.dumps({**document, "changes": list(changes), "plan_hash": digest}).encode()
+
+
+@_lesser_law
+@pytest.mark.timeout(3600)
+@given(some(*STARTS), steps, steps, some(_nothing, _everything))
+def test_a_forged_plan_permits_what_is_planned_anyway(
+    start: Start, before: Sequence[Step], since: Sequence[Step], forge: Callable[[Raw, Stage], list[Raw]]
+) -> None:
+    """And approves nothing; one without a change permits nothing at all."""
+    stage, run = _a_world(start, before)
+    content = save_plan(run.plan(), run.settings)
+    changes = forge(json.loads(content), stage)
+    _happen(stage, since)
+    planned = [line.change for line in run.plan().lines if line.change.decision.verdict is Verdict.ALLOWED]
+    run.agreement = read_plan(_forged(content, changes), "plan.json", run.settings)
+
+    _, rounds = _carried_out(run)
+
+    assert all(change in planned for change in (rounds[0] if rounds else ()))
+    assert changes or not any(rounds)
