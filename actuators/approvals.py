@@ -1,71 +1,153 @@
-"""Writes to the product's ConfigMap: the approval of a hold, its use, what the cluster remembers of its project, what
-a controller has suspended, and which log-ins Robot refused."""
+"""Writes to the product's ConfigMap: the approval of a hold, its use and its revocation, what the cluster remembers of
+its project, what a controller has suspended, which log-ins Robot refused; and the API server's name for a person."""
 
+import secrets
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from http import HTTPStatus
 
+import msgspec
+
+from actuators.config_maps import Values, decide, put
 from actuators.http import robot_refusals
-from actuators.http.errors import Conflict, Denied, NotFound
-from actuators.http.kubernetes import KubernetesWriter, segment
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Conflict
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from desired.model.remembered import KEY, Remembered, format_remembered
-from desired.names import CONFIG_MAP
 from desired.plan import suspended
-from desired.plan.approval import Approval, format_approval
+from desired.plan.approval import (
+    Approval,
+    GitApproval,
+    Step,
+    is_used_by,
+    parse_approvals,
+    step_to,
+    writes_of_approval,
+    writes_of_revocation,
+    writes_of_use,
+)
+
+_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_LONGEST_NAME = 256
+_UNANSWERED = frozenset(
+    {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
+)
+"""Answers of an API server that reviews nobody: before Kubernetes 1.28, and where an administrator took the right."""
 
 
-def approve(writer: KubernetesWriter, namespace: str, approval: Approval) -> None:
-    """Record ``approval``; the ConfigMap is created when it is not there. Raises an ApiError; Denied has the remedy for
-    who may not create one, as it comes with the chart and approvers need no such right."""
-    key, value = format_approval(approval)
+def approve(
+    reader: KubernetesReader, writer: KubernetesWriter, namespace: str, approval: Approval, *, name: str = ""
+) -> tuple[Step, Approval | None]:
+    """Record ``approval``, and ``name`` beside it, which is the API server's for who approves; what that meant, and the
+    approval that was there before, None without one. A ConfigMap that is not there is created.
+
+    Raises an ApiError; Denied has the remedy for who may not create one, as it comes with the chart and approvers need
+    no such right.
+    """
+    met: tuple[Step, Approval | None] = (Step.NEW, None)
+
+    def choose(data: Mapping[str, str]) -> Values:
+        nonlocal met
+        before = next((each for each in parse_approvals(data) if each.hash == approval.hash), None)
+        met = step_to(approval, before, approval.approved_at), before
+        return {} if met[0] is Step.STANDS else writes_of_approval(approval, name, data, approval.approved_at)
+
+    decide(reader, writer, namespace, choose, creates=True)
+    return met
+
+
+def use_up(
+    reader: KubernetesReader,
+    writer: KubernetesWriter,
+    namespace: str,
+    approvals: Collection[Approval | GitApproval],
+    now: datetime,
+) -> None:
+    """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
+    happens next, and however many processes try. Raises Conflict when none counts any more, and other ApiErrors."""
+    by = secrets.token_hex(8)
+    planned = next(iter(approvals))
+    git = [approval for approval in approvals if isinstance(approval, GitApproval)]
+
+    def choose(data: Mapping[str, str]) -> Values:
+        if is_used_by(planned.hash, data, by):  # the answer to our own write was lost
+            return {}
+        values = writes_of_use(planned.hash, git, data, now, by)
+        if not values:
+            found = next((each for each in parse_approvals(data) if each.hash == planned.hash), None)
+            why = found.why_void(now) if found else "is not there any more, or was used"
+            raise Conflict(f"it {why}")
+        return values
+
+    decide(reader, writer, namespace, choose)
+
+
+def revoke(
+    reader: KubernetesReader,
+    writer: KubernetesWriter,
+    namespace: str,
+    hold_hash: str,
+    git: Collection[GitApproval],
+    now: datetime,
+    *,
+    who: str,
+    name: str,
+) -> bool:
+    """Take back every approval of the hold that could count; whether there was one. ``git`` are those that were read
+    from Git, ``who`` revokes, and ``name`` is the API server's for them, "" where it has none. Raises an ApiError."""
+    did = False
+
+    def choose(data: Mapping[str, str]) -> Values:
+        nonlocal did
+        values = writes_of_revocation(hold_hash, git, data, now, who, name)
+        did = bool(values)
+        return values
+
+    decide(reader, writer, namespace, choose)
+    return did
+
+
+class _UserInfo(msgspec.Struct):
+    username: str
+
+
+class _ReviewStatus(msgspec.Struct):
+    user: _UserInfo = msgspec.field(name="userInfo")
+
+
+class _Review(msgspec.Struct):
+    status: _ReviewStatus
+
+
+def reviewed_name(writer: KubernetesWriter) -> str:
+    """The API server's name for whoever asks; "" where it reviews nobody. A SelfSubjectReview changes nothing.
+
+    Raises an ApiError for any other trouble."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        _set(writer, namespace, key, value)
-    except NotFound:
-        body = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": CONFIG_MAP, "namespace": namespace},
-            "data": {key: value},
-        }
-        try:
-            writer.create(_collection(namespace), body)
-        except Conflict:  # somebody else approved something in between
-            _set(writer, namespace, key, value)
-        except Denied as error:
-            raise Denied(
-                f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once by"
-                f" somebody who may, kubectl -n {namespace} create configmap {CONFIG_MAP}, and approve again",
-                status=error.status,
-                code=error.code,
-            ) from error
-
-
-def use_up(writer: KubernetesWriter, namespace: str, approval: Approval, now: datetime) -> None:
-    """Mark ``approval`` as used before what it lets through is applied: it counts once, whatever happens next."""
-    key, value = format_approval(approval.used(now))
-    _set(writer, namespace, key, value)
+        name = decoder(_Review).decode(writer.create(_REVIEWS, body).body).status.user.username
+    except ApiError as error:
+        if error.status in _UNANSWERED:
+            return ""
+        raise
+    except ValueError:
+        return ""
+    return name if len(name) <= _LONGEST_NAME else ""
 
 
 def remember(writer: KubernetesWriter, namespace: str, remembered: Remembered, cluster_uid: str) -> None:
     """Write what a cluster remembers of its project; what else is in the ConfigMap stays. Raises NotFound when there is
     no ConfigMap, as creating one takes a right that nothing else needs, and other ApiErrors."""
-    _set(writer, namespace, KEY, format_remembered(remembered, cluster_uid))
+    put(writer, namespace, {KEY: format_remembered(remembered, cluster_uid)})
 
 
 def trace_suspended(writer: KubernetesWriter, namespace: str, trace: str | None) -> None:
     """Write which changes this controller has suspended, or take that away with None. Raises NotFound when there is no
     ConfigMap, and other ApiErrors."""
-    _set(writer, namespace, suspended.KEY, trace)
+    put(writer, namespace, {suspended.KEY: trace})
 
 
 def note_refused_logins(writer: KubernetesWriter, namespace: str, refused: str) -> None:
     """Write which log-ins Robot refused, for the next process. Raises NotFound when there is no ConfigMap, and other
     ApiErrors."""
-    _set(writer, namespace, robot_refusals.KEY, refused)
-
-
-def _set(writer: KubernetesWriter, namespace: str, key: str, value: str | None) -> None:
-    """Write one key of the ConfigMap, or take it away with None; its other keys stay. Raises an ApiError."""
-    writer.patch(f"{_collection(namespace)}/{CONFIG_MAP}", {"data": {key: value}})
-
-
-def _collection(namespace: str) -> str:
-    return f"/api/v1/namespaces/{segment(namespace)}/configmaps"
+    put(writer, namespace, {robot_refusals.KEY: refused})

@@ -57,17 +57,13 @@ class Leases:
         self._reader = reader
         self._writer = writer
         self._metadata = {"name": name, "namespace": namespace}
-        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{segment(namespace)}/leases"
-        self._path = f"{self._collection}/{segment(name)}"
+        self._collection = _path(namespace)
+        self._path = _path(namespace, name)
         self.name = f"{namespace}/{name}"
 
     def read(self) -> Lease | None:
         """The Lease; None when there is none. Raises an ApiError: Broken when what is there is no Lease."""
-        try:
-            answer = self._reader.get(self._path)
-        except NotFound:
-            return None
-        return self._decoded(answer)
+        return read_lease(self._reader, self._metadata["namespace"], self._metadata["name"])
 
     def create(self, claim: LeaseClaim) -> Lease:
         """The Lease as it was made with this claim. Raises an ApiError: Conflict when there is one by now."""
@@ -94,20 +90,35 @@ class Leases:
         return self._written(self._writer.update(self._path, body), claim)
 
     def _written(self, answer: Answer, claim: LeaseClaim) -> Lease:
-        lease = self._decoded(answer)
+        lease = _decoded(answer, self.name)
         if lease.claim.holder != claim.holder:
             raise Broken(f"Lease {self.name}: the API server answers a write with another holder than was written")
         return lease
 
-    def _decoded(self, answer: Answer) -> Lease:
-        try:
-            body: Any = decoder(object).decode(answer.body)
-        except ValueError as error:
-            raise Broken(f"Lease {self.name} cannot be read: the answer is no JSON ({error})") from error
-        metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == "Lease" else None
-        if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
-            raise Broken(f"Lease {self.name} cannot be read: the answer is no Lease with a resourceVersion")
-        return Lease(_claim(body.get("spec")), body)
+
+def read_lease(reader: KubernetesReader, namespace: str, name: str) -> Lease | None:
+    """One Lease; None when there is none. Raises an ApiError: Broken when what is there is no Lease."""
+    try:
+        answer = reader.get(_path(namespace, name))
+    except NotFound:
+        return None
+    return _decoded(answer, f"{namespace}/{name}")
+
+
+def _path(namespace: str, name: str = "") -> str:
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{segment(namespace)}/leases"
+    return f"{leases}/{segment(name)}" if name else leases
+
+
+def _decoded(answer: Answer, name: str) -> Lease:
+    try:
+        body: Any = decoder(object).decode(answer.body)
+    except ValueError as error:
+        raise Broken(f"Lease {name} cannot be read: the answer is no JSON ({error})") from error
+    metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == "Lease" else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
+        raise Broken(f"Lease {name} cannot be read: the answer is no Lease with a resourceVersion")
+    return Lease(_claim(body.get("spec")), body)
 
 
 def micro_time(moment: datetime) -> str:

@@ -61,10 +61,12 @@ LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment."""
 
 CONFIG_MAP = "hcloud-reconciler"
-"""The product's one ConfigMap, beside the Lease: approvals of holds, and what the cluster remembers
-of its project."""
+"""The product's first ConfigMap, beside the Lease: approvals of holds, their uses, and what the cluster remembers of
+its project."""
 STATUS_CONFIG_MAP = "hcloud-reconciler-status"
 """Its second: what whoever holds the Lease publishes of its last pass, for people and pages. It decides nothing."""
+GIT_CONFIG_MAP = "hcloud-reconciler-approvals"
+"""The third, which somebody else owns: approvals that come from Git. It is only ever read."""
 LEASE = "cloud-controller-manager"
 """HCCM's Lease, so that the two never lead at once."""
 LEASE_NAMESPACE = "kube-system"

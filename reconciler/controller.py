@@ -183,6 +183,8 @@ class Passes:
     """Those that may be replaced between passes."""
     budget: CallBudget
     """Of calls to Hetzner."""
+    publish: Callable[[Report, float | None], None] = lambda _report, _seconds: None
+    """Writes the status down for people, where that is news."""
 
     def __call__(self, why: str) -> tuple[Measured, Pace]:
         """The report of the pass, and the pace after it."""
@@ -201,6 +203,8 @@ class Passes:
         with _harmless("triggers"):
             if report.snapshot is not None:
                 self.triggers.settle(report.snapshot)
+        with _harmless("status"):
+            self.publish(report, measured.seconds)
         with _harmless("metrics"):
             if self.metrics is not None:
                 self.metrics.passed(measured, pace.interval_s, suspended)
@@ -265,6 +269,7 @@ def run_controller(
         metrics=metrics,
         secrets=tuple(_secrets(runtime, connections, config)),
         budget=budget,
+        publish=connections.publish,
     )
 
     def tell(ended: Measured) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.kubernetes import KubernetesWriter
 from desired.model.settings import Controller, Settings
-from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.names import CONFIG_MAP, GIT_CONFIG_MAP, IDENTITY_NAMESPACE, STATUS_CONFIG_MAP
 from desired.plan.kinds import KINDS, Api, ChangeKind
 
 
@@ -56,6 +56,7 @@ def _reads(settings: Settings) -> Iterator[tuple[Permission, str]]:
     yield Permission("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
     yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "approvals"
     yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
+    yield Permission("get", "configmaps", name=GIT_CONFIG_MAP, is_beside_lease=True), "approvals from Git"
     for resource in _RIVALS:
         yield Permission("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
     if Controller.SERVICE in settings.controllers:
@@ -78,6 +79,8 @@ def _writes(settings: Settings) -> Iterator[tuple[Permission, str]]:
         yield Permission(verb, "events"), "events"
     yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
     yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
+    for verb in ("get", "patch"):
+        yield Permission(verb, "configmaps", name=STATUS_CONFIG_MAP, is_beside_lease=True), "publishing the status"
     for kind in KINDS.values():
         if kind.controller in settings.controllers:
             for call in kind.calls:

@@ -12,6 +12,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
 from reconciler.config.flags import Detail
+from reconciler.config.program import PROGRAM
 
 if TYPE_CHECKING:
     from desired.explain.node import NodeExplanation
@@ -226,6 +227,16 @@ def summary(report: Report) -> Mapping[str, int]:
     }
 
 
-def approve_command(hold: Hold, flags: str) -> str:
-    """The command that approves a hold; ``flags`` are those that name the cluster, if any were given."""
-    return f"reconcile approve {hold.hash} {flags}".rstrip()
+SHORT = 6
+"""Hex digits of a hash by which a hold may be named, at least."""
+
+
+def look_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
+    """The command that shows all of a hold, with what ``approve_command`` has."""
+    return f"{program} holds show {hold_hash.removeprefix('sha256:')[:SHORT]} {flags}".rstrip()
+
+
+def approve_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
+    """The command that approves a hold; ``flags`` are those that name the cluster, if any were given, and ``program``
+    what was typed to run this process, where somebody did."""
+    return f"{program} approve {hold_hash} {flags}".rstrip()

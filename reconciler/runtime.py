@@ -14,6 +14,7 @@ from socket import gethostname
 from actuators.apply import Actuator
 from actuators.approvals import note_refused_logins, remember, trace_suspended, use_up
 from actuators.certificates import create as create_certificate
+from actuators.config_maps import put
 from actuators.http import hetzner, kubernetes
 from actuators.http.errors import Broken
 from actuators.http.hetzner_actions import Actions
@@ -36,6 +37,7 @@ from actuators.services import claim, release, require_alive, write_conditions, 
 from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
+from desired.names import STATUS_CONFIG_MAP
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
 from reconciler import __version__
@@ -52,8 +54,10 @@ from reconciler.observe.world import Readers, Robot
 from reconciler.passes.converge import PlanContext
 from reconciler.passes.project_memory import Memory
 from reconciler.passes.rounds import ApplyContext, Progress
+from reconciler.passes.status_publication import StatusPublication
 from reconciler.passes.suspension_trace import SuspensionTrace
 from reconciler.permissions import missing_permissions, needed
+from reconciler.result import Report
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
 
@@ -70,6 +74,8 @@ class Connections:
     leader: Leadership
     cluster: kubernetes.KubernetesConnection
     cloud: hetzner.HetznerConnection
+    publish: Callable[[Report, float | None], None] = lambda _report, _seconds: None
+    """Publishes the pass with this report, which took so many seconds, for who looks at holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,7 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     events = EventSink(writer)
     actuators = actuators_with(writer, cluster_reader, writers, account)
     conditions = ConditionSink(partial(write_conditions, writer))
-    use = partial(use_up, writer, config.lease_namespace)
+    use = partial(use_up, cluster_reader, writer, config.lease_namespace)
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
     if config.settings.policy is Policy.OBSERVE:
         apply_context = replace(apply_context, events=NullRecorder(), conditions=None)
@@ -116,7 +122,12 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
             trace = trace_of(config, cluster_reader, writer)
             leader.when_lost(trace.forget)
             apply_context = replace(apply_context, trace_suspended=trace.keep)
-    return Runtime(plan_context, Connections(apply_context, events, leader, cluster, cloud))
+    connections = Connections(apply_context, events, leader, cluster, cloud)
+    if config.settings.policy is not Policy.OBSERVE and not config.settings.only:
+        publication = publication_of(config, cluster_reader, writer)
+        leader.when_lost(publication.forget)
+        connections = replace(connections, publish=publication.keep)
+    return Runtime(plan_context, connections)
 
 
 def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter) -> Memory:
@@ -136,6 +147,17 @@ def trace_of(
     return SuspensionTrace(
         partial(observe_config_map, reader, config.lease_namespace),
         partial(trace_suspended, writer, config.lease_namespace),
+        gethostname(),
+    )
+
+
+def publication_of(
+    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter
+) -> StatusPublication:
+    """The publication of what this process does, beside the Lease."""
+    return StatusPublication(
+        partial(observe_config_map, reader, config.lease_namespace, STATUS_CONFIG_MAP),
+        partial(put, writer, config.lease_namespace, name=STATUS_CONFIG_MAP),
         gethostname(),
     )
 

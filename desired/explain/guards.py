@@ -20,7 +20,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
-from desired.plan.change import Change, GuardName, Hold, Verdict
+from desired.plan.change import Change, GuardName, Hold, Verdict, with_advice
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState, compute_desired, diff
@@ -185,7 +185,7 @@ def _withheld(finding: GuardResult, holds: Collection[Hold], concerns: Concern) 
     hold = next(same, None)
     approved = hold is not None and hold.approved
     verdict, due_in_s = (Verdict.ALLOWED, None) if approved else (finding.verdict, finding.due_in_s)
-    why, value, limit = finding.why or None, finding.value or None, finding.limit or None
+    why, value, limit = with_advice(finding.why, finding.advice) or None, finding.value or None, finding.limit or None
     return GuardFact(finding.rule, concerns, verdict, why, value, limit, due_in_s, hold, approved)
 
 

@@ -8,7 +8,7 @@ from desired.guards.anchor import Anchor, anchor_of, witnesses
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Note, Plan, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, Note, Plan, Verdict
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.syntax.provider_id import Provider
@@ -25,6 +25,10 @@ class GuardResult:
     value: str = ""
     limit: str = ""
     due_in_s: float | None = None
+    advice: str = ""
+    """What to do, where ``why`` says only what is wrong."""
+    end: HoldEnd | None = None
+    """How a hold ends by itself, where the guard knows."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,18 @@ from desired.model.service import ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
-from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import (
+    ALLOWED,
+    Change,
+    GuardDecision,
+    GuardName,
+    Hold,
+    Note,
+    NoteKind,
+    Plan,
+    Verdict,
+    with_advice,
+)
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Present
 
@@ -107,7 +118,7 @@ def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
             holds.append(hold)
             if hold.approved:
                 continue
-        decision = GuardDecision(result.verdict, result.rule, result.why, result.due_in_s)
+        decision = GuardDecision(result.verdict, result.rule, with_advice(result.why, result.advice), result.due_in_s)
         for key in result.keys:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
@@ -204,6 +215,8 @@ def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collect
         tuple(sorted(result.keys)),
         result.why,
         approved=digest_of_hold in approved,
+        advice=result.advice,
+        end=result.end,
     )
 
 

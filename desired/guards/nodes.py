@@ -6,6 +6,7 @@ Both measure the state of the cluster and not one plan, so that one pass and ten
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from desired.guards.facts import Facts, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S
@@ -16,7 +17,7 @@ from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, nodes_of
-from desired.plan.change import Change, GuardName, LostNode, NodeIdentity, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, LostNode, NodeIdentity, NoteKind, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
@@ -66,9 +67,29 @@ def eases_in_s(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> fl
     """
     if snapshot.clocks.differ:
         return LOOK_AGAIN_S
+    return min((wait.total_seconds() for wait in _left(losses, snapshot, settings)), default=None)
+
+
+def end_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> HoldEnd | None:
+    """When so few are lost that nothing is held any more, if nothing else happens: one lost Node after the other counts
+    as a planned disruption, goes, and there is one Node less to measure by. None when that does not suffice, and while
+    clocks differ."""
+    if snapshot.clocks.differ:
+        return None
+    waits = sorted(_left(losses, snapshot, settings))
+    for gone, left in enumerate(waits, start=1):
+        rest = NodeLosses(losses.nodes - gone, frozenset(sorted(losses.lost)[gone:]), losses.unreadable)
+        if rest.value <= rest.limit:
+            count = len(waits)
+            who = {1: "it stays", 2: "both stay"}.get(count, f"all {count} stay")
+            return HoldEnd(f"if {who} not Ready", max(0.0, left.total_seconds()))
+    return None
+
+
+def _left(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> Iterator[timedelta]:
+    """What is left of the time for which each lost Node has to be silent to count as a planned disruption."""
     silent = (node for node in snapshot.nodes if node.key in losses.lost and node.ready is not Readiness.TRUE)
-    left = (settings.waits.given_up_after - (snapshot.taken_at - node.heard_at) for node in silent)
-    return min((wait.total_seconds() for wait in left), default=None)
+    return (settings.waits.given_up_after - (snapshot.taken_at - node.heard_at) for node in silent)
 
 
 def is_control_plane(node: Node) -> bool:
@@ -252,12 +273,15 @@ def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
             yield from _too_many(deletions, losses_of(provider, facts.snapshot, facts.settings), facts)
 
 
+_ADVICE = "cordon Nodes before their servers are deleted, and approve these if it was meant"
+
+
 def _too_many(deletions: list[str], losses: NodeLosses, facts: Facts) -> Iterator[GuardResult]:
     members = last_of_control_plane(facts.snapshot, facts.settings)
     last = {key for key in deletions if key in members}
     final = "no Node of the control plane would be left, and that is always for a person to approve"
     if losses.value > losses.limit:
-        why = explain_losses(losses) + (f"; {final}" if last else f"; {explain_easing(facts.settings)}")
+        why = explain_losses(losses) + (f"; {final}" if last else "")
         yield GuardResult(
             GuardName.NODE_BLAST_RADIUS,
             Verdict.HELD,
@@ -266,6 +290,8 @@ def _too_many(deletions: list[str], losses: NodeLosses, facts: Facts) -> Iterato
             str(losses.value),
             str(losses.limit),
             due_in_s=None if last else eases_in_s(losses, facts.snapshot, facts.settings),
+            advice=_ADVICE if last else f"{_ADVICE}; {explain_easing(facts.settings)}",
+            end=None if last else end_of(losses, facts.snapshot, facts.settings),
         )
     elif last:
         limit = str(len(members) - 1)
@@ -273,14 +299,11 @@ def _too_many(deletions: list[str], losses: NodeLosses, facts: Facts) -> Iterato
 
 
 def explain_losses(losses: NodeLosses) -> str:
-    """Text: what it means that so many servers are gone, and what to do."""
+    """Text: that so many servers are gone."""
     gone, nodes = len(losses.lost), losses.nodes
     of_them = "the only Node's server is" if nodes == 1 else f"the servers of {gone} of {nodes} Nodes are"
     doubt = f" (and {losses.unreadable} more could not be read)" if losses.unreadable else ""
-    return (
-        f"{of_them} gone{doubt}, and nobody announced it: cordon Nodes before their servers are deleted, and approve"
-        " these if it was meant"
-    )
+    return f"{of_them} gone{doubt}, and nobody announced it"
 
 
 def explain_easing(settings: Settings) -> str:

@@ -17,7 +17,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.nodes.matching import cloud_nodes, is_ignored
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction
 from desired.section import Absent, Present
@@ -126,6 +126,9 @@ def _runs(snapshot: Snapshot, server_id: int) -> bool:
     return isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
 
 
+_END = HoldEnd("when a Node is Ready again, and most kubelets report")
+
+
 def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
     """Changes and removals in the cloud are held while no Node is Ready, or most do not report, though their servers
     run; only removals, where kubelets report that they are not Ready. Additions wait as long as no kubelet reports: an
@@ -143,7 +146,8 @@ def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
         return
     speak, enough = silence.counted - silence.mute, (silence.counted + 1 + bool(silence.strangers)) // 2
     value, limit = (speak, enough) if silence.mute else (0, 1)
-    yield GuardResult(GuardName.SILENT_CLUSTER, Verdict.HELD, held, explain_silence(silence), str(value), str(limit))
+    why = explain_silence(silence)
+    yield GuardResult(GuardName.SILENT_CLUSTER, Verdict.HELD, held, why, str(value), str(limit), end=_END)
     if silence.is_total:
         others = tuple(change.key for change in changes if change.key not in held)
         why = f"no kubelet reports to this cluster{_while(silence)}: it may be a copy (a restored backup)"

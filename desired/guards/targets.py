@@ -25,7 +25,7 @@ from desired.load_balancers.switch import (
 from desired.load_balancers.targets import removal_reason
 from desired.model.load_balancer import CloudBalancer, IpTarget, Target
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Absent, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey
@@ -161,6 +161,9 @@ def target_health(facts: Facts) -> Iterator[GuardResult]:
                 str(switch.answering),
                 "1",
                 switch.due_in_s,
+                end=HoldEnd("when it is tried again with one target", switch.due_in_s)
+                if switch.phase is Phase.FAILED
+                else None,
             )
         else:
             held = (*waiting, *(label if switch.phase is Phase.LOOKING and not waiting else ()))

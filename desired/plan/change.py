@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from math import ceil
 
 from desired.annotations.warnings import Lack
 from desired.model.absence import AbsenceProof
@@ -276,6 +277,28 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldEnd:
+    """How a hold ends without anybody's approval."""
+
+    how: str
+    """What it takes, in words that follow a time: ``if both stay not Ready``."""
+    in_s: float | None = None
+    """Seconds until then; None when no time is known."""
+
+    def __str__(self) -> str:
+        """``in 24 min, if both stay not Ready``."""
+        return self.how if self.in_s is None else f"in {shown_seconds(self.in_s)}, {self.how}"
+
+
+def shown_seconds(seconds: float) -> str:
+    """A duration as people say it, never less than it is: ``24 min``."""
+    for unit_s, unit in ((3600, "h"), (60, "min")):
+        if seconds > 2 * unit_s:
+            return f"{ceil(seconds / unit_s)} {unit}"
+    return f"{ceil(seconds)} s"
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """One rule with the changes that it holds until a person approves exactly these."""
 
@@ -290,6 +313,20 @@ class Hold:
     why: str
     approved: bool = False
     """A person approved it; its changes are then allowed, unless another rule withholds them."""
+    advice: str = ""
+    """What to do, where ``why`` says only what is wrong."""
+    end: HoldEnd | None = None
+    """How it ends by itself; None when only a person ends it, or nobody knows."""
+
+    @property
+    def said(self) -> str:
+        """What is wrong, and what to do, in one sentence."""
+        return with_advice(self.why, self.advice)
+
+
+def with_advice(why: str, advice: str) -> str:
+    """Both as one sentence, the remedy last."""
+    return f"{why}: {advice}" if advice else why
 
 
 @dataclass(frozen=True)

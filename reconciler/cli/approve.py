@@ -1,65 +1,247 @@
-"""``reconcile approve HASH``: approves one hold, once."""
+"""``reconcile approve HASH`` and ``revoke HASH``: let one hold pass once, and take that back."""
 
 import getpass
 import os
 import socket
 import sys
-from collections.abc import Mapping
-from datetime import datetime
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from actuators import approvals
 from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
-from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from desired.names import CONFIG_MAP
-from desired.plan.approval import LIFETIME, Approval, is_hash
-from reconciler.cli.stopping import GRACE_S, stop_within
-from reconciler.cli.streams import fail
+from desired.plan.approval import Approval, GitApproval, Step, is_hash
+from reconciler.cli import INTERRUPTED
+from reconciler.cli.holds import digits_of, read_approvals, read_holds, the_one
+from reconciler.cli.stopping import GRACE_S, Stop, stop_within
+from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
 from reconciler.config.command_line import BAD_USAGE
-from reconciler.config.config import ConfigurationError, load_config
-from reconciler.config.flags import Command
+from reconciler.config.commands import Command
+from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.flags import Output
 from reconciler.observe.kubernetes_lists import server_time
+from reconciler.report.escaping import visible
+from reconciler.report.holds import HoldsReport, told
+from reconciler.report.terminal import Writer
 from reconciler.runtime import open_cluster
 
+_POLL_S = 2.0
+"""From one look to the next, while somebody waits for the use of an approval."""
+Sleep = Callable[[threading.Event, float], object]
 
-def approve(hold_hash: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Record the approval beside the Lease; the exit code. The time is the API server's, so that it expires alike.
 
-    Raises KeyboardInterrupt; what was approved until then was said.
+def _sleep(stop: threading.Event, seconds: float) -> None:
+    stop.wait(seconds)
+
+
+def approve(text: str, flags: Mapping[str, str], environ: Mapping[str, str], *, sleep: Sleep = _sleep) -> int:
+    """Show the hold, ask where somebody can be asked, and record the approval beside the Lease; the exit code. The time
+    is the API server's, so that it expires alike.
+
+    ``sleep`` waits between looks, for so many seconds or until the event is set. Raises KeyboardInterrupt; what was
+    approved until then was said.
     """
+    return _with_cluster(Command.APPROVE, text, flags, environ, lambda job: _approve(job, sleep))
+
+
+def revoke(text: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Take back what was approved and not used; the exit code, 1 when it was used, or nobody approved it. Raises
+    KeyboardInterrupt."""
+    return _with_cluster(Command.REVOKE, text, flags, environ, _revoke)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What both commands need."""
+
+    config: Config
+    text: str
+    """The hash as it was typed."""
+    digits: str
+    reader: KubernetesReader
+    writer: KubernetesWriter
+    stop: Stop
+
+    @property
+    def namespace(self) -> str:
+        """Where the Lease and the ConfigMaps are."""
+        return self.config.lease_namespace
+
+    def now(self) -> datetime:
+        """The API server's time. Raises an ApiError."""
+        return server_time(self.reader.get("/version"))
+
+
+def _with_cluster(
+    command: Command,
+    text: str,
+    flags: Mapping[str, str],
+    environ: Mapping[str, str],
+    do: Callable[[_Job], int],
+) -> int:
     try:
-        config = load_config(Command.APPROVE, flags, environ)
+        config = load_config(command, flags, environ)
+        digits = digits_of(text)
     except ConfigurationError as error:
         return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
-    if not is_hash(hold_hash):
-        return fail(
-            f"{hold_hash!r} is no hash of a hold: expect sha256: and 16 hex digits, as the plan shows it",
-            code=BAD_USAGE,
-        )
-    namespace = config.lease_namespace
+    except ValueError as error:
+        return fail(str(error), code=BAD_USAGE)
     trouble = ""
     with stop_within(GRACE_S) as stop:
         try:
-            connection = open_cluster(config, stop, read_only=False)
-            now = server_time(KubernetesReader(connection).get("/version"))
-            approvals.approve(KubernetesWriter(connection), namespace, Approval(hold_hash, _approver(), now))
-            _tell(hold_hash, namespace, now + LIFETIME)
+            connection: KubernetesConnection = open_cluster(config, stop, read_only=False)
+            job = _Job(config, text, digits, KubernetesReader(connection), KubernetesWriter(connection), stop)
+            return do(job)
+        except LookupError as error:
+            trouble = str(error)
         except (ConnectionProblem, ApiError) as error:
             trouble = str(error)
-    return fail(trouble, code=1) if trouble else 0
+    return fail(trouble, code=1)
 
 
-def _tell(hold_hash: str, namespace: str, until: datetime) -> None:
-    sys.stdout.write(
-        f"Approved {hold_hash} in ConfigMap {namespace}/{CONFIG_MAP}.\n"
-        f"If a plan holds exactly these changes, the next pass lets them through, once, until {until:%H:%M} UTC;"
-        " if they are others by then, they are held again.\n"
+def _approve(job: _Job, sleep: Sleep) -> int:
+    """Raises LookupError for a hash that is not known, and an ApiError."""
+    options = job.config.approval
+    found = read_holds(job.reader, job.config)
+    hold_hash = _known(job, found)
+    is_shown = hold_hash in {hold.hash for hold in found.holds}
+    if is_shown:
+        publish(Writer(Output.AUTO, color=job.config.color), replace(found, shown=hold_hash))
+    if not options.is_agreed and is_attended():
+        what = "it" if is_shown else f"{hold_hash}, of which nothing is known,"
+        if not is_agreed(f"Approve {what} for {_span(options.lifetime)}?", job.stop):
+            return INTERRUPTED if job.stop.is_interrupted else fail("nothing was approved", code=1)
+    now, name, via = job.now(), approvals.reviewed_name(job.writer), _caller()
+    wanted = Approval(
+        hold_hash,
+        name or via,
+        now,
+        expires_at=now + options.lifetime,
+        via=via if name else "",
+        reason=options.reason,
     )
+    step, before = approvals.approve(job.reader, job.writer, job.namespace, wanted, name=name)
+    if not name:
+        say(
+            "warning: the API server does not tell who you are (before Kubernetes 1.28, or not allowed): the name is a"
+            " claim of this machine"
+        )
+    standing = before if step is Step.STANDS and before is not None else wanted
+    _say(*_outcome(step, wanted, before, job.namespace))
+    return 0 if options.patience is None else _await_use(job, standing, options.patience, sleep)
+
+
+def _known(job: _Job, found: HoldsReport) -> str:
+    """The hash of the hold that is meant. Raises LookupError unless it is published, or may be approved unseen."""
+    full = f"sha256:{job.digits}"
+    hashes = [hold.hash for hold in found.holds]
+    if not is_hash(full):
+        if found.published is None:
+            raise LookupError(*found.errors)
+        return the_one(job.digits, hashes, "hold")
+    if full in hashes or job.config.approval.is_unseen:
+        return full
+    remedy = "give --unseen to approve it all the same"
+    if found.published is None:
+        raise LookupError(
+            f"{full} is not known to be a hold, so nothing is approved: {'; '.join(found.errors)}; {remedy}"
+        )
+    at = f"{found.published.written_at:%H:%M:%S} UTC"
+    raise LookupError(
+        f"{full} is no hold that the controller has published at {at}, so nothing is approved: 'reconcile holds' lists"
+        f" them, or {remedy}"
+    )
+
+
+def _outcome(step: Step, wanted: Approval, before: Approval | None, namespace: str) -> Iterator[str]:
+    """What approving meant, in sentences."""
+    until = f"{wanted.until:%Y-%m-%d %H:%M} UTC"
+    if before is not None:
+        match step:
+            case Step.STANDS:
+                yield f"Nothing to do: it is {told(before, wanted.approved_at)}."
+                return
+            case Step.AGAIN:
+                was = told(before, wanted.approved_at)
+                yield f"It was {was}. This is a new approval: the hold passes once more."
+            case Step.LONGER:
+                yield f"It was {told(before, wanted.approved_at)}. It is longer now."
+    where = f"ConfigMap {namespace}/{CONFIG_MAP}"
+    yield f"Approved {wanted.hash} in {where}, as {wanted.approver}."
+    yield (
+        f"If a plan holds exactly these changes, the next pass lets them through, once, until {until}; if they are"
+        " others by then, they are held again."
+    )
+
+
+def _await_use(job: _Job, approval: Approval, patience: timedelta, sleep: Sleep) -> int:
+    """Wait until the approval is used, or its hold is gone; the exit code: 0 for both, 1 when that did not happen in
+    time, or it was revoked. Raises an ApiError."""
+    ends_at = min(approval.until, approval.approved_at + min(patience, timedelta(days=1)))
+    while not job.stop.is_set():
+        found = read_holds(job.reader, job.config)
+        now = found.now or ends_at
+        mine = next(
+            (each for each in found.approvals if isinstance(each, Approval) and each.hash == approval.hash), None
+        )
+        if found.why_unread or mine is None:
+            return fail(found.why_unread or "the approval is not there any more", code=1)
+        if mine.used_at is not None:
+            _say(f"Used at {mine.used_at:%H:%M:%S} UTC: what it let through is in 'reconcile status'.")
+            return 0
+        if mine.revoked_at is not None:
+            return fail(f"the approval {mine.why_void(now)}", code=1)
+        published = found.published
+        is_later = published is not None and published.last_pass.at > approval.approved_at
+        if is_later and approval.hash not in {hold.hash for hold in found.holds}:
+            _say("The hold is gone, and the approval was not used.")
+            return 0
+        if now >= ends_at:
+            return fail("the approval was not used within that time; it counts as long as it says", code=1)
+        sleep(job.stop, _POLL_S)
+    return INTERRUPTED if job.stop.is_interrupted else 1
+
+
+def _revoke(job: _Job) -> int:
+    """Raises LookupError when nobody has approved it, and an ApiError."""
+    found, why = read_approvals(job.reader, job.namespace)
+    hold_hash = the_one(job.digits, [each.hash for each in found], "approval")
+    git = [each for each in found if isinstance(each, GitApproval) and each.hash == hold_hash]
+    name, via, now = approvals.reviewed_name(job.writer), _caller(), job.now()
+    did = approvals.revoke(job.reader, job.writer, job.namespace, hold_hash, git, now, who=name or via, name=name)
+    if why:
+        say(f"warning: not all approvals could be read, and what is in Git may count still: {why}")
+    if did:
+        _say(f"Revoked {hold_hash}, as {name or via}: it lets nothing pass.")
+        if git:
+            _say("It is still approved in Git, where nothing was changed; that entry counts no more.")
+        return 0
+    mine = [each for each in found if each.hash == hold_hash]
+    now_void = "; ".join(filter(None, (each.why_void(now) for each in mine))) or "became void meanwhile"
+    if any(each.used_at for each in mine):
+        return fail(f"the approval of {hold_hash} {now_void}: what it let through cannot be taken back", code=1)
+    _say(f"Nothing to do: the approval of {hold_hash} {now_void}.")
+    return 0
+
+
+def _say(*sentences: str) -> None:
+    """Say it on stdout. Names and reasons are of others."""
+    sys.stdout.write("".join(f"{visible(sentence)}\n" for sentence in sentences))
     sys.stdout.flush()
 
 
-def _approver() -> str:
-    """The person who approves, for the record. A container may know no user name."""
+def _span(lifetime: timedelta) -> str:
+    """``1 h``, ``15 min``."""
+    minutes = lifetime.total_seconds() / 60
+    return f"{minutes / 60:g} h" if minutes >= 60 and minutes % 60 == 0 else f"{minutes:g} min"
+
+
+def _caller() -> str:
+    """The person who asks, in this machine's words. A container may know no user name."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

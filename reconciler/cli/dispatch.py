@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from desired.syntax.go import parse_bool
 from reconciler.config.command_line import BAD_USAGE, parse_command_line
-from reconciler.config.flags import FLAGS, Command
+from reconciler.config.commands import Command
+from reconciler.config.flags import FLAGS
 from reconciler.config.help import root_help
 from reconciler.config.program import program_name
 
@@ -64,10 +65,8 @@ def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ..
             from reconciler.cli.run import run  # noqa: PLC0415
 
             return run(flags, os.environ, command=command, file=next(iter(arguments), None))
-        case Command.APPROVE:
-            from reconciler.cli.approve import approve  # noqa: PLC0415
-
-            return approve(arguments[0], flags, os.environ)
+        case Command.HOLDS | Command.STATUS | Command.APPROVE | Command.REVOKE:
+            return _called_about_holds(command, flags, arguments)
         case Command.EXPLAIN:
             from reconciler.cli.explain import explain  # noqa: PLC0415
 
@@ -97,3 +96,23 @@ def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ..
 
             print(script(arguments[0]), end="")  # noqa: T201
             return 0
+
+
+def _called_about_holds(command: Command, flags: Mapping[str, str], arguments: tuple[str, ...]) -> int:
+    match command:
+        case Command.HOLDS:
+            from reconciler.cli.holds import holds  # noqa: PLC0415
+
+            return holds(arguments, flags, os.environ)
+        case Command.STATUS:
+            from reconciler.cli.status import status  # noqa: PLC0415
+
+            return status(flags, os.environ)
+        case Command.APPROVE:
+            from reconciler.cli.approve import approve  # noqa: PLC0415
+
+            return approve(arguments[0], flags, os.environ)
+        case _:
+            from reconciler.cli.approve import revoke  # noqa: PLC0415
+
+            return revoke(arguments[0], flags, os.environ)

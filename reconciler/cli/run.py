@@ -3,10 +3,9 @@
 import gc
 import logging
 import os
-import select
 import sys
-import termios
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,10 +22,11 @@ from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
-from reconciler.cli.streams import fail, publish, say
+from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
 from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, LogFormat, Output, asked
+from reconciler.config.flags import LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import PlanContext, converge, plan_once, why_void
@@ -46,8 +46,6 @@ EVENTS_GRACE_S = 2.0
 """How long the end of a run that was told to stop waits for events that are under way."""
 _LAST_EVENTS_S = 5.0
 """And that of one that came to its end by itself."""
-_LOOKS_EVERY_S = 0.2
-"""How soon Ctrl-C is noticed while a question is open."""
 _SHOWN = 5
 """Objects that a warning names."""
 
@@ -175,7 +173,7 @@ def _asked(plan_context: PlanContext, connections: Connections, config: Config, 
     changes = tuple(line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
     if not changes or report.obstacles:
         return _end(report, config, None, stop)
-    if not _is_agreed(len(changes), stop):
+    if not is_agreed(f"Apply {counted(len(changes), 'change')}?", stop):
         _write_artifacts(report, config)
         return INTERRUPTED if stop.is_interrupted else fail("nothing was applied", code=1)
     agreed = replace(plan_context, agreement=Agreement.to(changes))
@@ -186,21 +184,7 @@ def _why_not_asked(config: Config) -> str:
     """The reason why nobody can be asked; "" where somebody can."""
     if config.output not in (Output.AUTO, Output.TEXT):
         return f"--output {config.output} leaves no room for a question"
-    if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return "nobody can be asked here"
-    return ""
-
-
-def _is_agreed(changes: int, stop: Stop) -> bool:
-    """Whether the person at the terminal wants so many changes to be made. Ctrl-C ends the question, and what was typed
-    before it is no answer."""
-    termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    sys.stdout.write(f"Apply {counted(changes, 'change')}? [y/N] ")
-    sys.stdout.flush()
-    while not stop.is_set():
-        if select.select([sys.stdin], [], [], _LOOKS_EVERY_S)[0]:
-            return sys.stdin.readline().strip().lower() in ("y", "yes")
-    return False
+    return "" if is_attended() else "nobody can be asked here"
 
 
 @contextmanager
@@ -228,7 +212,11 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
             case LeadershipStatus.LEADING:
                 allowance = SharedAllowance(lambda: _allowance(connections))
                 actuators = within_budget(connections.apply_context.actuators, allowance.begin_change)
-                return _guarded(lambda: converge(plan_context, replace(connections.apply_context, actuators=actuators)))
+                apply_context, began = replace(connections.apply_context, actuators=actuators), time.monotonic()
+                report = _guarded(lambda: converge(plan_context, apply_context))
+                if not stop.is_set():
+                    connections.publish(report, time.monotonic() - began)
+                return report
             case LeadershipStatus.NOT_LEADER:
                 return Report(not_leader=f"{outcome.why}, and does the same within its interval")
             case _:

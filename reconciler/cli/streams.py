@@ -1,7 +1,10 @@
 """Streams of the command line: what goes to stdout and to stderr, and how logging and warnings begin."""
 
 import os
+import select
 import sys
+import termios
+import threading
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,6 +17,10 @@ from reconciler.telemetry.logs import masked
 
 if TYPE_CHECKING:
     from reconciler.report.terminal import Said
+
+
+_LOOKS_EVERY_S = 0.2
+"""How soon Ctrl-C is noticed while a question is open."""
 
 
 def begin(config: Config) -> None:
@@ -48,6 +55,23 @@ def fail(*lines: str, code: int) -> int:
     for line in lines:
         say(f"error: {line}")
     return code
+
+
+def is_attended() -> bool:
+    """Whether somebody sits at the terminal who can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def is_agreed(question: str, stop: threading.Event) -> bool:
+    """Whether the person at the terminal answers yes. Ctrl-C ends the question, and what was typed before it is no
+    answer."""
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    sys.stdout.write(f"{question} [y/N] ")
+    sys.stdout.flush()
+    while not stop.is_set():
+        if select.select([sys.stdin], [], [], _LOOKS_EVERY_S)[0]:
+            return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return False
 
 
 def publish(writer: Writer, report: "Said", *, stream_of_passes: bool = False) -> bool:

@@ -17,7 +17,10 @@ class Command(StrEnum):
     RUN = "run"
     DEMO = "demo"
     SANDBOX = "sandbox"
+    HOLDS = "holds"
+    STATUS = "status"
     APPROVE = "approve"
+    REVOKE = "revoke"
     EXPLAIN = "explain"
     VALIDATE = "validate"
     ORPHANS = "orphans"
@@ -70,6 +73,17 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
                 Operand("name", "the Node's name; NAMESPACE/NAME of the Service, or its name in namespace default"),
             ),
         ),
+        Command.HOLDS: CommandRow(
+            "what waits for somebody's approval, and since when",
+            "What waits for somebody's approval, as the controller published it, without a token; with --plan, which"
+            " needs one, as a plan of its own finds it. 'holds show HASH' shows all of one.",
+            (Operand("hash", "show HASH: all of one; of its hash 6 hex digits or more", many=True),),
+        ),
+        Command.STATUS: CommandRow(
+            "the controller's last pass, in a few lines",
+            "The controller's last pass, as it was published: who leads, result, counts, holds. Ends with 0 when all is"
+            " well, 3 when something is held or refused, 1 when a pass failed or nothing recent is known.",
+        ),
         Command.ORPHANS: CommandRow(
             "load balancers that no Service wants, with their cost",
             "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
@@ -88,8 +102,13 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         ),
         Command.APPROVE: CommandRow(
             "let one hold of a plan pass once, within the next hour",
-            "Let one hold of a plan pass once, within the next hour.",
-            (Operand("hash", "sha256:..., as the plan shows it"),),
+            "Show one hold, ask, and let it pass once, within the next hour.",
+            (Operand("hash", "sha256:..., as the plan shows it, or 6 hex digits of it or more"),),
+        ),
+        Command.REVOKE: CommandRow(
+            "take back an approval that was not used yet",
+            "Take back an approval that was not used yet; ends with 1 when it was, or when there is none.",
+            (Operand("hash", "sha256:..., or 6 hex digits of it or more"),),
         ),
         Command.RUN: CommandRow(
             "the controller: applies for ever, while it leads", "The controller: applies for ever, while it leads."

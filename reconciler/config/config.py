@@ -16,6 +16,7 @@ from actuators.http.shown import is_loopback, without_credentials, without_user_
 from desired.annotations.options import defaults_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
+from desired.plan.approval import LIFETIME
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler.config.flags import (
@@ -53,12 +54,32 @@ _OF_DRY_RUNS = frozenset(
 """Flags that decide on how a plan is shown, and on nothing that is done."""
 
 
+_LOOKS = frozenset({Command.PLAN, Command.EXPLAIN, Command.CAPTURE, Command.HOLDS, Command.STATUS})
+"""Commands that write nothing."""
+_TOKENLESS = frozenset({Command.APPROVE, Command.REVOKE, Command.STATUS})
+"""Commands that ask Hetzner for nothing. ``holds`` is one of them unless it computes a plan."""
+
+
 class Mode(StrEnum):
     """How long a run continues and whether it may write."""
 
     DRY_RUN = "dry-run"
     ONCE = "once"
     LOOP = "loop"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalOptions:
+    """What ``reconcile approve`` was given besides a hash."""
+
+    lifetime: timedelta = LIFETIME
+    reason: str = ""
+    patience: timedelta | None = None
+    """How long to wait for its use, at most as long as it counts; None: not at all."""
+    is_unseen: bool = False
+    """Whether a hash may be approved of which nothing is known."""
+    is_agreed: bool = False
+    """Whether nobody is asked."""
 
 
 class ConfigurationError(Exception):
@@ -132,6 +153,9 @@ class Config:
     """File of the plan that this run is to apply; None: there is none."""
     is_exact: bool = False
     """Whether it does nothing at all where the plan is another one by now."""
+    approval: ApprovalOptions = field(default_factory=ApprovalOptions)
+    plans: bool = False
+    """Whether ``reconcile holds`` computes a plan, and reads no published status."""
     captured: str | None = None
     """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
     capture_to: str = "-"
@@ -191,7 +215,7 @@ def load_config(
     if flags["--exact"] and flags["--only"]:
         usage.append("--exact and --only exclude each other: a part of a saved plan is not all of it")
     variables: Mapping[str, Any] = {}
-    if command is not Command.APPROVE:
+    if command not in _TOKENLESS and (command is not Command.HOLDS or flags["--plan"]):
         variables = read_variables(environ, errors)
         errors += _check(variables, environ, needs_token=command is not Command.VALIDATE and not flags["--from"])
         errors += _check_routes(flags, variables)
@@ -285,7 +309,7 @@ def _not_for_loops(command: Command, flags: Mapping[str, Any]) -> list[str]:
 
 def _mode(command: Command, flags: Mapping[str, Any]) -> Mode:
     lists_only = command is Command.ORPHANS and not flags["--delete"]
-    if command in (Command.PLAN, Command.EXPLAIN, Command.CAPTURE) or lists_only or flags["--dry-run"]:
+    if command in _LOOKS or lists_only or flags["--dry-run"]:
         return Mode.DRY_RUN
     return Mode.LOOP if command in (Command.BARE, Command.RUN) and not flags["--once"] else Mode.ONCE
 
@@ -348,6 +372,14 @@ def _config(
         also=flags["--also"],
         save_to=flags["--save"],
         is_exact=flags["--exact"],
+        approval=ApprovalOptions(
+            flags["--for"],
+            flags["--reason"],
+            flags["--wait"],
+            flags["--unseen"],
+            command is Command.APPROVE and flags["--yes"],
+        ),
+        plans=flags["--plan"],
         captured=flags["--from"],
         capture_to=flags["--to"],
         overwrites=flags["--force"],

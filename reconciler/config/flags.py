@@ -13,6 +13,7 @@ from typing import Any
 
 from desired.model.settings import Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
+from desired.plan.approval import LIFETIME
 from desired.syntax.bounds import VARIABLE, shown_text
 from desired.syntax.go import parse_bool
 from desired.syntax.selector import parse_selector
@@ -27,10 +28,13 @@ from reconciler.config.grammar import (
     parse_int,
     parse_keys,
     parse_label_prefix,
+    parse_lifetime,
     parse_object_name,
+    parse_patience,
     parse_port,
     parse_positive_duration,
     parse_positive_wait,
+    parse_reason,
     parse_undo,
     parse_wait,
 )
@@ -179,7 +183,7 @@ def _lock_type(text: str) -> str:
 _SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX, Command.COMPLETION})
 _RUNS = frozenset({Command.BARE, Command.PLAN, Command.APPLY, Command.RUN, Command.VALIDATE})
 """Commands that are a run, or check what it takes."""
-_PLANS = _RUNS | {Command.EXPLAIN}
+_PLANS = _RUNS | {Command.EXPLAIN, Command.HOLDS}
 """Commands that compute a plan."""
 _ENDS = _RUNS - {Command.RUN}
 """Those that end by themselves."""
@@ -188,6 +192,10 @@ _LOOPS = _WRITES - {Command.APPLY}
 _UNNAMED = frozenset({Command.BARE, Command.VALIDATE})
 _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
+_REPORTS = _JUDGES | {Command.STATUS}
+"""Commands that write a report."""
+_ASKS = frozenset({Command.APPLY, Command.APPROVE})
+_APPROVES = frozenset({Command.APPROVE})
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
 OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
@@ -195,7 +203,7 @@ OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
 
 FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     "What": (
-        Flag("--yes", parse_bool, False, "apply without asking", commands=frozenset({Command.APPLY}), is_typed=True),
+        Flag("--yes", parse_bool, False, "do it without asking", commands=_ASKS, is_typed=True),
         Flag(
             "--exact",
             parse_bool,
@@ -234,6 +242,33 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "SELECTOR",
             _JUDGES,
         ),
+        Flag("--plan", parse_bool, False, "compute them now", commands=frozenset({Command.HOLDS}), is_typed=True),
+        Flag(
+            "--for",
+            parse_lifetime,
+            LIFETIME,
+            "how long the approval counts; default 1h, 24h at most",
+            "D",
+            _APPROVES,
+            is_typed=True,
+        ),
+        Flag("--reason", parse_reason, "", "why, for the record", "TEXT", _APPROVES, is_typed=True),
+        Flag(
+            "--wait",
+            parse_patience,
+            None,
+            "wait until it is used or the hold is gone; --wait=D: for so long at most",
+            commands=_APPROVES,
+            is_typed=True,
+        ),
+        Flag(
+            "--unseen",
+            parse_bool,
+            False,
+            "approve what no controller has published",
+            commands=_APPROVES,
+            is_typed=True,
+        ),
         Flag(
             "--delete",
             parse_bool,
@@ -251,9 +286,9 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             Output.AUTO,
             "auto, text, json or yaml; of a plan also markdown or name",
             "FORMAT",
-            _JUDGES,
+            _REPORTS,
             values=tuple(Output),
-            values_of=dict.fromkeys(_JUDGES - {Command.BARE, Command.PLAN, Command.APPLY}, OF_ALL),
+            values_of=dict.fromkeys(_REPORTS - {Command.BARE, Command.PLAN, Command.APPLY}, OF_ALL),
             short="-o",
         ),
         Flag(
@@ -262,7 +297,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             Color.AUTO,
             "auto, always or never; NO_COLOR wins",
             "WHEN",
-            _JUDGES,
+            _REPORTS | {Command.APPROVE},
             values=tuple(Color),
         ),
         Flag(
@@ -420,7 +455,12 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             values=("leases",),
         ),
         Flag(
-            "--leader-elect-resource-name", parse_object_name, LEASE, f"of the Lease; default {LEASE}", "LEASE", _WRITES
+            "--leader-elect-resource-name",
+            parse_object_name,
+            LEASE,
+            f"of the Lease; default {LEASE}",
+            "LEASE",
+            _WRITES | {Command.STATUS},
         ),
         Flag(
             "--leader-elect-resource-namespace",

@@ -10,10 +10,10 @@ from ipaddress import IPv4Network, IPv6Network
 
 from desired.annotations.table import LONGEST_UNDO_S
 from desired.model.settings import Controller
-from desired.plan.approval import is_hash
+from desired.plan.approval import LONGEST, is_hash
 from desired.syntax import bounds
 from desired.syntax.bounds import shown_text
-from desired.syntax.go import parse_cidr, parse_duration
+from desired.syntax.go import parse_bool, parse_cidr, parse_duration
 from desired.syntax.selector import is_label_key
 
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$", re.ASCII)
@@ -63,6 +63,28 @@ def parse_undo(text: str) -> timedelta:
     if wait > timedelta(seconds=LONGEST_UNDO_S):
         raise ValueError(f"expect a duration of {LONGEST_UNDO_S // 3600}h at most")
     return wait
+
+
+def parse_lifetime(text: str) -> timedelta:
+    """How long an approval counts."""
+    wait = parse_positive_wait(text)
+    if wait > LONGEST:
+        raise ValueError(f"expect a duration of {LONGEST.total_seconds() / 3600:g}h at most")
+    return wait
+
+
+def parse_patience(text: str) -> timedelta | None:
+    """How long to wait at most: a switch, or a duration; None: not at all."""
+    try:
+        return timedelta.max if parse_bool(text) else None
+    except ValueError:
+        return parse_positive_wait(text)
+
+
+def parse_reason(text: str) -> str:
+    """A sentence of a person."""
+    bounds.VALUE.check(text)
+    return " ".join(text.split())
 
 
 def parse_label_prefix(text: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from actuators import config_maps
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, NotFound, Throttled, Transient
+from actuators.http.errors import ApiError, Throttled, Transient
 from actuators.http.kubernetes import KubernetesReader, segment
 from desired.model.key import Key, ObjectKind
 from desired.model.remembered import KEY, NOTHING, Remembered, parse_remembered
@@ -24,10 +25,6 @@ class _Identified(msgspec.Struct):
         uid: str
 
     metadata: _Uid
-
-
-class _ConfigMap(msgspec.Struct):
-    data: dict[str, str] | None = None
 
 
 def observe_cluster_uid(reader: KubernetesReader) -> Present[str] | Unknown:
@@ -67,15 +64,10 @@ def look_up_memory(
         return Unknown(str(error))
 
 
-def observe_config_map(reader: KubernetesReader, namespace: str) -> Mapping[str, str] | None:
-    """The data of the product's ConfigMap; None when it is not there. Raises an ApiError."""
-    try:
-        body = reader.get(f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}").body
-        return decoder(_ConfigMap).decode(body).data or {}
-    except NotFound:
-        return None
-    except ValueError as error:
-        raise Broken(f"ConfigMap {namespace}/{CONFIG_MAP} could not be read: {error}") from error
+def observe_config_map(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> Mapping[str, str] | None:
+    """The data of one of the product's ConfigMaps; None when it is not there. Raises an ApiError."""
+    found = config_maps.read(reader, namespace, name)
+    return None if found is None else found.data
 
 
 class _Container(msgspec.Struct, gc=False):

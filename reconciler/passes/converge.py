@@ -4,7 +4,7 @@
 ``reconciler.runtime``.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,7 +21,8 @@ from desired.model.price import Cost
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.approval import Approval, parse_approvals
+from desired.names import GIT_CONFIG_MAP
+from desired.plan.approval import GitApproval, parse_approvals, parse_git_approvals
 from desired.plan.change import Change, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.ordering import not_preemptible
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
@@ -33,7 +34,7 @@ from reconciler.observe.kubernetes import observe_config_map, observe_identity
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
-from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
+from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round
 from reconciler.result import Explained, Line, MonthlyCost, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
@@ -245,26 +246,17 @@ def _robot_errors(observation: Observation) -> tuple[str, ...]:
 def _judge(
     plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks, *, beside_controller: bool = False
 ) -> JudgedPlan:
-    """The judged plan. The ConfigMap is read only when something is held, for approvals, or when something is planned
+    """The judged plan. ConfigMaps are read only when something is held, for approvals, or when something is planned
     ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
     desired = compute_desired(snapshot, plan_context.settings, setbacks)
     plan = diff(snapshot, desired, plan_context.settings)
     judged = judge(Facts(plan, snapshot, plan_context.settings, desired, setbacks), plan_context.approved)
-    approvals: Mapping[str, Approval] = {}
+    approvals: Mapping[str, Collection[AnyApproval]] = {}
     is_held = any(not hold.approved for hold in judged.holds)
     if is_held or (beside_controller and plan.changes):
-        why: tuple[Note, ...] = ()
-        try:
-            now, differ = snapshot.taken_at, snapshot.clocks.differ
-            data = observe_config_map(plan_context.readers.kubernetes, plan_context.namespace) or {}
-            found = parse_approvals(data)
-            approvals = {approval.hash: approval for approval in found if approval.counts(now, clocks_differ=differ)}
-            why = _notes_on_void(found, judged.holds, now, clocks_differ=differ)
-            if beside_controller:
-                why += _notes_on_suspended(data, plan, snapshot)
-        except ApiError as error:
-            if is_held:
-                why = (Note(PLAN, NoteKind.APPROVAL, f"approvals could not be read, so none counts: {error}"),)
+        found, why = _stored(plan_context, plan, judged.holds, snapshot, beside_controller=beside_controller)
+        differ = snapshot.clocks.differ
+        approvals = _by_hash(each for each in found if each.counts(snapshot.taken_at, clocks_differ=differ))
         plan = replace(plan, notes=(*plan.notes, *why))
         judged = judge(
             Facts(plan, snapshot, plan_context.settings, desired, setbacks), (*plan_context.approved, *approvals)
@@ -322,16 +314,60 @@ def _known_keys(snapshot: Snapshot) -> Iterator[Key]:
         yield from (Key(kind, name) for kind in _OF_A_SERVICE)
 
 
+def _stored(
+    plan_context: PlanContext,
+    plan: Plan,
+    holds: Collection[Hold],
+    snapshot: Snapshot,
+    *,
+    beside_controller: bool,
+) -> tuple[tuple[AnyApproval, ...], tuple[Note, ...]]:
+    """The approvals in both ConfigMaps, and notes: on what could not be read, on approvals that are void although what
+    they are of is held, and ``beside_controller`` on what that has suspended. Those from Git are read only when
+    something is held, and where they cannot be the others count all the same."""
+    reader, namespace = plan_context.readers.kubernetes, plan_context.namespace
+    is_held = any(not hold.approved for hold in holds)
+    try:
+        data = observe_config_map(reader, namespace) or {}
+    except ApiError as error:
+        text = f"approvals could not be read, so none counts: {error}"
+        return (), (Note(PLAN, NoteKind.APPROVAL, text),) if is_held else ()
+    found: tuple[AnyApproval, ...] = parse_approvals(data)
+    notes = _notes_on_suspended(data, plan, snapshot) if beside_controller else ()
+    if is_held:
+        try:
+            entries = observe_config_map(reader, namespace, GIT_CONFIG_MAP) or {}
+            found = (*found, *parse_git_approvals(entries, data))
+        except ApiError as error:
+            text = f"approvals from Git could not be read, so none of these counts: {error}"
+            notes = (*notes, Note(PLAN, NoteKind.APPROVAL, text))
+    return found, (*notes, *_notes_on_void(found, holds, snapshot.taken_at, clocks_differ=snapshot.clocks.differ))
+
+
+def _by_hash(approvals: Iterable[AnyApproval]) -> Mapping[str, Collection[AnyApproval]]:
+    found: dict[str, list[AnyApproval]] = {}
+    for approval in approvals:
+        found.setdefault(approval.hash, []).append(approval)
+    return found
+
+
 def _notes_on_void(
-    found: Collection[Approval], holds: Collection[Hold], now: datetime, *, clocks_differ: bool
+    found: Collection[AnyApproval], holds: Collection[Hold], now: datetime, *, clocks_differ: bool
 ) -> tuple[Note, ...]:
-    """A note on each approval of a hold that exists and does not count: somebody believes that it does."""
+    """A note on each approval of a hold that exists and does not count: somebody believes that it does. Where another
+    one of the same hold counts nobody waits for it."""
     held = {hold.hash for hold in holds}
+    passing = {approval.hash for approval in found if approval.counts(now, clocks_differ=clocks_differ)}
     return tuple(
-        Note(PLAN, NoteKind.APPROVAL, f"the approval of {approval.hash} by {approval.approver} {why}")
+        Note(PLAN, NoteKind.APPROVAL, f"{_named(approval)} {why}")
         for approval in found
-        if approval.hash in held and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
+        if approval.hash in held - passing and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
     )
+
+
+def _named(approval: AnyApproval) -> str:
+    source = " in Git" if isinstance(approval, GitApproval) else ""
+    return f"the approval of {approval.hash} by {approval.approver}{source}"
 
 
 def _notes_on_suspended(data: Mapping[str, str], plan: Plan, snapshot: Snapshot) -> tuple[Note, ...]:

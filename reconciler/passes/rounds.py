@@ -10,7 +10,7 @@ from actuators.apply import Actuator, apply
 from actuators.http.errors import ApiError
 from actuators.outcome import Outcome, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.approval import Approval
+from desired.plan.approval import Approval, GitApproval
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import Verb
 from desired.plan.ordering import bridged
@@ -21,6 +21,8 @@ from reconciler.result import Report
 from reconciler.telemetry.announcements import on_outcome
 from reconciler.telemetry.conditions import Due
 from reconciler.telemetry.events import Event
+
+AnyApproval = Approval | GitApproval
 
 
 class Announcer(Protocol):
@@ -58,7 +60,8 @@ class ApplyContext:
     """The context in which a pass acts. A dry run has none."""
 
     actuators: Mapping[str, Actuator]
-    use_up: Callable[[Approval, datetime], None]
+    use_up: Callable[[Collection[AnyApproval], datetime], None]
+    """Marks the approvals of one hold as used; raises an ApiError when none of them counts any more."""
     events: Announcer
     progress: Progress
     stop: threading.Event
@@ -80,8 +83,8 @@ class JudgedPlan:
     """The part of it that may be looked at: with ``--only`` what was asked for, and allowed only what was agreed to."""
     desired: DesiredState
     """What the plan was made from."""
-    approvals: Mapping[str, Approval] = field(default_factory=dict)
-    """Hash → approval in the ConfigMap that counts now."""
+    approvals: Mapping[str, Collection[AnyApproval]] = field(default_factory=dict)
+    """Hash → the approvals in the ConfigMaps that count now."""
     setbacks: Setbacks = NO_SETBACKS
     """What the changes had met before."""
     strange: tuple[str, ...] = ()
@@ -138,12 +141,12 @@ def apply_round(
 def _use_up_approvals(judged: JudgedPlan, snapshot: Snapshot, apply_context: ApplyContext, attempts: Attempts) -> None:
     todo = attempts.todo(judged.plan)
     for hold in judged.plan.holds:
-        approval = judged.approvals.get(hold.hash)
+        approvals = judged.approvals.get(hold.hash, ())
         held = [change for change in todo if change.key in hold.keys]
-        if approval is None or not held:
+        if not approvals or not held:
             continue
         try:
-            apply_context.use_up(approval, snapshot.taken_at)
+            apply_context.use_up(approvals, snapshot.taken_at)
         except ApiError as error:
             for change in held:
                 attempts.withdraw(change, f"its approval could not be marked as used: {error}")

@@ -16,18 +16,14 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName
 from desired.plan.suspended import KEY, LIFETIME, RULES, SuspendedChange, first_suspended, format_trace
 from desired.section import Present
+from reconciler.passes.upkeep import Upkeep
 from reconciler.result import Line, Report, is_incomplete
-from reconciler.telemetry.logs import pairs
 
 _log = logging.getLogger("hcloud-reconciler.suspended")
 
 _LASTS = timedelta(minutes=1)
 """How long a change has to fail, or to wait for what Hetzner refuses, before it is written down: the longest pause
 between tries. What goes by itself costs no write."""
-_RENEWED = LIFETIME / 2
-"""After this what lasts is written again, so that it does not become void."""
-_PAUSE = LIFETIME
-"""After a ConfigMap that is missing, or that an API refused to read or to write. What is stored is void by then."""
 
 
 class SuspensionTrace:
@@ -43,14 +39,14 @@ class SuspensionTrace:
         self._by = by
         self._seen: dict[str, SuspendedChange] = {}
         """Key → what the last pass set aside, and since when."""
-        self._stored: frozenset[tuple[str, str]] | None = None
-        """Key and mark of each change in the stored trace; None when what is stored is not known."""
-        self._stored_at: datetime | None = None
-        self._failed_at: datetime | None = None
+        self._upkeep: Upkeep[frozenset[tuple[str, str]]] = Upkeep(
+            _log, "which changes are suspended is not written down", LIFETIME / 2, pause=LIFETIME
+        )
+        """By key and mark of each change in the stored trace."""
 
     def forget(self) -> None:
         """Forget what is stored: another process may have written. May be called from any thread."""
-        self._stored = None
+        self._upkeep.forget()
 
     def keep(self, report: Report) -> None:
         """Bring the trace up to date after the pass with this report. Never raises an ApiError: nothing depends on it.
@@ -66,36 +62,29 @@ class SuspensionTrace:
         for line in report.lines:
             if (suspended := _suspended(line, before.get(line.change.key), snapshot)) is not None:
                 self._seen[suspended.key] = suspended
-        if (self._failed_at and abs(now - self._failed_at) < _PAUSE) or (self._stored is None and not report.lines):
+        if self._upkeep.rests(now) or (self._upkeep.mark is None and not report.lines):
             return
         seen = self._seen.values()
         lasting = (each for each in seen if each.rule == GuardName.FLAPPING or now - each.since >= _LASTS)
         try:
             self._bring_up_to_date(first_suspended(lasting), snapshot.cluster_uid.value, now)
         except ApiError as error:
-            self._put_off(now, str(error))
+            self._upkeep.failed(now, str(error))
 
     def _bring_up_to_date(self, lasting: Collection[SuspendedChange], cluster_uid: str, now: datetime) -> None:
         """Raises an ApiError."""
         names = frozenset((each.key, each.mark) for each in lasting)
-        if self._stored is None:
+        if self._upkeep.mark is None:
             data = self._read()
             if data is None:
-                self._put_off(now, "there is no ConfigMap for it, see docs/operations.md", logging.INFO)
+                self._upkeep.is_missing(now)
                 return
             is_due = bool(names) or KEY in data
         else:
-            is_old = self._stored_at is None or abs(now - self._stored_at) >= _RENEWED
-            is_due = names != self._stored or bool(names and is_old)
+            is_due = names != self._upkeep.mark or (bool(names) and self._upkeep.is_old(now))
         if is_due:
             self._write(format_trace(lasting, self._by, cluster_uid, now) if lasting else None)
-            self._stored_at = now
-        self._stored, self._failed_at = names, None
-
-    def _put_off(self, now: datetime, why: str, level: int = logging.WARNING) -> None:
-        self._stored = None
-        self._failed_at = now
-        _log.log(level, "which changes are suspended is not written down %s", pairs(why=why))
+        self._upkeep.stored(names, now if is_due else None)
 
 
 def _suspended(line: Line, before: SuspendedChange | None, snapshot: Snapshot) -> SuspendedChange | None:

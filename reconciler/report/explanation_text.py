@@ -29,6 +29,7 @@ from desired.plan.change import Change, Note, Verdict
 from desired.routes.claims import FAILING, RouteStatus
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
+from reconciler.config.program import program_name
 from reconciler.report.escaping import visible
 from reconciler.report.text_report import (
     TextLine,
@@ -148,10 +149,10 @@ def _hold(fact: GuardFact, explained: Explained) -> Iterator[TextLine]:
     """What is held, and what to type."""
     if fact.hold is None:
         return
-    yield TextLine(f"        {fact.hold.why}")
+    yield TextLine(f"        {fact.hold.said}")
     yield TextLine(f"        changes: {', '.join(fact.hold.keys)}", Tone.DETAIL)
     if not fact.approved:
-        command = approve_command(fact.hold, explained.report.approve_flags)
+        command = approve_command(fact.hold.hash, explained.report.approve_flags, program_name())
         yield TextLine(f"        to let exactly these pass once: {command}", Tone.WARNING)
 
 

@@ -153,7 +153,9 @@ class HoldDocument(Struct, frozen=True):
     @classmethod
     def of(cls, hold: Hold, flags: str) -> "HoldDocument":
         """A hold; ``flags`` as in ``approve_command``."""
-        return cls(hold.hash, hold.rule, hold.value, hold.limit, hold.keys, hold.why, approve_command(hold, flags))
+        return cls(
+            hold.hash, hold.rule, hold.value, hold.limit, hold.keys, hold.said, approve_command(hold.hash, flags)
+        )
 
 
 class SummaryDocument(Struct, frozen=True):

@@ -250,8 +250,8 @@ class _Page:
     def _hold(self, hold: Hold, extent: _Extent) -> Iterator[str]:
         is_number = hold.value.isdecimal() and hold.limit.isdecimal()
         measure = f"{hold.value} of limit {hold.limit}" if is_number else prose(f"{hold.value}, limit {hold.limit}")
-        yield f"**Held:** {code(hold.rule)}, {measure}: {code(approve_command(hold, self._report.approve_flags))}"
-        yield f"Why: {prose(self._dated(hold.why))}"
+        yield f"**Held:** {code(hold.rule)}, {measure}: {code(approve_command(hold.hash, self._report.approve_flags))}"
+        yield f"Why: {prose(self._dated(hold.said))}"
         most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
         if len(hold.keys) <= most or (self._report.detail is Detail.FULL and extent.most is None):
             yield f"Changes: {', '.join(map(code, hold.keys))}"

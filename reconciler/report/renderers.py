@@ -5,12 +5,14 @@ from typing import Any, assert_never
 
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.explanation_text import render_explanation
+from reconciler.report.holds import HoldsReport, holds_as_json, render_holds
 from reconciler.report.orphans import OrphanReport, orphans_as_json, render_orphans
+from reconciler.report.status import StatusReport, render_status, status_as_json
 from reconciler.report.text_report import TextLine
 from reconciler.report.validation import Validation, render_validation, validation_as_json
 from reconciler.result import Explained
 
-Other = Explained | Validation | OrphanReport
+Other = Explained | Validation | OrphanReport | HoldsReport | StatusReport
 """What there is to write besides the report of a pass."""
 
 
@@ -23,6 +25,10 @@ def as_json(said: Other) -> Mapping[str, Any]:
             return validation_as_json(said)
         case OrphanReport():
             return orphans_as_json(said)
+        case HoldsReport():
+            return holds_as_json(said)
+        case StatusReport():
+            return status_as_json(said)
         case _:
             assert_never(said)
 
@@ -36,5 +42,9 @@ def to_text(said: Other) -> Iterator[TextLine]:
             return render_validation(said)
         case OrphanReport():
             return render_orphans(said)
+        case HoldsReport():
+            return render_holds(said)
+        case StatusReport():
+            return render_status(said)
         case _:
             assert_never(said)

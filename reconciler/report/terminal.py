@@ -161,9 +161,9 @@ def wrapped(line: TextLine, width: int, measure: Callable[[str], int] = len) -> 
         return
     indent = len(line.text) - len(line.text.lstrip(" "))
     hanging = " " * min(indent + _HANGING, width // 2)
-    sentence = line.text.removesuffix(line.command)
+    before, command, behind = line.text.partition(line.command) if line.command else (line.text, "", "")
     text = ""
-    for word in (*_WORD.findall(sentence), *filter(None, [line.command])):
+    for word in (*_WORD.findall(before), *filter(None, [command]), *_WORD.findall(behind)):
         following = text + (" " if word == line.command and text else "") + word
         is_too_long = word != line.command and measure(hanging + word.lstrip(" ")) > width
         if not text.strip() or measure(following) <= width or is_too_long:

@@ -1,7 +1,6 @@
 """Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +10,27 @@ from typing import Any
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict, shown_seconds
 from desired.plan.kinds import Verb
 from desired.section import Present, Section
 from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail
+from reconciler.config.program import program_name
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, summed_up_sides
 from reconciler.report.money import shown_cost, shown_total
 from reconciler.report.outline import removals, section_counts, sections
-from reconciler.result import Line, Report, Result, approve_command, needing_a_person, needs_a_person, summary
+from reconciler.result import (
+    Line,
+    Report,
+    Result,
+    approve_command,
+    look_command,
+    needing_a_person,
+    needs_a_person,
+    summary,
+)
 
 
 class Tone(Enum):
@@ -45,7 +54,7 @@ class TextLine:
     text: str
     tone: Tone = Tone.PLAIN
     command: str = ""
-    """What people copy from its end: wrapped lines keep it whole."""
+    """What people copy from it: wrapped lines keep it whole."""
 
 
 _SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
@@ -164,6 +173,11 @@ def _block_lines(block: Block, report: Report, *, is_wide: bool) -> Iterator[Tex
     elif report.detail is Detail.SUMMARY:
         yield _head(block, price)
         yield from warning_lines(block)
+    elif (
+        report.detail is Detail.FOLDED and block.change.decision.verdict is Verdict.HELD
+    ):  # 'holds show' has its fields
+        yield _wide_head(block, price) if is_wide else _head(block, price)
+        yield from warning_lines(block)
     else:
         yield from change_lines(block, price=price, is_wide=is_wide)
 
@@ -203,8 +217,7 @@ def change_lines(line: Line, *, fields: bool = True, price: str = "", is_wide: b
     but not the fields of what is refused, as that cannot be approved."""
     change = line.change
     if is_wide and not _says_why(line):
-        head = _head(line)
-        yield TextLine(f"{head.text}: {change.reason}{price}", head.tone)
+        yield _wide_head(line, price)
     else:
         yield _head(line, price)
         yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
@@ -218,6 +231,12 @@ def _head(line: Line, price: str = "") -> TextLine:
     """What a change is of, its kind, what it makes of the price, and what became of it."""
     symbol = symbol_of(line.change)
     return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{price}{shown_fate(line)}", _TONES[symbol])
+
+
+def _wide_head(line: Line, price: str = "") -> TextLine:
+    """The same, and why it is wanted."""
+    head = _head(line)
+    return TextLine(f"{head.text}: {line.change.reason}{price}", head.tone)
 
 
 def warning_lines(line: Line, whose: str = "") -> Iterator[TextLine]:
@@ -255,12 +274,7 @@ def _side(value: Any, other: Any) -> str:
 
 def shown_due(due_in_s: float | None) -> str:
     """When another look is worth it; "" at once, or when that is not known."""
-    if not due_in_s:
-        return ""
-    for unit_s, unit in ((3600, "h"), (60, "min")):
-        if due_in_s > 2 * unit_s:
-            return f"; due in {math.ceil(due_in_s / unit_s)} {unit}"
-    return f"; due in {math.ceil(due_in_s)} s"
+    return f"; due in {shown_seconds(due_in_s)}" if due_in_s else ""
 
 
 def shown_fate(line: Line) -> str:
@@ -292,25 +306,29 @@ def _holds(report: Report) -> Iterator[TextLine]:
     for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
         yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
-        yield TextLine(f"      changes: {_held(hold, report)}", Tone.DETAIL)
-        command = approve_command(hold, report.approve_flags)
-        yield TextLine(f"      to let exactly these pass once: {command}", Tone.WARNING, command)
+        if hold.end is not None:
+            yield TextLine(f"      ends by itself {hold.end}")
+        if unmarked := _unmarked(hold, report):
+            yield TextLine(f"      also holds: {', '.join(unmarked)}", Tone.DETAIL)
+        look = look_command(hold.hash, report.approve_flags, program_name())
+        yield TextLine(f"      look:    {look}", Tone.WARNING, look)
+        yield approve_line(hold.hash, report.approve_flags, "      ")
 
 
 def _measure(hold: Hold) -> str:
     return f"measured {hold.value}, limit {hold.limit}"
 
 
-def _held(hold: Hold, report: Report) -> str:
-    """The changes of a hold."""
-    return names(hold.keys) if _is_folded(hold, report) else ", ".join(hold.keys)
+def approve_line(hold_hash: str, flags: str, indent: str) -> TextLine:
+    """What to type to approve a hold, and what that means."""
+    command = approve_command(hold_hash, flags, program_name())
+    return TextLine(f"{indent}approve: {command}   (once, within 1 h)", Tone.WARNING, command)
 
 
-def _is_folded(hold: Hold, report: Report) -> bool:
-    """Whether ranges stand for the changes of a hold: where they are many and the plan marks each of them. One that the
-    plan marks as withheld by another rule is seen nowhere else."""
+def _unmarked(hold: Hold, report: Report) -> tuple[str, ...]:
+    """Those of a hold's changes that the plan marks as withheld by another rule, and that are seen nowhere else."""
     marked = {line.change.key for line in report.lines if line.change.decision.rule is hold.rule}
-    return report.detail is not Detail.FULL and len(hold.keys) > _LONGEST and marked.issuperset(hold.keys)
+    return tuple(key for key in hold.keys if key not in marked)
 
 
 def _notes(report: Report) -> Iterator[TextLine]:
@@ -344,7 +362,7 @@ def like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
 
 def _worth_telling(report: Report) -> Iterator[Note]:
     """The notes that do not follow from something else on the page."""
-    said = {*(hold.why for hold in report.holds), *report.errors}
+    said = {*(hold.said for hold in report.holds), *report.errors}
     seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
     following = {*(_OF_UNKNOWN_PROJECT if seems_foreign else ()), *(_OF_AN_ERROR if report.obstacles else ())}
     return (note for note in report.notes if note.text not in said and note.kind not in following)
@@ -385,7 +403,7 @@ def opening_switch(report: Report, *, has_folds: bool) -> str:
     if report.detail is not Detail.FULL and any(map(are_folded, like_notes(report))):
         return " Each note: --full"
     has_ranges = any(_is_long(report, keys) for keys in removals(report.lines).values())
-    return " Each name: --full" if has_ranges or any(_is_folded(hold, report) for hold in report.holds) else ""
+    return " Each name: --full" if has_ranges else ""
 
 
 def _footer(report: Report, opening: str) -> Iterator[TextLine]:

@@ -310,8 +310,8 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
             kinds.setdefault(subject_of(owner), set()).add(change.kind)
     for subject, held in kinds.items():
         verb = "is" if len(held) == 1 else "are"
-        command = approve_command(hold, approve_flags)
-        text = f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.why}. Approve with: {command}"
+        command = approve_command(hold.hash, approve_flags)
+        text = f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.said}. Approve with: {command}"
         yield Event(subject, EventType.WARNING, "ChangeHeld", text)
 
 

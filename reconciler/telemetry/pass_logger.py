@@ -158,8 +158,8 @@ def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
         if not hold.approved:
             more = [f"and {len(hold.keys) - _SHOWN} more"] if len(hold.keys) > _SHOWN else []
             keys = ", ".join([*hold.keys[:_SHOWN], *more])
-            command = approve_command(hold, report.approve_flags)
-            told = pairs(rule=hold.rule, value=hold.value, limit=hold.limit, keys=keys, why=hold.why, approve=command)
+            command = approve_command(hold.hash, report.approve_flags)
+            told = pairs(rule=hold.rule, value=hold.value, limit=hold.limit, keys=keys, why=hold.said, approve=command)
             yield told, "held"
     for note in report.notes:
         if note.kind is NoteKind.ANCHOR:

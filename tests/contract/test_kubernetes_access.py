@@ -148,3 +148,16 @@ def test_everybody_may_ask_what_they_may_do(api: KubernetesApi, verb: str) -> No
 
     assert (mine.status, mine.body["status"]["allowed"]) == (201, True)
     assert (theirs.status, theirs.body["status"]["allowed"]) == (201, False)
+
+
+SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def test_everybody_may_ask_who_they_are(api: KubernetesApi) -> None:
+    """The name is that of refusals."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    answer = api.request("POST", SELF_REVIEWS, body, token=api.nobody).good(201)
+    refused = api.request("GET", NODES, token=api.nobody).refusal[2]
+
+    assert (answer["kind"], answer["apiVersion"]) == ("SelfSubjectReview", "authentication.k8s.io/v1")
+    assert f'User "{answer["status"]["userInfo"]["username"]}" cannot' in refused

@@ -11,7 +11,7 @@ from tests.support.apiserver import ApiServer
 from tests.support.balancer_cluster import a_service, balancers, finalizers, have_services, service_in
 from tests.support.eventful import act_as, everything, made_eventful
 from tests.support.in_process import one_pass
-from tests.support.permissions import BESIDE_PASSES, Role, grant, granted, shipped, used
+from tests.support.permissions import BESIDE_PASSES, Grant, Role, grant, granted, shipped, used
 from tests.support.stage import Stage
 
 _RBAC = "rbac.authorization.k8s.io/v1"
@@ -69,13 +69,18 @@ def _everything(stage: Stage, cluster: ApiServer, user: str) -> list[Exchange]:
     return everything(stage, cluster)
 
 
+def _of_approvers() -> set[Grant]:
+    return granted(shipped("approve.yaml"))
+
+
 def test_all_of_it_works_with_what_hccm_may_do(eventful: Stage, api_server: ApiServer) -> None:
     """HCCM's role, the identity of the cluster, approvals, and a look at what runs beside: not one request is denied.
     An approver needs no more."""
     grant(api_server, "hccm", OF_HCCM)
 
     assert used(_everything(eventful, api_server, "hccm"))
-    assert granted(shipped("approve.yaml")) <= granted(OF_HCCM)
+    theirs = granted(OF_HCCM)
+    assert all(theirs & {(verb, resource, name), (verb, resource, "")} for verb, resource, name in _of_approvers())
 
 
 def test_the_shipped_roles_grant_what_is_used_and_nothing_else(eventful: Stage, api_server: ApiServer) -> None:

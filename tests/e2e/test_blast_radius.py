@@ -59,13 +59,16 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
     assert (hold["rule"], hold["value"], hold["limit"]) == ("node-blast-radius", "2", "1")
     assert hold["keys"] == ["node/web-2", "node/web-3"]
     assert hold["approve"] == f"reconcile approve {hold['hash']}"
-    assert f"to let exactly these pass once: {hold['approve']}" in told.stdout
+    assert f"approve: {hold['approve']}   (once, within 1 h)" in told.stdout
     assert "the servers of 2 of 3 Nodes are gone, and nobody announced it" in told.stdout
 
+    made = {"metadata": {"name": "hcloud-reconciler-status"}}
+    stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", made)
     with killed_at_the_end(stage.start("--interval", "200ms", *AT_ANY_AGE)):
         stage.forget()
         wait_for(lambda: len(stage.asked_hetzner()) > 1, "the loop to have looked twice")
         assert len(stage.nodes()) == 3
+        wait_for(lambda: stage.reconcile("holds", "show", hold["hash"]).code == 0, "it to be published")
         assert stage.reconcile(*hold["approve"].split()[1:]).code == 0
         wait_for(lambda: len(stage.nodes()) == 1, "what was approved")
 
@@ -91,7 +94,7 @@ def test_an_approval_does_not_fit_a_hold_that_changed(stage: Stage, happens: Cal
     _fleet(stage, 5)
     _vanish(stage, 2, 3)
     approved = _the_hold(stage)
-    stage.reconcile("approve", approved["hash"])
+    assert stage.reconcile("approve", approved["hash"], "--unseen").code == 0
 
     happens(stage)
 

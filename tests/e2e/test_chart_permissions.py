@@ -108,13 +108,16 @@ def test_nobody_may_create_config_maps() -> None:
     """An approver, and the controller itself, write into the one that comes with the chart: it has no data, so that no
     upgrade takes away what is in it."""
     roles = _roles(rendered(), "observe", "reconcile", "approve")
-    (config_map,) = by_kind(rendered())["ConfigMap"]
+    config_maps = by_kind(rendered())["ConfigMap"]
 
     assert {(verb, name) for verb, resource, name in granted(roles) if resource == "configmaps"} == {
         ("get", "hcloud-reconciler"),
+        ("get", "hcloud-reconciler-status"),
+        ("get", "hcloud-reconciler-approvals"),
         ("patch", "hcloud-reconciler"),
+        ("patch", "hcloud-reconciler-status"),
     }
-    assert config_map == shipped("configmap.yaml")[0]
+    assert config_maps == shipped("configmap.yaml")
 
 
 def test_an_upgrade_keeps_what_was_approved(api_server: ApiServer, install: Callable[[dict[str, Any]], str]) -> None:

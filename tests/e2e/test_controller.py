@@ -169,8 +169,8 @@ def _how(query: str) -> str:
 
 def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease(network: Stage) -> None:
     """20 Nodes with routes and 10 Services with load balancers. Each list is read once, the two that are watched are
-    asked for their version besides; what the cluster remembers of its project is read once a process (HCCM: 67 calls to
-    Hetzner, 20 of them writes)."""
+    asked for their version besides; what the cluster remembers of its project, and what is published, are read once a
+    process (HCCM: 67 calls to Hetzner, 20 of them writes)."""
     have_pods(network, CLUSTER_OF_20, *map(a_route_to, range(1, CLUSTER_OF_20 + 1)), says=ROUTED)
     have_services(network, *(a_service(f"web-{number}") for number in range(SERVICES)))
     network.cluster.request("DELETE", LEASE_PATH)
@@ -190,6 +190,7 @@ def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease
     assert _asked(network) == [
         "/api/v1/namespaces/kube-system",
         "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler",
+        "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler-status",
         "/api/v1/nodes",
         "/api/v1/services",
         "/apis/apps/v1/namespaces/kube-system/daemonsets",

@@ -73,7 +73,7 @@ def test_an_explained_hold_can_be_approved_as_it_says(varied: Stage) -> None:
     (hold,) = [word["hold"] for word in explained["guards"] if word["hold"] is not None]
     assert hold["keys"] == ["node/lost-1", "node/lost-2"]
 
-    varied.reconcile(*hold["approve"].split()[1:])
+    varied.reconcile(*hold["approve"].split()[1:], "--unseen")
     varied.reconcile("--once", "--delete-min-age", "0s")
 
     assert not {"lost-1", "lost-2", "leaving"} & varied.nodes().keys()

@@ -66,14 +66,14 @@ def test_once_works_with_the_shipped_role(held: Stage, api_server: ApiServer) ->
     kubeconfig = str(api_server.kubeconfig(api_server.token("reconciler"), server=held.proxy.url))
     held.servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
     (hold,) = held.reconcile("--dry-run", "--output", "json", KUBECONFIG=kubeconfig).report["holds"]
-    held.reconcile("approve", hold["hash"])
+    held.reconcile("approve", hold["hash"], "--unseen")
     held.forget()
 
     report = held.reconcile("--once", "--output", "json", KUBECONFIG=kubeconfig).report
 
     assert report["summary"]["applied"] == 1
     assert is_initialised(held.nodes()["web-1"])
-    assert {entry.status for entry in held.proxy.journal.entries()} <= {200, 201}
+    assert {entry.status for entry in held.proxy.journal.entries()} <= {200, 201, 404}, "no ConfigMap is there"
     assert any(entry.path.endswith("/configmaps/hcloud-reconciler") for entry in held.writes())
 
 
@@ -102,7 +102,7 @@ def test_deleting_works_with_the_shipped_role(losing: Stage, api_server: ApiServ
 
     assert (ran.code, ran.report["result"], ran.report["summary"]["applied"]) == (0, "no_changes", 2)
     assert sorted(losing.nodes()) == ["web-1", "web-2"]
-    assert {entry.status for entry in losing.proxy.journal.entries()} <= {200, 201}
+    assert {entry.status for entry in losing.proxy.journal.entries()} <= {200, 201, 404}, "no ConfigMap is there"
     assert _events_on(losing, uid) == {
         "DeletingNode": "Deleting node lost because it does not exist in the cloud provider"
     }
@@ -151,18 +151,21 @@ def test_approve_works_with_the_shipped_role(stage: Stage, api_server: ApiServer
     one sentence says what to do, and no other one can be made."""
     grant(api_server, "reader", shipped("approve.yaml"))
     kubeconfig = str(api_server.kubeconfig(api_server.token("reader"), server=stage.proxy.url))
-    (ours,) = shipped("configmap.yaml")
+    ours, status = shipped("configmap.yaml")
     path = "/api/v1/namespaces/kube-system/configmaps"
     stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
     assert stage.cluster.request("POST", path, ours)[0] == 201
+    stage.cluster.request("DELETE", f"{path}/{status['metadata']['name']}")
 
-    codes = [stage.reconcile("approve", f"sha256:{i:016x}", KUBECONFIG=kubeconfig).code for i in (1, 2)]
+    hashes = [f"sha256:{i:016x}" for i in (1, 2)]
+    codes = [stage.reconcile("approve", each, "--unseen", KUBECONFIG=kubeconfig).code for each in hashes]
+    codes += [stage.reconcile(*words, KUBECONFIG=kubeconfig).code for words in (("revoke", hashes[0]), ("status",))]
 
-    assert codes == [0, 0]
+    assert codes == [0, 0, 0, 1], "nothing was published"
     assert used(stage.proxy.journal.entries()) == granted(shipped("approve.yaml"))
 
     stage.cluster.request("DELETE", f"{path}/hcloud-reconciler")
-    refused = stage.reconcile("approve", f"sha256:{3:016x}", KUBECONFIG=kubeconfig)
+    refused = stage.reconcile("approve", f"sha256:{3:016x}", "--unseen", KUBECONFIG=kubeconfig)
     assert (refused.code, len(refused.stderr.splitlines())) == (1, 1)
     assert "kubectl -n kube-system create configmap hcloud-reconciler" in refused.stderr
     assert stage.cluster.request("GET", f"{path}/hcloud-reconciler")[0] == 404

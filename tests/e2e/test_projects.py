@@ -75,7 +75,9 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     stage.servers(server(900, "new-1"))
     first = stage.reconcile("--dry-run", "--output", "json").report["holds"][0]["hash"]
 
-    approved = stage.reconcile("approve", first)
+    refused = stage.reconcile("approve", first)
+    assert (refused.code, "--unseen" in refused.stderr) == (1, True), "nobody has published it"
+    approved = stage.reconcile("approve", first, "--unseen")
     assert (approved.code, first in approved.stdout) == (0, True)
 
     stage.register(joining_node("new-2"))
@@ -83,7 +85,7 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     both = stage.reconcile("--once", "--output", "json").report
     assert (both["summary"]["held"], both["summary"]["applied"]) == (2, 0)
 
-    stage.reconcile("approve", both["holds"][0]["hash"])
+    stage.reconcile("approve", both["holds"][0]["hash"], "--unseen")
     done = stage.reconcile("--once", "--output", "json").report
     assert done["summary"]["applied"] == 2
     assert all(is_initialised(stage.nodes()[name]) for name in ("new-1", "new-2"))

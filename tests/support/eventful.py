@@ -53,7 +53,7 @@ def everything(stage: Stage, cluster: ApiServer) -> list[Exchange]:
     (hold,) = first["holds"]
     assert routes(stage) == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
     assert all_say(stage) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
-    assert approve(hold["hash"], {"--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
+    assert approve(hold["hash"], {"--unseen": "true", "--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
     stage.forget()
 
     annotate(stage, use_private_ip="true", disable_public_network="true")

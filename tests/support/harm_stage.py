@@ -337,9 +337,10 @@ class Stage:
         if report is None or not report.holds:
             return False
         hold = report.holds[which % len(report.holds)]
-        writer = self._direct(cluster, self.truth.clusters[cluster].kubernetes).kubernetes_writer()
+        direct = self._direct(cluster, self.truth.clusters[cluster].kubernetes)
+        reader, writer = direct.kubernetes_reader(), direct.kubernetes_writer()
         self.truth.changed()
-        approve(writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
+        approve(reader, writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
         self._let.setdefault(cluster, {})[hold.hash] = hold.keys if keys is None else keys
         return True
 

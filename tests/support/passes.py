@@ -129,14 +129,15 @@ class Run:
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
         conditions = ConditionSink(partial(write_conditions, writer))
-        use = partial(use_up, writer, NAMESPACE)
+        use = partial(use_up, self.readers.kubernetes, writer, NAMESPACE)
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
         return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""
-        approve(self.sim.kubernetes_writer(), NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
+        reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
+        approve(reader, writer, NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
         self.sim.kubernetes_proxy.journal.clear()
 
 

@@ -16,6 +16,8 @@ Role = dict[str, Any]
 
 _SHIPPED = Path(ROOT) / "deploy" / "rbac"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_EVERYBODY = ("authorization.k8s.io", "authentication.k8s.io")
+"""Groups in which everybody may ask about themselves."""
 _OF_ONE_NAME = ("configmaps", "namespaces", "leases")
 """Resources that are granted by name, wherever Kubernetes can do that: it cannot for a creation."""
 
@@ -26,6 +28,8 @@ BESIDE_PASSES: frozenset[Grant] = frozenset(
         ("create", "leases", ""),
         ("get", "leases", "cloud-controller-manager"),
         ("update", "leases", "cloud-controller-manager"),
+        ("get", "configmaps", "hcloud-reconciler-status"),
+        ("patch", "configmaps", "hcloud-reconciler-status"),
     }
 )
 """What the process makes use of before and between its passes: a test of passes alone does not see it."""
@@ -74,7 +78,7 @@ def used(exchanges: Iterable[Exchange]) -> set[Grant]:
     for entry in exchanges:
         assert entry.status != 403, entry
         root, *words = entry.path.strip("/").split("/")
-        if root in ("api", "apis") and words[0] != "authorization.k8s.io":
+        if root in ("api", "apis") and words[0] not in _OF_EVERYBODY:
             is_watch = parse_qs(entry.query).get("watch", [""])[0] in ("1", "true")
             grant_ = _grant_of(entry.method, words[1 if root == "api" else 2 :])
             asked.add(("watch", *grant_[1:]) if is_watch else grant_)

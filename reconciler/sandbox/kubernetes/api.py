@@ -8,7 +8,7 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.kubernetes import world as world_file
 from reconciler.sandbox.kubernetes.asking import Target, is_dry_run, json_body, media_type, target_of, verb_of
-from reconciler.sandbox.kubernetes.auth import REVIEWS, Tokens
+from reconciler.sandbox.kubernetes.auth import REVIEWS, SELF_REVIEWS, Tokens
 from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded
 from reconciler.sandbox.kubernetes.discovery import describe
 from reconciler.sandbox.kubernetes.faults import ReadFaults
@@ -122,6 +122,8 @@ class KubernetesSimulator:
         token = self._tokens.authenticate(request)
         if request.path == REVIEWS and request.method == "POST" and token is not None:
             return Response(201, self._tokens.review(token, json_body(request)))
+        if request.path == SELF_REVIEWS and request.method == "POST" and token is not None:
+            return Response(201, self._tokens.review_self(token))
         target = target_of(request.path)
         if target is None:
             self._tokens.authorize_path(token, request.path)

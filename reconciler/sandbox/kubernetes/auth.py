@@ -11,6 +11,8 @@ from reconciler.sandbox.kubernetes.store import Key
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """Path of SelfSubjectAccessReviews."""
+SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+"""Path of SelfSubjectReviews."""
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 _ANONYMOUS = "system:anonymous"
 
@@ -57,6 +59,16 @@ class Tokens:
             "metadata": {},
             "spec": spec,
             "status": {"allowed": self._may(token, verb)},
+        }
+
+    def review_self(self, token: str) -> dict[str, Any]:
+        """The answer to a SelfSubjectReview: who asks."""
+        user = {"username": self._owner(token), "groups": ["system:authenticated"]}
+        return {
+            "kind": "SelfSubjectReview",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {},
+            "status": {"userInfo": user},
         }
 
     def _may(self, token: str, verb: str) -> bool:

@@ -1,14 +1,15 @@
 """Approvals in the ConfigMap: written by a person, used up by a pass, and harmless to each other."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actuators.approvals import approve, use_up
-from actuators.http.errors import Denied, NotFound
-from actuators.http.kubernetes import KubernetesWriter
-from desired.plan.approval import Approval, format_approval, parse_approvals
+from actuators.approvals import approve, reviewed_name, revoke, use_up
+from actuators.http.errors import ApiError, Conflict, Denied, NotFound
+from actuators.http.kubernetes import Answer, KubernetesReader, KubernetesWriter
+from desired.plan.approval import Approval, GitApproval, format_approval, parse_approvals, parse_git_approvals
 from reconciler.observe.kubernetes import observe_config_map
 from tests.support.simulators import Simulation
 
@@ -31,7 +32,7 @@ def approvals(sim: Simulation) -> tuple[Approval, ...]:
 
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
     """The ConfigMap comes into being with the first approval."""
-    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
 
     assert approvals(sim) == (ONE,)
     assert sim.objects("configmaps")["hcloud-reconciler"]["metadata"]["namespace"] == NAMESPACE
@@ -39,16 +40,15 @@ def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
 
 def test_two_first_approvals_at_once(sim: Simulation) -> None:
     """Who loses the race for the ConfigMap's creation adds an approval to the winner's."""
-    sim.spoil_kubernetes("status", method="PATCH", code=404, body={"kind": "Status", "reason": "NotFound"})
+    sim.spoil_kubernetes("status", method="GET", code=404, body={"kind": "Status", "reason": "NotFound"})
     winner = {"metadata": {"name": "hcloud-reconciler"}, "data": dict([format_approval(ONE)])}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", winner)
 
-    approve(sim.kubernetes_writer(), NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO)
 
     assert approvals(sim) == (ONE, TWO)
     assert [(entry.method, entry.status) for entry in sim.written()] == [
         ("POST", 201),
-        ("PATCH", 404),
         ("POST", 409),
         ("PATCH", 200),
     ]
@@ -56,8 +56,8 @@ def test_two_first_approvals_at_once(sim: Simulation) -> None:
 
 def test_approvals_stand_side_by_side(sim: Simulation) -> None:
     """Another approval leaves the first one as it is."""
-    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
-    approve(sim.kubernetes_writer(), NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO)
 
     assert approvals(sim) == (ONE, TWO)
 
@@ -67,7 +67,7 @@ def test_data_of_others_is_kept(sim: Simulation) -> None:
     body = {"metadata": {"name": "hcloud-reconciler"}, "data": {"note": "hands off"}}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
 
-    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
 
     assert sim.objects("configmaps")["hcloud-reconciler"]["data"]["note"] == "hands off"
     assert approvals(sim) == (ONE,)
@@ -77,10 +77,10 @@ def test_approving_again_renews(sim: Simulation) -> None:
     """A hold that is approved a second time, after it was used up, counts once more."""
     later = NOW + timedelta(minutes=5)
     again = Approval(ONE.hash, "ben@laptop", later)
-    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
-    use_up(sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
 
-    approve(sim.kubernetes_writer(), NAMESPACE, again)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again)
 
     assert approvals(sim) == (again,)
     assert again.counts(later)
@@ -88,20 +88,20 @@ def test_approving_again_renews(sim: Simulation) -> None:
 
 def test_using_up(sim: Simulation) -> None:
     """A used approval says when it was used, and counts no more; others still do."""
-    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
-    approve(sim.kubernetes_writer(), NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO)
 
-    use_up(sim.kubernetes_writer(), NAMESPACE, ONE, NOW + timedelta(minutes=1))
+    use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW + timedelta(minutes=1))
 
     used, other = approvals(sim)
-    assert used == ONE.used(NOW + timedelta(minutes=1))
+    assert used == ONE.used(NOW + timedelta(minutes=1), used.used_by)
     assert (used.counts(NOW + timedelta(minutes=1)), other.counts(NOW)) == (False, True)
 
 
 def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
     """When the ConfigMap was deleted meanwhile the approval is withdrawn: nothing counts as used."""
     with pytest.raises(NotFound):
-        use_up(sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+        use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
 
     assert sim.objects("configmaps") == {}
 
@@ -109,7 +109,7 @@ def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
 def test_without_the_right_to_write(sim: Simulation) -> None:
     """Whoever may not write the ConfigMap approves nothing."""
     with pytest.raises(Denied):
-        approve(KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE)
+        approve(sim.kubernetes_reader(), KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE)
 
     assert approvals(sim) == ()
 
@@ -118,9 +118,118 @@ def test_without_the_right_to_create(sim: Simulation) -> None:
     """Who may only write into the ConfigMap that comes with the chart is told what to do where there is none."""
     approver = KubernetesWriter(sim.kubernetes_connection(token="approver"))
     with pytest.raises(Denied, match=r"you may not create it: .* create configmap hcloud-reconciler"):
-        approve(approver, NAMESPACE, ONE)
-    approve(sim.kubernetes_writer(), NAMESPACE, ONE)
+        approve(sim.kubernetes_reader(), approver, NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
 
-    approve(approver, NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), approver, NAMESPACE, TWO)
 
     assert set(approvals(sim)) == {ONE, TWO}
+
+
+def of_one(sim: Simulation) -> Approval:
+    """The only approval there is."""
+    (found,) = approvals(sim)
+    return found
+
+
+class Slow(KubernetesReader):
+    """A reader after whose first answer the world moves."""
+
+    def __init__(self, reader: KubernetesReader, moves: Callable[[], object]) -> None:
+        super().__init__(reader.connection)
+        self._moves = [moves]
+
+    def get(self, path: str) -> Answer:
+        answer = super().get(path)
+        while self._moves:
+            self._moves.pop()()
+        return answer
+
+
+def test_two_processes_use_one_approval(sim: Simulation) -> None:
+    """Whoever is later reads again, finds it used, and lets nothing pass."""
+    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
+    approve(reader, writer, NAMESPACE, ONE)
+    first = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
+
+    with pytest.raises(Conflict, match="it was used at 12:00:00 UTC"):
+        use_up(first, writer, NAMESPACE, [ONE], NOW + timedelta(minutes=1))
+
+    assert of_one(sim).used_at == NOW
+
+
+def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
+    """Between the plan and the use, or between the last look and the write: it lets nothing pass."""
+    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
+    approve(reader, writer, NAMESPACE, ONE)
+
+    def take_back() -> None:
+        assert revoke(reader, writer, NAMESPACE, ONE.hash, (), NOW, who="ben", name="oidc:ben")
+
+    with pytest.raises(Conflict, match="it was revoked at 12:00:00 UTC by oidc:ben"):
+        use_up(Slow(reader, take_back), writer, NAMESPACE, [ONE], NOW)
+
+    assert of_one(sim).used_at is None
+
+
+def test_an_approval_that_is_used_while_it_is_revoked(sim: Simulation) -> None:
+    """The use stands, and whoever revokes is told that nothing was taken back."""
+    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
+    approve(reader, writer, NAMESPACE, ONE)
+    slow = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
+
+    assert not revoke(slow, writer, NAMESPACE, ONE.hash, (), NOW, who="ben", name="")
+
+    assert of_one(sim).used_at == NOW
+
+
+def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
+    """It was carried out: the second try knows its own use again."""
+    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
+    approve(reader, writer, NAMESPACE, ONE)
+    sim.spoil_kubernetes("executed_then_reset", method="PATCH")
+
+    use_up(reader, writer, NAMESPACE, [ONE], NOW)
+
+    assert of_one(sim).used_at == NOW
+
+
+def test_what_is_approved_in_git_is_used_once(sim: Simulation) -> None:
+    """The use is recorded beside the approvals of people, and neither Git nor one of these brings it back."""
+    reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
+    approve(reader, writer, NAMESPACE, TWO)
+    of_git = GitApproval(ONE.hash, "team", NOW + timedelta(days=1))
+
+    use_up(reader, writer, NAMESPACE, [of_git], NOW)
+    with pytest.raises(Conflict):
+        use_up(reader, writer, NAMESPACE, [of_git], NOW + timedelta(minutes=1))
+    approve(reader, writer, NAMESPACE, ONE)
+
+    data = observe_config_map(reader, NAMESPACE) or {}
+    entries = {
+        ONE.hash.replace(":", "."): json.dumps({"approver": "team", "expires_at": of_git.expires_at.isoformat()})
+    }
+    assert [entry.counts(NOW) for entry in parse_git_approvals(entries, data)] == [False]
+    assert len(approvals(sim)) == 2
+
+
+def test_somebody_else_is_always_faster(sim: Simulation) -> None:
+    """After a few tries that is an error, and nothing is written."""
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    sim.spoil_kubernetes("status", method="PATCH", code=409, body={"kind": "Status", "reason": "Conflict"}, count=9)
+
+    with pytest.raises(Conflict, match="was changed by others 5 times"):
+        use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
+
+    assert of_one(sim) == ONE
+
+
+def test_who_the_api_server_says_we_are(sim: Simulation) -> None:
+    """Its name for us; none from one that reviews nobody, whatever it answers; any other trouble is an error."""
+    assert reviewed_name(sim.kubernetes_writer("viewer")) == "sandbox-1"
+    for code, body in ((404, {"kind": "Status", "reason": "NotFound"}), (404, "404 page not found"), (403, {})):
+        sim.spoil_kubernetes("status", method="POST", code=code, body=body)
+        assert reviewed_name(sim.kubernetes_writer()) == ""
+    sim.spoil_kubernetes("status", method="POST", code=500, body={}, count=9)
+    with pytest.raises(ApiError):
+        reviewed_name(sim.kubernetes_writer())

@@ -15,6 +15,11 @@ NOBODY = "sha256:0000000000000000"
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
 
 
+def record(run: Run, approval: Approval) -> None:
+    """Put it into the ConfigMap."""
+    approve(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval)
+
+
 def said_of_approvals(report: Report) -> list[str]:
     """The notes on approvals."""
     return [note.text for note in report.notes if note.kind is NoteKind.APPROVAL]
@@ -93,7 +98,7 @@ def test_an_approval_of_the_future_approves_nothing(elsewhere: Run) -> None:
     """An approval that is more than a minute ahead of the API server's clock is void, and a note says so."""
     (hold,) = elsewhere.plan().holds
     approved_at = elsewhere.sim.clock.now() + timedelta(minutes=2)
-    approve(elsewhere.sim.kubernetes_writer(), NAMESPACE, Approval(hold.hash, "somebody", approved_at))
+    record(elsewhere, Approval(hold.hash, "somebody", approved_at))
 
     report = elsewhere.plan()
 
@@ -106,7 +111,7 @@ def test_an_approval_from_a_clock_that_is_ahead(elsewhere: Run) -> None:
     """Half a minute between the clocks of two API servers makes no approval void."""
     (hold,) = elsewhere.plan().holds
     ahead = elsewhere.sim.clock.now() + timedelta(seconds=30)
-    approve(elsewhere.sim.kubernetes_writer(), NAMESPACE, Approval(hold.hash, "somebody", ahead))
+    record(elsewhere, Approval(hold.hash, "somebody", ahead))
 
     report = elsewhere.converge()
 

@@ -74,12 +74,12 @@ def test_a_key_is_a_name(explain: ExplainCommand) -> None:
 
 
 def test_what_it_costs(explain: ExplainCommand, world: Simulation) -> None:
-    """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, approvals as something is
-    held, and a GET for each of the two servers that deletions depend on."""
+    """It costs what a plan costs: Nodes, Services, namespace, what runs beside us, servers, approvals and those from
+    Git as something is held, and a GET for each of the two servers that deletions depend on."""
     found = explain.document("web-1")
 
-    assert found["requests"] == {"kubernetes": 6, "hetzner": 3}
-    assert len(world.sent_to_kubernetes()) == 6
+    assert found["requests"] == {"kubernetes": 7, "hetzner": 3}
+    assert len(world.sent_to_kubernetes()) == 7
 
 
 def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
@@ -99,7 +99,7 @@ def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation
     assert held["hold"]["approve"].startswith(f"reconcile approve {held['hold']['hash']} --kubeconfig ")
 
     approval = Approval(held["hold"]["hash"], "somebody", world.clock.now())
-    approve(world.kubernetes_writer(), NAMESPACE, approval)
+    approve(world.kubernetes_reader(), world.kubernetes_writer(), NAMESPACE, approval)
 
     found = explain.document("lost-1")
     assert [word["rule"] for word in found["guards"] if word["approved"]] == ["node-blast-radius"]

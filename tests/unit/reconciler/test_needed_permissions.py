@@ -11,10 +11,17 @@ OBSERVES = {
     "list nodes",
     "get namespaces kube-system",
     "get configmaps hcloud-reconciler",
+    "get configmaps hcloud-reconciler-approvals",
     "list deployments.apps",
     "list daemonsets.apps",
 }
-ACTS = {"create events", "patch events", "patch configmaps hcloud-reconciler"}
+ACTS = {
+    "create events",
+    "patch events",
+    "patch configmaps hcloud-reconciler",
+    "get configmaps hcloud-reconciler-status",
+    "patch configmaps hcloud-reconciler-status",
+}
 LEADS = {f"{verb} leases.coordination.k8s.io{name}" for verb, name in (("get", " x"), ("create", ""), ("update", " x"))}
 
 

@@ -14,11 +14,11 @@ for those who do not use the chart.
   verbs: [get]
 {{- end }}
 
-{{/* Approvals, and whether another cloud controller runs. */}}
+{{/* Approvals, the published status, and whether another cloud controller runs. */}}
 {{- define "hcloud-reconciler.Role.observe" -}}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [hcloud-reconciler]
+  resourceNames: [hcloud-reconciler, hcloud-reconciler-status, hcloud-reconciler-approvals]
   verbs: [get]
 - apiGroups: [apps]
   resources: [deployments, daemonsets]
@@ -38,11 +38,11 @@ for those who do not use the chart.
   verbs: [create, patch]
 {{- end }}
 
-{{/* Using up approvals, and the Lease. Kubernetes cannot restrict create to a name. */}}
+{{/* Using up approvals, publishing the status, and the Lease. Kubernetes cannot restrict create to a name. */}}
 {{- define "hcloud-reconciler.Role.reconcile" -}}
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [hcloud-reconciler]
+  resourceNames: [hcloud-reconciler, hcloud-reconciler-status]
   verbs: [patch]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -53,9 +53,18 @@ for those who do not use the chart.
   verbs: [create]
 {{- end }}
 
+{{/* Looking at holds and at who leads, approving and revoking. */}}
 {{- define "hcloud-reconciler.Role.approve" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [hcloud-reconciler, hcloud-reconciler-status, hcloud-reconciler-approvals]
+  verbs: [get]
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [hcloud-reconciler]
   verbs: [patch]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "hcloud-reconciler.lease" . }}]
+  verbs: [get]
 {{- end }}

@@ -11,7 +11,7 @@ from desired.guards.facts import Facts, GuardResult
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses, node_blast_radius
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.section import Absent, Section, Unknown
 from tests.builders import (
     NOW,
@@ -79,12 +79,19 @@ HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker
 READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
 
 
-def loss_of(*keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False) -> GuardResult:
+IT_STAYS = HoldEnd("if it stays not Ready", 1500.0)
+
+
+def loss_of(
+    *keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False, end: HoldEnd | None = None
+) -> GuardResult:
     """The finding that too many are lost, and whether the last of the control plane is among them."""
     losses = NodeLosses(nodes, frozenset(lost), unreadable)
-    why = f"{explain_losses(losses)}; {LAST if last else explain_easing(Settings())}"
-    value = str(len(lost) + unreadable)
-    return GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, keys, why, value, "1", None if last else 1500.0)
+    why = explain_losses(losses) + (f"; {LAST}" if last else "")
+    value, due_in_s = str(len(lost) + unreadable), None if last else 1500.0
+    advice = "cordon Nodes before their servers are deleted, and approve these if it was meant"
+    advice += "" if last else f"; {explain_easing(Settings())}"
+    return GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, keys, why, value, "1", due_in_s, advice, end)
 
 
 def unreadable(*server_ids: int) -> Section[int, Server]:
@@ -108,12 +115,12 @@ def unreadable(*server_ids: int) -> Section[int, Server]:
         ),
         pytest.param(
             a_fleet(HEAD, WORKER, *READY, a_settled_node("head-2", 9, labels=CONTROL_PLANE), gone=[2, 3]),
-            [loss_of("node/worker", nodes=6, lost={"node/worker", "node/n-3"})],
+            [loss_of("node/worker", nodes=6, lost={"node/worker", "node/n-3"}, end=IT_STAYS)],
             id="too-many-and-one-of-them-is-not-to-be-deleted",
         ),
         pytest.param(
             a_fleet(WORKER, *READY, servers_section=unreadable(3)),
-            [loss_of("node/worker", nodes=4, lost={"node/worker"}, unreadable=1)],
+            [loss_of("node/worker", nodes=4, lost={"node/worker"}, unreadable=1, end=IT_STAYS)],
             id="too-many-at-worst",
         ),
         pytest.param(

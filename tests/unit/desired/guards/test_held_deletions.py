@@ -10,7 +10,7 @@ import pytest
 from desired.guards.nodes import NodeLosses, explain_easing, explain_losses
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
-from desired.plan.change import GuardDecision, GuardName, Hold, Plan, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Present
 from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
@@ -46,8 +46,14 @@ def rulings(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
 
 def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
-    why = f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {explain_easing(Settings())}"
-    assert the_hold(TWO) == Hold(the_hold(TWO).hash, GuardName.NODE_BLAST_RADIUS, "2", "1", BOTH, why)
+    lost = explain_losses(NodeLosses(5, frozenset(BOTH)))
+    advice = "cordon Nodes before their servers are deleted, and approve these if it was meant"
+    advice = f"{advice}; {explain_easing(Settings())}"
+    why = f"{lost}: {advice}"
+    end = HoldEnd("if both stay not Ready", 25 * 60.0)
+    rule = GuardName.NODE_BLAST_RADIUS
+    assert the_hold(TWO) == Hold(the_hold(TWO).hash, rule, "2", "1", BOTH, lost, advice=advice, end=end)
+    assert the_hold(TWO).said == why
     assert [change.decision for change in judged(TWO).changes] == [
         GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, why, due_in_s=25 * 60.0)
     ] * 2
@@ -67,11 +73,8 @@ def test_what_a_hold_says() -> None:
     ],
 )
 def test_explain_losses(losses: NodeLosses, start: str) -> None:
-    """A loss is told in numbers, with what to do now and before the next one."""
-    assert explain_losses(losses) == (
-        f"{start}, and nobody announced it: cordon Nodes before their servers are deleted, and approve these if it was"
-        " meant"
-    )
+    """A loss is told in numbers."""
+    assert explain_losses(losses) == f"{start}, and nobody announced it"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from desired.model.clocks import Clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Condition, Node, NodeAddress, Readiness, Server, ServerStatus, Snapshot
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Absent
 from desired.syntax.selector import parse_selector
@@ -221,6 +221,9 @@ def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expec
     assert all(each.verdict is Verdict.WAITING for each in found if each.rule == GuardName.CLOCK_SKEW)
 
 
+END = HoldEnd("when a Node is Ready again, and most kubelets report")
+
+
 def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
     """An outage needs new machines; what is not removed costs little."""
     delete, create = a_change("load_balancer/ns/a", "lb.delete"), a_change("load_balancer/ns/b", "lb.create")
@@ -228,7 +231,13 @@ def test_a_silent_majority_adds_and_takes_nothing_away() -> None:
 
     assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
         GuardResult(
-            GuardName.SILENT_CLUSTER, Verdict.HELD, (delete.key,), explain_silence(Silence(3, 3, False, 2, 3)), "1", "2"
+            GuardName.SILENT_CLUSTER,
+            Verdict.HELD,
+            (delete.key,),
+            explain_silence(Silence(3, 3, False, 2, 3)),
+            "1",
+            "2",
+            end=END,
         )
     ]
 
@@ -248,7 +257,13 @@ def test_the_words() -> None:
 
     assert list(silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings()))) == [
         GuardResult(
-            GuardName.SILENT_CLUSTER, Verdict.HELD, (delete.key,), explain_silence(Silence(1, 1, True)), "0", "1"
+            GuardName.SILENT_CLUSTER,
+            Verdict.HELD,
+            (delete.key,),
+            explain_silence(Silence(1, 1, True)),
+            "0",
+            "1",
+            end=END,
         ),
         GuardResult(GuardName.SILENT_CLUSTER, Verdict.WAITING, (create.key,), why),
     ]

@@ -1,0 +1,112 @@
+"""The product's ConfigMaps beside the Lease: read whole, written key by key, by several processes and people at once.
+
+Whoever decides by what is there writes with the resourceVersion of what was read, through ``decide``; whoever owns a
+key alone writes it through ``put``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken, Conflict, Denied, NotFound
+from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, segment
+from desired.names import CONFIG_MAP
+
+Values = Mapping[str, str | None]
+"""Key → what is to stand there; None takes the key away. Other keys stay."""
+TRIES: Final = 5
+"""How often a decision is taken anew because somebody else was faster. Uses and approvals are rare."""
+
+
+class _Meta(msgspec.Struct):
+    version: str = msgspec.field(default="", name="resourceVersion")
+
+
+class _ConfigMap(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    data: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConfigMap:
+    """A ConfigMap as it was read."""
+
+    data: Mapping[str, str]
+    version: str
+    """Its resourceVersion."""
+
+
+def read(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> StoredConfigMap | None:
+    """The ConfigMap; None when it is not there. Raises an ApiError."""
+    try:
+        found = decoder(_ConfigMap).decode(reader.get(_path(namespace, name)).body)
+    except NotFound:
+        return None
+    except ValueError as error:
+        raise Broken(f"ConfigMap {namespace}/{name} could not be read: {error}") from error
+    return StoredConfigMap(found.data or {}, found.metadata.version)
+
+
+def put(writer: KubernetesWriter, namespace: str, values: Values, name: str = CONFIG_MAP) -> None:
+    """Write these keys, whatever stands there. Raises NotFound when there is no ConfigMap, as creating one takes a
+    right that nothing else needs, and other ApiErrors."""
+    writer.patch(_path(namespace, name), {"data": values})
+
+
+def decide(
+    reader: KubernetesReader,
+    writer: KubernetesWriter,
+    namespace: str,
+    choose: Callable[[Mapping[str, str]], Values],
+    *,
+    creates: bool = False,
+) -> None:
+    """Write what ``choose`` decides by the data of the product's first ConfigMap; nothing when that is empty. When
+    somebody else was faster it is read, and decided, again.
+
+    ``creates``: make a ConfigMap that is not there; else that is a NotFound. Raises what ``choose`` raises, Conflict
+    after ``TRIES`` tries, Denied with the remedy for who may not create one, and other ApiErrors.
+    """
+    for _ in range(TRIES):
+        found = read(reader, namespace)
+        if found is None and not creates:
+            raise NotFound(f"ConfigMap {namespace}/{CONFIG_MAP} is not there: {_remedy(namespace)}")
+        values = choose({} if found is None else found.data)
+        if not values:
+            return
+        try:
+            if found is None:
+                _create(writer, namespace, values)
+            else:
+                body = {"metadata": {"resourceVersion": found.version}, "data": values}
+                writer.patch(_path(namespace, CONFIG_MAP), body)
+        except Conflict:
+            continue
+        return
+    raise Conflict(f"ConfigMap {namespace}/{CONFIG_MAP} was changed by others {TRIES} times meanwhile: try again")
+
+
+def _create(writer: KubernetesWriter, namespace: str, values: Values) -> None:
+    data = {key: value for key, value in values.items() if value is not None}
+    meta = {"name": CONFIG_MAP, "namespace": namespace}
+    body: Mapping[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+    try:
+        writer.create(f"/api/v1/namespaces/{segment(namespace)}/configmaps", body)
+    except Denied as error:
+        raise Denied(
+            f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once by somebody"
+            f" who may, {_remedy(namespace)}, and try again",
+            status=error.status,
+            code=error.code,
+        ) from error
+
+
+def _remedy(namespace: str) -> str:
+    return f"kubectl -n {namespace} create configmap {CONFIG_MAP}"
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{segment(namespace)}/configmaps/{name}"

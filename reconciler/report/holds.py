@@ -1,0 +1,257 @@
+"""Holds for people and machines: all of them as a list, one of them with everything about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from desired.plan.approval import Approval, GitApproval
+from desired.plan.change import shown_seconds, with_advice
+from desired.plan.kinds import Verb
+from desired.syntax.bounds import counted
+from reconciler import __version__
+from reconciler.config.program import program_name
+from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
+from reconciler.report.folding import names
+from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
+from reconciler.report.text_report import TextLine, Tone, approve_line, shown_value, with_moments
+from reconciler.result import approve_command, look_command
+
+_SYMBOLS: Mapping[str, tuple[str, Tone]] = {
+    Verb.ADD: ("+", Tone.ADD),
+    Verb.MODIFY: ("~", Tone.MODIFY),
+    Verb.REMOVE: ("-", Tone.REMOVE),
+}
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldsReport:
+    """What is held, and what people have approved of it."""
+
+    now: datetime | None = None
+    """The API server's clock; None when nothing could be read."""
+    published: PublishedStatus | None = None
+    """Where the holds are from; None when they were planned by this run, or nobody has published any."""
+    holds: tuple[PublishedHold, ...] = ()
+    approvals: tuple[Approval | GitApproval, ...] = ()
+    why_unread: str = ""
+    """Why not all approvals could be read; "" when they were."""
+    shown: str = ""
+    """The hash of the one hold that is shown with all there is; "" for a list."""
+    errors: tuple[str, ...] = ()
+    flags: str = ""
+    """As in ``approve_command``."""
+
+
+def render_holds(report: HoldsReport) -> Iterator[TextLine]:
+    """The lines for people."""
+    yield from with_moments(_lines(report), report.now)
+
+
+def _lines(report: HoldsReport) -> Iterator[TextLine]:
+    if report.now is None:
+        return
+    if report.shown:
+        for hold in report.holds:
+            if hold.hash == report.shown:
+                yield from hold_lines(hold, report)
+    else:
+        yield from _list_lines(report, report.now)
+
+
+def _list_lines(report: HoldsReport, now: datetime) -> Iterator[TextLine]:
+    if report.published is not None:
+        yield TextLine(f"Published {origin(report.published, now)}", Tone.DETAIL)
+    if not report.holds:
+        if not report.errors:
+            yield TextLine("Nothing is held.", Tone.GOOD)
+        return
+    width = max(len(hold.rule) for hold in report.holds)
+    yield TextLine(f"{'HASH':<16}  {'RULE':<{width}}  {'CHANGES':<7}  SINCE", Tone.HEADING)
+    for hold in report.holds:
+        yield from _row(hold, report, now, width)
+    more = report.published.more_holds if report.published else 0
+    if more:
+        yield TextLine(f"... and {more} more: {program_name()} plan")
+    if report.why_unread:
+        yield TextLine(f"Who approved what is not known: {report.why_unread}", Tone.WARNING)
+    yield TextLine("")
+    first = report.holds[0]
+    yield TextLine(f"One of them: {look_command(first.hash, report.flags)}")
+
+
+def _row(hold: PublishedHold, report: HoldsReport, now: datetime, width: int) -> Iterator[TextLine]:
+    since = f"{hold.since:%Y-%m-%d %H:%M} UTC"
+    yield TextLine(f"{_digits(hold)}  {hold.rule:<{width}}  {hold.count:<7}  {since}", Tone.BAD)
+    yield TextLine(f"    measured {hold.value}, limit {hold.limit}: {_named(hold)}")
+    yield from _end(hold, now, "    ")
+    for approval in _of(hold, report):
+        if approval.counts(now):
+            yield TextLine(f"    {told(approval, now)}", Tone.GOOD)
+
+
+def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
+    """Everything about one hold: what is measured, the fields of its changes, how it ends, and its approvals."""
+    now = report.now or hold.since
+    yield TextLine(f"Hold {hold.hash}, since {hold.since:%Y-%m-%d %H:%M} UTC", Tone.HEADING)
+    if report.published is not None:
+        yield TextLine(f"  published {origin(report.published, now)}", Tone.DETAIL)
+    yield TextLine(
+        f"  ! {hold.rule}: measured {hold.value}, limit {hold.limit}, {counted(hold.count, 'change')}", Tone.BAD
+    )
+    yield TextLine(f"      {with_advice(hold.why, hold.advice)}")
+    yield from _end(hold, now, "      ")
+    yield TextLine("Changes", Tone.HEADING)
+    for change in hold.changes:
+        yield from _change(change)
+    rest = [key for key in hold.keys if key not in {change.key for change in hold.changes}]
+    unnamed = hold.count - len(hold.changes) - len(rest)
+    if rest:
+        yield TextLine(f"  ... and {names(rest)}{f' and {unnamed} more' if unnamed > 0 else ''}", Tone.DETAIL)
+    elif unnamed > 0:
+        yield TextLine(f"  ... and {unnamed} more", Tone.DETAIL)
+    approvals = list(_of(hold, report))
+    yield TextLine("Approvals", Tone.HEADING)
+    if report.why_unread:
+        yield TextLine(f"  not known: {report.why_unread}", Tone.WARNING)
+    elif not approvals:
+        yield TextLine("  none", Tone.DETAIL)
+    for approval in approvals:
+        yield TextLine(f"  {told(approval, now)}", Tone.GOOD if approval.counts(now) else Tone.DETAIL)
+    if not any(approval.counts(now) for approval in approvals):
+        yield approve_line(hold.hash, report.flags, "  ")
+
+
+def origin(status: PublishedStatus, now: datetime) -> str:
+    """By whom and when a status was written: ``by web-1 at ..., 3 min ago``."""
+    return f"by {status.by} at {status.written_at:%Y-%m-%d %H:%M} UTC, {ago(status.written_at, now)}"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """``3 min ago``; ``just now`` also for what a clock that is ahead wrote."""
+    age = now - moment
+    return f"{shown_seconds(age.total_seconds())} ago" if age >= _MINUTE else "just now"
+
+
+def told(approval: Approval | GitApproval, now: datetime) -> str:
+    """One approval in a sentence: by whom, when, and until when it counts, or why it does not."""
+    void = approval.why_void(now)
+    reason = f": {approval.reason}" if approval.reason else ""
+    if isinstance(approval, GitApproval):
+        until = f", until {approval.expires_at:%Y-%m-%d %H:%M} UTC" if void is None else f", and {void}"
+        return f"approved in Git by {approval.approver}{until}{reason}"
+    via = f" ({approval.via})" if approval.via else ""
+    at = f" at {approval.approved_at:%Y-%m-%d %H:%M} UTC"
+    until = f", until {approval.until:%Y-%m-%d %H:%M} UTC" if void is None else f", and {void}"
+    return f"approved by {approval.approver}{via}{at}{until}{reason}"
+
+
+def _of(hold: PublishedHold, report: HoldsReport) -> Iterator[Approval | GitApproval]:
+    return (approval for approval in report.approvals if approval.hash == hold.hash)
+
+
+def _digits(hold: PublishedHold) -> str:
+    return hold.hash.removeprefix("sha256:")
+
+
+def _named(hold: PublishedHold) -> str:
+    unnamed = hold.count - len(hold.keys)
+    return names(hold.keys) + (f" and {unnamed} more" if unnamed > 0 else "")
+
+
+def _end(hold: PublishedHold, now: datetime, indent: str) -> Iterator[TextLine]:
+    """How the hold ends by itself, with the time that is left now."""
+    if hold.end is None:
+        return
+    left = None if hold.end.at is None else (hold.end.at - now).total_seconds()
+    when = "" if left is None else f"in {shown_seconds(left)}, " if left > 0 else "now, "
+    yield TextLine(f"{indent}ends by itself {when}{hold.end.how}")
+
+
+def _change(change: PublishedChange) -> Iterator[TextLine]:
+    symbol, tone = _SYMBOLS.get(change.class_, ("!", Tone.BAD))
+    yield TextLine(f"  {symbol} {change.key}  {change.kind}", tone)
+    yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
+    for consequence in change.consequences:
+        yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
+    for field in change.fields:
+        yield TextLine(f"      {field.path}: {_side(field.before)} -> {_side(field.after)}")
+
+
+def _side(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else shown_value(value)
+
+
+class ApprovalDocument(Struct, frozen=True):
+    """One approval of a hold."""
+
+    approver: str
+    source: str
+    """``cluster`` or ``git``."""
+    approved_at: datetime | None
+    """None for one from Git."""
+    until: datetime
+    via: str
+    reason: str
+    why_void: str | None
+    """Why it lets nothing pass; None when it counts."""
+
+    @classmethod
+    def of(cls, approval: Approval | GitApproval, now: datetime) -> "ApprovalDocument":
+        """An approval as it is at ``now``."""
+        void = approval.why_void(now)
+        if isinstance(approval, GitApproval):
+            return cls(approval.approver, "git", None, approval.expires_at, "", approval.reason, void)
+        return cls(
+            approval.approver, "cluster", approval.approved_at, approval.until, approval.via, approval.reason, void
+        )
+
+
+class HeldDocument(Struct, frozen=True):
+    """One hold, with its approvals."""
+
+    hold: PublishedHold
+    approvals: tuple[ApprovalDocument, ...]
+    approve: str
+    """The command that approves it."""
+
+
+class HoldsDocument(Struct, frozen=True):
+    """What ``reconcile holds`` writes as JSON."""
+
+    format_version: FormatVersion
+    tool_version: str
+    taken_at: datetime | None
+    """The API server's clock; None when it could not be read."""
+    by: str | None
+    """Who published the holds; None when they were planned by this run."""
+    written_at: datetime | None
+    holds: tuple[HeldDocument, ...]
+    errors: tuple[str, ...]
+
+
+def holds_as_json(report: HoldsReport) -> Mapping[str, Any]:
+    """The report in JSON values."""
+    now, published = report.now, report.published
+    chosen: Sequence[PublishedHold] = [hold for hold in report.holds if not report.shown or hold.hash == report.shown]
+    document = HoldsDocument(
+        format_version=FORMAT_VERSION,
+        tool_version=__version__,
+        taken_at=now,
+        by=published.by if published else None,
+        written_at=published.written_at if published else None,
+        holds=tuple(
+            HeldDocument(
+                hold,
+                tuple(ApprovalDocument.of(each, now) for each in _of(hold, report)) if now else (),
+                approve_command(hold.hash, report.flags),
+            )
+            for hold in chosen
+        ),
+        errors=report.errors,
+    )
+    found: Mapping[str, Any] = to_json(document)
+    return found

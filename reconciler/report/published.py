@@ -1,0 +1,237 @@
+"""Published status: what whoever holds the Lease writes down of its last pass, for people who look at holds.
+
+It is kept in ConfigMap ``hcloud-reconciler-status``, key ``status``, as JSON. It decides nothing: whoever may write
+there may write anything, so it is checked when it is read, and shown as foreign text.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from desired.plan.change import Change, Hold
+from desired.section import Present
+from reconciler import __version__
+from reconciler.report.documents import to_json
+from reconciler.report.fields import field_changes
+from reconciler.result import Line, Report, needing_a_person, summary
+
+KEY = "status"
+"""In the ConfigMap."""
+RENEWED = timedelta(minutes=30)
+"""After this a status that still holds is written again."""
+VERSION = 1
+_LONGEST = 524_288
+"""Characters of a status that are looked at: half of what a ConfigMap takes, and more than is ever written."""
+_BUDGET = 200_000
+"""Bytes of the keys and changes of all holds. What there is no room for is counted."""
+_MOST_HOLDS = 50
+_MOST_KEYS = 100
+_MOST_ERRORS = 5
+_LONGEST_TEXT = 500
+_LONGEST_VALUE = 2_000
+
+V = TypeVar("V")
+Moment = Annotated[datetime, Meta(tz=True)]
+
+
+class PublishedField(Struct, frozen=True):
+    """One field that differs, as a report has it."""
+
+    path: str
+    before: Any = None
+    after: Any = None
+
+
+class PublishedChange(Struct, frozen=True, rename={"class_": "class"}):
+    """One change of a hold."""
+
+    key: str
+    kind: str
+    class_: str
+    reason: str
+    consequences: tuple[str, ...] = ()
+    fields: tuple[PublishedField, ...] = ()
+
+
+class PublishedEnd(Struct, frozen=True):
+    """How a hold ends by itself."""
+
+    how: str
+    at: Moment | None = None
+    """None when no time is known."""
+
+
+class PublishedHold(Struct, frozen=True):
+    """One hold of the last pass."""
+
+    hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{16}$")]
+    rule: str
+    value: str
+    limit: str
+    why: str
+    advice: str
+    since: Moment
+    """When whoever published it saw it first."""
+    end: PublishedEnd | None
+    count: int
+    """How many changes it holds."""
+    keys: tuple[str, ...]
+    """Those of them that there is room for, a hundred at most."""
+    changes: tuple[PublishedChange, ...]
+    """As many of them as there is room for, with their fields."""
+
+
+class PublishedPass(Struct, frozen=True):
+    """The last pass."""
+
+    at: Moment
+    result: str
+    counts: Mapping[str, int]
+    """As in the summary of a report."""
+    errors: tuple[str, ...] = ()
+    in_need: int = 0
+    """How many objects need a person."""
+    seconds: float | None = None
+    requests_left: int | None = None
+    """Of the project's allowance; None when Hetzner did not say."""
+    requests_limit: int | None = None
+
+
+class PublishedStatus(Struct, frozen=True):
+    """All of it."""
+
+    version: int
+    cluster: str
+    """UID of namespace kube-system."""
+    by: str
+    """The host's name of the process, which in a cluster is its pod's."""
+    tool_version: str
+    written_at: Moment
+    last_pass: PublishedPass
+    holds: tuple[PublishedHold, ...]
+    more_holds: int = 0
+    """How many there was no room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What of a status a person would see change. That time passes, and that requests are sent, is no change."""
+
+    result: str
+    counts: tuple[tuple[str, int], ...]
+    errors: tuple[str, ...]
+    in_need: int
+    hashes: frozenset[str]
+
+
+def mark_of(status: PublishedStatus) -> Mark:
+    """The mark of a status."""
+    last = status.last_pass
+    hashes = frozenset(hold.hash for hold in status.holds)
+    return Mark(last.result, tuple(sorted(last.counts.items())), last.errors, last.in_need, hashes)
+
+
+def status_of(
+    report: Report, by: str, since: Mapping[str, datetime], *, seconds: float | None = None
+) -> PublishedStatus | None:
+    """The status after the pass with this report; None when nothing was read. ``since`` is hash → when a hold was seen
+    first, where that is known."""
+    snapshot = report.snapshot
+    if snapshot is None or not isinstance(snapshot.cluster_uid, Present):
+        return None
+    now, sent = snapshot.taken_at, report.requests
+    last = PublishedPass(
+        at=now,
+        result=report.result,
+        counts=summary(report),
+        errors=tuple(map(_cut, report.errors[:_MOST_ERRORS])),
+        in_need=len(needing_a_person(report)),
+        seconds=None if seconds is None else round(seconds, 2),
+        requests_left=sent.remaining,
+        requests_limit=sent.limit,
+    )
+    return PublishedStatus(
+        version=VERSION,
+        cluster=snapshot.cluster_uid.value,
+        by=_cut(by),
+        tool_version=__version__,
+        written_at=now,
+        last_pass=last,
+        holds=published_holds(report, now, since),
+        more_holds=max(0, len(report.holds) - _MOST_HOLDS),
+    )
+
+
+def published_holds(report: Report, now: datetime, since: Mapping[str, datetime]) -> tuple[PublishedHold, ...]:
+    """The holds of a report, of each as many changes as there is room for."""
+    held = report.holds[:_MOST_HOLDS]
+    by_key = {str(line.change.key): line for line in report.lines}
+    room = _BUDGET // max(1, len(held))
+    return tuple(_hold(hold, by_key, now, since.get(hold.hash, now), room) for hold in held)
+
+
+def _hold(hold: Hold, by_key: Mapping[str, Line], now: datetime, since: datetime, room: int) -> PublishedHold:
+    end = hold.end
+    at = None if end is None or end.in_s is None else now + timedelta(seconds=end.in_s)
+    changes = [by_key[key].change for key in hold.keys if key in by_key]
+    return PublishedHold(
+        hash=hold.hash,
+        rule=hold.rule,
+        value=_cut(hold.value),
+        limit=_cut(hold.limit),
+        why=_cut(hold.why),
+        advice=_cut(hold.advice),
+        since=since,
+        end=None if end is None else PublishedEnd(end.how, at),
+        count=len(hold.keys),
+        keys=tuple(_fitting(map(str, hold.keys[:_MOST_KEYS]), room // 4)),
+        changes=tuple(_fitting(map(_change, changes), room - room // 4)),
+    )
+
+
+def _fitting(values: Iterable[V], room: int) -> Iterator[V]:
+    """The first of them that there is room for, in bytes of JSON."""
+    for value in values:
+        room -= len(msgspec.json.encode(value))
+        if room < 0:
+            return
+        yield value
+
+
+def _change(change: Change) -> PublishedChange:
+    fields = tuple(
+        PublishedField(field.path, _bounded(to_json(field.before)), _bounded(to_json(field.after)))
+        for field in field_changes(change)
+    )
+    consequences = tuple(map(_cut, change.consequences))
+    return PublishedChange(str(change.key), change.kind, change.verb, _cut(change.reason), consequences, fields)
+
+
+def _bounded(value: Any) -> Any:
+    """A value that takes little room; a text of what it begins with where it takes more."""
+    text = msgspec.json.encode(value).decode(errors="replace")
+    return value if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+
+
+def format_status(status: PublishedStatus) -> str:
+    """The value in the ConfigMap."""
+    return msgspec.json.encode(status).decode()
+
+
+def parse_status(text: str | None) -> PublishedStatus | None:
+    """The value in the ConfigMap; None where it is missing, malformed, too long, or of another version."""
+    if text is None or len(text) > _LONGEST:
+        return None
+    try:
+        found = msgspec.json.decode(text, type=PublishedStatus)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return found if found.version == VERSION else None

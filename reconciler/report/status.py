@@ -1,0 +1,122 @@
+"""Status of the controller in a few lines: who leads, and what its last pass came to."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from desired.syntax.bounds import counted
+from reconciler import __version__
+from reconciler.config.program import program_name
+from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
+from reconciler.report.holds import ago, origin
+from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStatus
+from reconciler.report.text_report import TextLine, Tone, with_moments
+from reconciler.result import Result
+
+_LATE = RENEWED + timedelta(minutes=10)
+"""After this a controller that runs has written again, however long its interval."""
+_TROUBLE = frozenset({Result.ERROR.value, Result.INCOMPLETE.value, Result.NOT_LEADER.value})
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """What is known of the controller."""
+
+    now: datetime | None = None
+    """The API server's clock; None when nothing could be read."""
+    published: PublishedStatus | None = None
+    lease: str = ""
+    """The Lease's namespace and name."""
+    leader: str | None = None
+    """Who holds the Lease, "" when nobody does; None when that is not known."""
+    renewed: str = ""
+    """When it was renewed, in its holder's words."""
+    errors: tuple[str, ...] = ()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether whoever published should have done so again by now."""
+        return self.published is not None and self.now is not None and self.now - self.published.written_at > _LATE
+
+    @property
+    def code(self) -> int:
+        """0 when the last pass went well, 3 when a guard stands in its way, 1 when it went wrong or nothing recent is
+        known of it."""
+        if self.published is None or self.errors or self.is_late:
+            return 1
+        result = self.published.last_pass.result
+        if result in _TROUBLE:
+            return 1
+        return 3 if result == Result.REFUSED or self.published.holds else 0
+
+
+def render_status(report: StatusReport) -> Iterator[TextLine]:
+    """The lines for people."""
+    yield from with_moments(_lines(report), report.now)
+
+
+def _lines(report: StatusReport) -> Iterator[TextLine]:
+    status, now = report.published, report.now
+    if now is None:
+        return
+    if report.leader is not None:
+        renewed = f", renewed at {report.renewed}" if report.renewed else ""
+        yield TextLine(f"Leader:    {report.leader or 'nobody'}, by Lease {report.lease}{renewed}")
+    if status is None:
+        return
+    late = ": too long ago for a controller that runs" if report.is_late else ""
+    yield TextLine(f"Published: {origin(status, now)}{late}", Tone.WARNING if late else Tone.PLAIN)
+    last = status.last_pass
+    took = f", took {last.seconds:g} s" if last.seconds is not None else ""
+    tone = Tone.BAD if last.result in _TROUBLE else Tone.WARNING if report.code else Tone.GOOD
+    yield TextLine(f"Last pass: {last.result}, {ago(last.at, now)}{took}", tone)
+    for error in last.errors:
+        yield TextLine(f"  error: {error}", Tone.BAD)
+    counts = [f"{count} {word}" for word, count in last.counts.items() if count]
+    need = f"; {counted(last.in_need, 'object')} in need of a person" if last.in_need else ""
+    yield TextLine(f"Changes:   {', '.join(counts) or 'none'}{need}", Tone.WARNING if need else Tone.PLAIN)
+    held = len(status.holds) + status.more_holds
+    look = f": {program_name()} holds" if held else ""
+    yield TextLine(f"Held:      {counted(held, 'hold') if held else 'nothing'}{look}", Tone.BAD if held else Tone.PLAIN)
+    if last.requests_left is not None:
+        yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
+
+
+class StatusDocument(Struct, frozen=True):
+    """What ``reconcile status`` writes as JSON."""
+
+    format_version: FormatVersion
+    tool_version: str
+    taken_at: datetime | None
+    """The API server's clock; None when it could not be read."""
+    leader: str | None
+    """Who holds the Lease, "" when nobody does; None when that is not known."""
+    renewed: str | None
+    by: str | None
+    """Who published the rest; None when nobody did."""
+    written_at: datetime | None
+    last_pass: PublishedPass | None
+    holds: tuple[PublishedHold, ...]
+    errors: tuple[str, ...]
+
+
+def status_as_json(report: StatusReport) -> Mapping[str, Any]:
+    """The report in JSON values."""
+    status = report.published
+    document = StatusDocument(
+        format_version=FORMAT_VERSION,
+        tool_version=__version__,
+        taken_at=report.now,
+        leader=report.leader,
+        renewed=report.renewed or None,
+        by=status.by if status else None,
+        written_at=status.written_at if status else None,
+        last_pass=status.last_pass if status else None,
+        holds=status.holds if status else (),
+        errors=report.errors,
+    )
+    found: Mapping[str, Any] = to_json(document)
+    return found

@@ -1,0 +1,329 @@
+"""The commands ``holds``, ``status``, ``approve`` and ``revoke`` against the simulators: what they show, what they
+refuse, and what they write."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from actuators.approvals import use_up
+from actuators.config_maps import put
+from desired.names import GIT_CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.plan.approval import Approval, parse_approvals
+from reconciler.cli import approve as approving
+from reconciler.cli import main
+from reconciler.observe.kubernetes import observe_config_map
+from reconciler.passes.status_publication import StatusPublication
+from reconciler.sandbox.hetzner import HetznerSimulator
+from tests.support.objects import server, settled_node
+from tests.support.passes import NAMESPACE, Run
+from tests.support.said import Said
+from tests.support.simulators import Simulation, ago
+
+OTHER = "sha256:0000000000000000"
+CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+VIEWER = "viewer"
+
+
+@dataclass
+class World:
+    """A cluster in which two of three servers are gone, what its controller published, and a person at a shell."""
+
+    sim: Simulation
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+    run: Run = field(init=False)
+    hash: str = field(init=False)
+    token: str = "admin"
+
+    def __post_init__(self) -> None:
+        self.run = Run(self.sim)
+        writer = self.sim.kubernetes_writer()
+        for name in ("hcloud-reconciler", STATUS_CONFIG_MAP):
+            writer.create(CONFIG_MAPS, {"metadata": {"name": name}})
+        self.publish()
+
+    def publish(self) -> None:
+        """What the leader does after a pass."""
+        reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
+        StatusPublication(
+            lambda: observe_config_map(reader, NAMESPACE, STATUS_CONFIG_MAP),
+            lambda values: put(writer, NAMESPACE, values, STATUS_CONFIG_MAP),
+            "ccm-0",
+        ).keep(report := self.run.converge(), 0.5)
+        self.hash = next((hold.hash for hold in report.holds), "")
+
+    def type(self, *words: str) -> Said:
+        """How a command ended."""
+        code = main([*words, "--kubeconfig", str(self.sim.kubeconfig(self.token))])
+        return Said(code, *self.capsys.readouterr())
+
+    @property
+    def approvals(self) -> tuple[Approval, ...]:
+        """Those in the ConfigMap."""
+        return parse_approvals(observe_config_map(self.sim.kubernetes_reader(), NAMESPACE) or {})
+
+    def use(self) -> None:
+        """The controller lets the hold pass."""
+        use_up(
+            self.sim.kubernetes_reader(),
+            self.sim.kubernetes_writer(),
+            NAMESPACE,
+            [each for each in self.approvals if each.hash == self.hash],
+            self.sim.clock.now(),
+        )
+
+
+@pytest.fixture
+def world(
+    simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> World:
+    """What is held there is the deletion of two Nodes."""
+    for name in ("HCLOUD_TOKEN", "HCLOUD_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    lost = [settled_node(f"worker-{i}", 10 + i, "Unknown", since=ago(360)) for i in (1, 2)]
+    sim = simulate(
+        nodes=[settled_node("web-1", 1), *lost],
+        project={"servers": [server(1, "web-1")]},
+        kubernetes_tokens={"admin": None, VIEWER: {"get", "list"}},
+    )
+
+    @contextmanager
+    def without_signals(_grace_s: float) -> Iterator[threading.Event]:
+        sim.stop.is_interrupted = False  # type: ignore[attr-defined]
+        yield sim.stop
+
+    for module in ("approve", "holds", "status"):
+        monkeypatch.setattr(f"reconciler.cli.{module}.stop_within", without_signals)
+    return World(sim, monkeypatch, capsys)
+
+
+def test_the_list(world: World) -> None:
+    """What is held, since when, how it ends and who has approved it, without any token of Hetzner's."""
+    said = world.type("holds")
+    digits = world.hash.removeprefix("sha256:")
+
+    lines = said.stdout.splitlines()
+    assert said.code == 0
+    assert lines[0].startswith("Published by ccm-0 at 15 Jan 08:00 UTC, just now")
+    assert lines[2:5] == [
+        f"{digits}  node-blast-radius  2        15 Jan 08:00 UTC",
+        "    measured 2, limit 1: node/worker-[1-2]",
+        "    ends by itself in 24 min, if both stay not Ready",
+    ]
+    assert world.type("approve", digits[:6], "--for", "15m", "--reason", "they are\nsold").code == 0
+    assert "    approved by sandbox-0 (" in world.type("holds").stdout
+    assert "until 15 Jan 08:15 UTC: they are sold" in world.type("holds").stdout
+
+
+def test_one_of_them(world: World) -> None:
+    """Every field of every change, by any beginning of its hash that is long enough and no other's."""
+    digits = world.hash.removeprefix("sha256:")
+    for prefix in (digits[:6], f"sha256:{digits}", digits):
+        said = world.type("holds", "show", prefix)
+        assert said.code == 0
+        assert "  - node/worker-1  node.delete\n      why: no server of the project has the id 11\n" in said.stdout
+        assert "      provider_id: hcloud://11 -> (none)\n" in said.stdout
+        assert f"  approve: reconcile approve {world.hash} --kubeconfig " in said.stdout
+    for wrong, code in ((digits[:5], 64), ("sha256:xyz", 64), ("ffffff", 1)):
+        said = world.type("holds", "show", wrong)
+        assert (said.code, len(said.stderr.splitlines())) == (code, 1)
+
+
+def test_a_prefix_of_two(world: World) -> None:
+    """Names both, and approves neither."""
+    text = (observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {})["status"]
+    status = json.loads(text)
+    twin = world.hash[:13] + ("0" if world.hash[13] != "0" else "1") + world.hash[14:]
+    status["holds"].append({**status["holds"][0], "hash": twin})
+    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
+
+    said = world.type("approve", world.hash[:13])
+
+    assert said.code == 1
+    assert said.stderr.count("\n") == 1
+    assert world.hash in said.stderr
+    assert twin in said.stderr
+    assert world.approvals == ()
+
+
+def test_machines_get_it_too(world: World) -> None:
+    """The holds with their approvals, and the status, as JSON."""
+    world.type("approve", world.hash)
+
+    found = world.type("holds", "--output", "json").document
+
+    assert (found["by"], [each["hold"]["hash"] for each in found["holds"]]) == ("ccm-0", [world.hash])
+    assert [(each["approver"], each["why_void"]) for each in found["holds"][0]["approvals"]] == [("sandbox-0", None)]
+    assert world.type("status", "--output", "json").document["last_pass"]["result"] == "refused"
+
+
+def test_a_plan_of_ones_own(world: World) -> None:
+    """With a token the holds are computed, whatever is published."""
+    world.monkeypatch.setenv("HCLOUD_TOKEN", HetznerSimulator.TOKEN)
+    world.monkeypatch.setenv("HCLOUD_ENDPOINT", world.sim.endpoint)
+    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
+
+    assert world.hash.removeprefix("sha256:") in world.type("holds", "--plan").stdout
+    said = world.type("holds")
+    assert (said.code, "'reconcile holds --plan' computes the holds now" in said.stderr) == (1, True)
+
+
+def test_the_status(world: World) -> None:
+    """A few lines; the exit code tells whether something stands in the way, and whether anything is known."""
+    said = world.type("status")
+    assert said.code == 3
+    assert "Last pass: refused, just now, took 0.5 s\n" in said.stdout
+    assert "Held:      1 hold: reconcile holds\n" in said.stdout
+    assert len(said.stdout.splitlines()) <= 6
+
+    world.sim.kubernetes.replace_world(
+        {**world.sim.kubernetes.world()["kubernetes"], "nodes": [settled_node("web-1", 1)]}
+    )
+    world.sim.clock.advance(60)
+    world.publish()
+    assert (world.type("status").code, world.hash) == (0, "")
+
+    world.sim.clock.advance(3600)
+    late = world.type("status")
+    assert (late.code, "too long ago for a controller that runs" in late.stdout) == (1, True)
+
+
+def test_what_nobody_published_is_not_approved(world: World) -> None:
+    """A typing error is no approval; who knows better says so."""
+    for words in (("approve", OTHER), ("approve", "abcdef")):
+        said = world.type(*words)
+        assert (said.code, said.stderr.count("\n"), world.approvals) == (1, 1, ())
+    assert "give --unseen" in world.type("approve", OTHER).stderr
+
+    assert world.type("approve", OTHER, "--unseen").code == 0
+    assert [each.hash for each in world.approvals] == [OTHER]
+
+
+def test_it_shows_what_it_approves(world: World) -> None:
+    """And records the API server's name for the person, with this machine's beside it."""
+    said = world.type("approve", world.hash)
+
+    assert said.code == 0
+    assert said.stdout.index("provider_id: hcloud://11 -> (none)") < said.stdout.index("Approved sha256:")
+    (approval,) = world.approvals
+    assert (approval.approver, "@" in approval.via) == ("sandbox-0", True)
+    assert approval.until == approval.approved_at + timedelta(hours=1)
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
+    assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
+
+
+def test_a_name_that_the_api_server_does_not_tell(world: World) -> None:
+    """Before Kubernetes 1.28: it is a claim, which is said, and stands where no policy looks."""
+    world.sim.spoil_kubernetes("status", method="POST", code=404, body="404 page not found")
+
+    said = world.type("approve", world.hash)
+
+    assert (said.code, "a claim of this machine" in said.stderr) == (0, True)
+    assert "@" in world.approvals[0].approver
+    assert not [
+        key for key in observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {} if key.endswith(".by")
+    ]
+
+
+def test_approving_what_is_approved(world: World) -> None:
+    """It stands as it is, is extended where that is longer, and what was used is approved anew: that is said."""
+    first = world.type("approve", world.hash).stdout
+    stands = world.type("approve", world.hash, "--for", "15m").stdout
+    longer = world.type("approve", world.hash, "--for", "2h").stdout
+    world.use()
+    again = world.type("approve", world.hash).stdout
+
+    assert "Nothing to do" not in first
+    assert "Nothing to do: it is approved by sandbox-0 (" in stands
+    assert "It is longer now." in longer
+    assert "and was used at 08:00:00 UTC. This is a new approval: the hold passes once more." in again
+    assert world.approvals[0].used_at is None
+
+
+@pytest.mark.parametrize("text", ["0s", "25h", "long"])
+def test_how_long(world: World, text: str) -> None:
+    """More than nothing, and a day at most."""
+    said = world.type("approve", world.hash, "--for", text)
+    assert (said.code, said.stderr.count("\n"), world.approvals) == (64, 1, ())
+
+
+def test_revoking(world: World) -> None:
+    """It is void from then on, and by whom; once more is no trouble; what was used, or nobody approved, cannot be."""
+    assert world.type("revoke", world.hash).code == 1
+    world.type("approve", world.hash)
+
+    said = world.type("revoke", world.hash[:13])
+
+    assert (said.code, "as sandbox-0: it lets nothing pass" in said.stdout) == (0, True)
+    assert world.approvals[0].revoked_by == "sandbox-0"
+    assert world.run.converge().holds != ()
+    assert world.type("revoke", world.hash).code == 0
+
+    world.type("approve", world.hash)
+    world.use()
+    used = world.type("revoke", world.hash)
+    assert (used.code, "was used at 08:00:00 UTC: what it let through cannot be taken back" in used.stderr) == (1, True)
+
+
+def test_revoking_what_git_approves(world: World) -> None:
+    """What stands in Git counts no more, though nothing is changed there."""
+    entry = {"approver": "team", "expires_at": (world.sim.clock.now() + timedelta(days=1)).isoformat()}
+    data = {world.hash.replace(":", "."): json.dumps(entry)}
+    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": GIT_CONFIG_MAP}, "data": data})
+    assert "approved in Git by team, until" in world.type("holds").stdout
+
+    said = world.type("revoke", world.hash)
+
+    assert (said.code, "It is still approved in Git" in said.stdout) == (0, True)
+    assert world.run.plan().holds != ()
+
+
+@pytest.mark.parametrize(
+    ("happens", "code", "told"),
+    [
+        pytest.param("used", 0, "Used at 08:00:02 UTC", id="used"),
+        pytest.param("gone", 0, "The hold is gone, and the approval was not used.", id="gone"),
+        pytest.param("revoked", 1, "was revoked at", id="revoked"),
+        pytest.param("nothing", 1, "was not used within that time", id="nothing happens"),
+    ],
+)
+def test_waiting(world: World, happens: str, code: int, told: str) -> None:
+    """It ends when the approval is used or the hold is gone, and no later than it was told to."""
+    waits: list[float] = []
+
+    def sleep(_stop: threading.Event, seconds: float) -> None:
+        waits.append(seconds)
+        world.sim.clock.advance(seconds)
+        match happens:
+            case "used":
+                world.use()
+            case "revoked":
+                world.sim.kubernetes_proxy.journal.clear()
+                assert main(["revoke", world.hash, "--kubeconfig", str(world.sim.kubeconfig())]) == 0
+            case "gone":
+                put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
+                world.sim.kubernetes.replace_world(
+                    {**world.sim.kubernetes.world()["kubernetes"], "nodes": [settled_node("web-1", 1)]}
+                )
+                world.publish()
+
+    flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
+    ended = approving.approve(world.hash, flags, {}, sleep=sleep)
+
+    said = world.capsys.readouterr()
+    assert (ended, told in said.out + said.err) == (code, True)
+    assert sum(waits) <= 6
+
+
+def test_without_the_right_to_approve(world: World) -> None:
+    """Who may only look can list holds, and is told which right is missing."""
+    world.token = VIEWER
+    assert world.type("holds").code == 0
+    said = world.type("approve", world.hash)
+    assert (said.code, said.stderr.count("\n"), world.approvals) == (1, 1, ())
+    assert 'cannot patch resource "configmaps"' in said.stderr

@@ -1,0 +1,186 @@
+"""What whoever holds the Lease publishes: when it is written, how much of it, and what a forged one can do."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from actuators.http.errors import ApiError, Denied, NotLeader, Transient
+from actuators.outcome import Applied
+from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
+from reconciler.passes.status_publication import StatusPublication
+from reconciler.report.published import KEY, PublishedStatus, format_status, parse_status, status_of
+from reconciler.result import Line, Report, Requests
+from tests.builders import NOW, a_change, a_snapshot
+from tests.support.keys import key_of
+
+HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
+CHANGE = a_change("node/a", "node.delete").ruled(HELD)
+
+
+@dataclass
+class Stored:
+    """The ConfigMap, and what was asked of it."""
+
+    data: dict[str, str] | None = field(default_factory=dict)
+    trouble: ApiError | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def read(self) -> Mapping[str, str] | None:
+        """What is there."""
+        self.asked.append("read")
+        if self.trouble is not None:
+            raise self.trouble
+        return self.data
+
+    def write(self, values: Mapping[str, str]) -> None:
+        """Something else is there."""
+        self.asked.append("write")
+        if self.trouble is not None:
+            raise self.trouble
+        self.data = {**(self.data or {}), **values}
+
+    @property
+    def status(self) -> PublishedStatus | None:
+        """What a person would read."""
+        return parse_status((self.data or {}).get(KEY))
+
+
+def a_hold(number: int = 1) -> Hold:
+    """One that ends in a minute."""
+    end = HoldEnd("if it stays not Ready", 60.0)
+    rule = GuardName.NODE_BLAST_RADIUS
+    return Hold(f"sha256:{number:016x}", rule, "2", "1", ("node/a",), "two are gone", advice="cordon", end=end)
+
+
+def a_pass(*holds: Hold, seconds: float = 0, **members: object) -> Report:
+    """One that held these, so long after the beginning."""
+    snapshot = replace(a_snapshot(), taken_at=NOW + timedelta(seconds=seconds))
+    lines = (Line(CHANGE),) if holds else ()
+    return replace(Report(snapshot=snapshot, lines=lines, holds=holds, requests=Requests(3, 4, 3000, 3600)), **members)  # type: ignore[arg-type]
+
+
+def test_it_is_written_when_people_would_see_a_change() -> None:
+    """At once when a hold comes or goes, else ten seconds apart, and again after half an hour; an idle pass sends
+    nothing."""
+    stored = Stored()
+    publication = StatusPublication(stored.read, stored.write, "ccm-0")
+    applied = (Line(a_change("node/b"), Applied()),)
+    told: list[tuple[float, list[str]]] = []
+    for report in (
+        a_pass(seconds=0),
+        a_pass(seconds=5, lines=applied),  # too soon
+        a_pass(seconds=6, requests=Requests(9, 9, 9, 3600)),
+        a_pass(a_hold(), seconds=7),
+        a_pass(a_hold(), seconds=8),
+        a_pass(a_hold(), seconds=60),
+        a_pass(seconds=61),
+        a_pass(seconds=75, errors=("the token is wrong",)),
+        a_pass(seconds=1874, errors=("the token is wrong",)),
+        a_pass(seconds=1875, errors=("the token is wrong",)),
+    ):
+        stored.asked.clear()
+        publication.keep(report, 1.5)
+        if stored.asked:
+            assert report.snapshot is not None
+            told.append(((report.snapshot.taken_at - NOW).total_seconds(), list(stored.asked)))
+
+    assert told == [(0, ["read", "write"]), *((at, ["write"]) for at in (7, 61, 75, 1875))]
+
+
+def test_what_it_says() -> None:
+    """The pass in numbers, and each hold with its changes, since when, and how it ends."""
+    stored = Stored()
+    publication = StatusPublication(stored.read, stored.write, "ccm-0")
+
+    publication.keep(a_pass(a_hold()), 1.234)
+    publication.forget()
+    publication.keep(a_pass(a_hold(), a_hold(2), seconds=30))
+
+    status = stored.status
+    assert status is not None
+    last = status.last_pass
+    assert (status.by, status.written_at, last.result) == ("ccm-0", NOW + timedelta(seconds=30), "refused")
+    assert (last.seconds, last.requests_left, last.requests_limit, last.counts["held"]) == (None, 3000, 3600, 1)
+    first, second = status.holds
+    assert (first.since, second.since) == (NOW, NOW + timedelta(seconds=30))
+    assert first.end is not None
+    assert (first.end.how, first.end.at) == ("if it stays not Ready", NOW + timedelta(seconds=90))
+    assert [(change.key, change.kind, change.class_) for change in first.changes] == [
+        ("node/a", "node.delete", "remove")
+    ]
+
+
+def test_a_new_leader_keeps_since_when() -> None:
+    """Of holds that the last one published, unless that was of another cluster or says something impossible."""
+    stored = Stored()
+    StatusPublication(stored.read, stored.write, "ccm-0").keep(a_pass(a_hold()))
+
+    def since_after(data: str) -> datetime:
+        stored.data = {KEY: data}
+        StatusPublication(stored.read, stored.write, "ccm-1").keep(a_pass(a_hold(), seconds=60))
+        assert stored.status is not None
+        return stored.status.holds[0].since
+
+    later = NOW + timedelta(seconds=60)
+    assert stored.data is not None
+    text = stored.data[KEY]
+    assert since_after(text) == NOW
+    assert since_after(text.replace(json.loads(text)["cluster"], "another")) == later
+    assert since_after(text.replace('"since":"2026', '"since":"9026')) == later
+    assert since_after("[" * 100_000) == later
+
+
+@pytest.mark.parametrize(
+    ("trouble", "asked"),
+    [
+        pytest.param(Denied("no"), 1, id="not allowed"),
+        pytest.param(Transient("no"), 1, id="not answered"),
+        pytest.param(NotLeader("no"), 3, id="lead lost: the next pass may lead again"),
+        pytest.param(None, 1, id="no ConfigMap"),
+    ],
+)
+def test_trouble_disturbs_nobody(trouble: ApiError | None, asked: int) -> None:
+    """It is put off for five minutes, and tried again then."""
+    stored = Stored(None if trouble is None else {}, trouble)
+    publication = StatusPublication(stored.read, stored.write, "ccm-0")
+    for seconds in (0, 60, 299):
+        publication.keep(a_pass(seconds=seconds))
+    assert stored.asked.count("read") == asked
+
+    stored.data, stored.trouble = {}, None
+    publication.keep(a_pass(seconds=300))
+    assert stored.status is not None
+
+
+def test_what_was_not_read_is_not_published() -> None:
+    """A pass without a snapshot, or of another leader, says nothing."""
+    stored = Stored()
+    publication = StatusPublication(stored.read, stored.write, "ccm-0")
+    publication.keep(Report(errors=("the API server does not answer",)))
+    publication.keep(a_pass(not_leader="ccm-1 leads"))
+    assert stored.asked == []
+
+
+def test_it_fits_into_a_config_map() -> None:
+    """However much is held, and however long its texts are."""
+    keys = [f"node/{'n' * 240}-{number}" for number in range(3000)]
+    changes = [a_change(key, "node.delete").ruled(HELD) for key in keys]
+    held, why = tuple(map(key_of, keys)), "\x1f" * 99_999
+    holds = tuple(Hold(f"sha256:{n:016x}", GuardName.NODE_BLAST_RADIUS, "v" * 9999, "1", held, why) for n in range(80))
+    report = a_pass(*holds, lines=tuple(map(Line, changes)), errors=("e" * 99_999,) * 50)
+
+    status = status_of(report, "h" * 9999, {})
+
+    assert status is not None
+    assert len(format_status(status).encode()) < 2**19
+    assert parse_status(format_status(status)) == status
+    assert (len(status.holds), status.more_holds, status.holds[0].count) == (50, 30, 3000)
+
+
+@pytest.mark.parametrize("text", [None, "", "null", "{}", "[" * 99_999, '{"version": 2}', "x" * 1_000_000])
+def test_a_status_that_is_none(text: str | None) -> None:
+    """What nobody of us wrote is nothing."""
+    assert parse_status(text) is None
