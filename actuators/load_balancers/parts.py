@@ -47,14 +47,14 @@ def change_algorithm(writers: Writers, change: Change, snapshot: Snapshot) -> No
 
 
 def change_rdns(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Give the address that ends the change's key the reverse DNS name of ``after``; None resets it to Hetzner's
-    default."""
+    """Give the address of the family that ends the change's key the reverse DNS name of ``after``; None resets it to
+    Hetzner's default."""
     match change.after:
         case str() | None as pointer:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    ip = change.key.parts[-1]
+    ip = str(balancer.ipv4 if change.key.parts[-1] == "ipv4" else balancer.ipv6)
 
     def happened() -> bool:
         return pointer is not None and balancer_now(writers.reader, balancer).pointers.get(ip) == pointer

@@ -44,6 +44,7 @@ from desired.nodes.desired import (
     desired_addresses,
     has_shutdown_taint,
     power_of,
+    wanted_shutdown_taint,
     with_shutdown_taint,
 )
 from desired.nodes.disruption import announces_disruption, planned_disruption
@@ -318,7 +319,7 @@ def explain_taints(node: Node, wanted: DesiredNode | None, stage: Stage, setting
             taint.key,
             _shown(taint) if taint in node.taints else None,
             _shown(taint) if taint in after else None,
-            *_why_taint(taint, wanted, stage, settings),
+            *_why_taint(taint, node, wanted, stage, settings),
         )
         for taint in (*node.taints, *coming)
     )
@@ -338,23 +339,26 @@ def _shown(taint: Taint) -> str:
     return f"{taint.value}:{taint.effect}" if taint.value else taint.effect
 
 
-def _why_taint(taint: Taint, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> tuple[Rule, str]:
+def _why_taint(
+    taint: Taint, node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings
+) -> tuple[Rule, str]:
     if taint.key == TAINT_UNINITIALIZED:
         if isinstance(wanted, UninitializedNode):
             return Rule.UNINITIALISED, "goes away as the Node is initialized"
         return Rule.UNINITIALISED, f"keeps pods away: {why_left(stage, Controller.NODE, settings)}"
     if has_shutdown_taint((taint,)):
-        return Rule.SHUTDOWN, _why_shutdown(wanted, stage, settings)
+        return Rule.SHUTDOWN, _why_shutdown(node, wanted, stage, settings)
     if announces_disruption(taint):
         return Rule.ANNOUNCING, "announces that the Node goes away"
     return Rule.FOREIGN, NOT_OURS
 
 
-def _why_shutdown(wanted: DesiredNode | None, stage: Stage, settings: Settings) -> str:
-    if not isinstance(wanted, InitializedNode) or Controller.LIFECYCLE not in settings.controllers:
+def _why_shutdown(node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> str:
+    if not isinstance(wanted, UninitializedNode | InitializedNode) or Controller.LIFECYCLE not in settings.controllers:
         return f"stays as it is: {why_left(stage, Controller.LIFECYCLE, settings)}"
-    state = power_of(wanted)
-    return f"stays as it is: {state}" if isinstance(wanted.shut_down, Unmanaged) else state
+    shut_down = wanted_shutdown_taint(wanted.server, node, settings)
+    state = power_of(wanted.server, shut_down=shut_down)
+    return f"stays as it is: {state}" if isinstance(shut_down, Unmanaged) else state
 
 
 def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fact | None = None) -> tuple[Fact, ...]:

@@ -6,6 +6,7 @@ A guard looks at the whole plan and names what it withholds; it changes nothing.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import chain
 from types import MappingProxyType
 
 from desired.guards.absence_proof import absence_proof
@@ -34,8 +35,11 @@ from desired.guards.preconditions import (
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.silent_cluster import silent_cluster
 from desired.guards.targets import target_floor, target_health
+from desired.load_balancers.changes import publishes_otherwise
 from desired.load_balancers.conditions import service_conditions
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import PLAN, Key, ObjectKind, is_below
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
@@ -66,6 +70,18 @@ def policy(facts: Facts) -> Iterator[GuardResult]:
     verbs = withheld[facts.settings.policy]
     keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
     yield GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+
+
+def withheld_at_first(facts: Facts) -> Iterator[GuardResult]:
+    """What a person had to approve when the pass began waits for the next one, whatever the guard says by now, and so
+    does what ``--only`` kept back: what a pass changes itself, such as the providerID of a Node, is no reason to do
+    what its plan did not show as done. Speaks under the name of the guard that withheld it."""
+    why = (
+        "it was withheld when this pass began, and what a pass changes itself proves nothing: the next one judges anew"
+    )
+    for key, rule in facts.setbacks.withheld.items():
+        if key in facts.plan.by_key:
+            yield GuardResult(rule, Verdict.WAITING, (key,), why, due_in_s=0.0)
 
 
 GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
@@ -110,7 +126,7 @@ def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
     plan, snapshot = facts.plan, facts.snapshot
     decisions: dict[str, GuardDecision] = {}
     holds: list[Hold] = []
-    for result in (result for guard in GUARDS.values() for result in guard(facts)):
+    for result in chain.from_iterable(guard(facts) for guard in (*GUARDS.values(), withheld_at_first)):
         if not result.keys:
             continue
         if result.verdict is Verdict.HELD:
@@ -123,7 +139,7 @@ def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
     ruled = _withhold_related(change.ruled(decisions.get(change.key, ALLOWED)) for change in plan.changes)
-    return Plan(_with_conditions(ruled, facts), _notes(facts), tuple(holds))
+    return Plan(_with_conditions(_without_idle_statuses(ruled, facts), facts), _notes(facts), tuple(holds))
 
 
 def withhold(plan: Plan, decisions: Mapping[str, GuardDecision]) -> Plan:
@@ -313,6 +329,30 @@ def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 def _prepares_nothing(change: Change, after: Change) -> Change:
     why = f"only prepares {after.key}, which is {after.decision.verdict}"
     return change.ruled(replace(after.decision, verdict=Verdict.WAITING, why=why))
+
+
+def _without_idle_statuses(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+    """The changes without the status of a Service that waits for changes of its load balancer which are withheld, or
+    were refused: as long as that stays as it is, what is published is right."""
+    made: dict[Key, list[Change]] = {}
+    for change in changes:
+        if change.decision.verdict is Verdict.ALLOWED and change.key not in facts.setbacks.refused:
+            made.setdefault(change.owner, []).append(change)
+
+    def is_idle(change: Change) -> bool:
+        lb = facts.desired.services.get(change.owner.name) if _awaits_parts(change) else None
+        if not isinstance(lb, DesiredLoadBalancer) or lb.present is None:
+            return False
+        return not publishes_otherwise(lb, lb.present, made.get(change.owner, ()), lb.service.ingress)
+
+    return tuple(change for change in changes if not is_idle(change))
+
+
+def _awaits_parts(change: Change) -> bool:
+    """Whether it is the status of a Service with a load balancer that is there, and will have something else."""
+    is_allowed = change.decision.verdict is Verdict.ALLOWED
+    is_to_come = change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY
+    return is_allowed and is_to_come and change.cloud_id is not None
 
 
 def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:

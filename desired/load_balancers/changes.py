@@ -5,7 +5,7 @@ Published is what the load balancer really has and does, not what was asked for.
 Service is emptied only when nothing can reach it and nobody asks for that to change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -15,11 +15,11 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
-from desired.load_balancers.parts import changed_parts, waits_for_certificate
+from desired.load_balancers.parts import changed_parts, reverse_names_to_come, waits_for_certificate
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.model.key import Key
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer, PrimaryIp
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, Listener, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
@@ -119,7 +119,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     adopt = tuple(
         replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
     )
-    status = _status(lb, present, tuple(a.key for a in adopt))
+    status = _status(lb, present, tuple(a.key for a in adopt), parts, in_next_round=bool(claims))
     way = lb.options.use_private_ip
     ordered = in_sequence([*adopt, *parts], present, lb.size, to_private=way, foreign=lb.targets.foreign)
     return (*claims, *issue, *ordered, *status)
@@ -288,7 +288,8 @@ def _parts_to_come(
     lb: DesiredLoadBalancer, wanted: LoadBalancer, create: Change, snapshot: Snapshot, issue: tuple[str, ...]
 ) -> Iterator[Change]:
     """The parts of ``wanted`` that the new load balancer will lack: a chosen private address with the targets behind
-    it, and the listeners that wait for their certificate. Shown with the creation, and carried out once there is an id.
+    it, the listeners that wait for their certificate, and reverse names. Shown with the creation, and carried out once
+    there is an id.
     """
     made, size = create.after, lb.size.type
     if not isinstance(made, LoadBalancer) or size is None:
@@ -296,7 +297,7 @@ def _parts_to_come(
     members = () if isinstance(made.targets, Unmanaged) else tuple(sorted(made.targets, key=str))
     places = (made.attachment,) if isinstance(made.attachment, Attachment) else ()
     after = CloudBalancer(0, made, size, snapshot.taken_at, attachments=places, targets=members)
-    for change in changed_parts(lb, wanted, after, snapshot, issue):
+    for change in (*changed_parts(lb, wanted, after, snapshot, issue), *reverse_names_to_come(lb, wanted)):
         yield replace(change, depends_on=(create.key, *change.depends_on))
 
 
@@ -357,11 +358,26 @@ _PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"}
 """Options that say what is published: while one of them cannot be read, what is published stays."""
 
 
-def _status(lb: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...]) -> Iterator[Change]:
+def _status(
+    lb: DesiredLoadBalancer,
+    present: CloudBalancer,
+    needed: tuple[str, ...],
+    parts: Sequence[Change],
+    *,
+    in_next_round: bool,
+) -> Iterator[Change]:
+    """The status of the Service, if it has to change: at once where it is wrong, and ``in_next_round`` or where it is
+    right for now, as it has to be after the changes of these parts."""
     service = lb.service
-    wanted = UNMANAGED if lb.unclear & _PUBLISHING else desired_ingress(lb.options, present)
-    returns = lb.wanted is not None and lb.wanted.public_interface is True
-    if isinstance(wanted, Unmanaged) or same_ingress(service.ingress, wanted) or (not wanted and returns):
+    if lb.unclear & _PUBLISHING:
+        return
+    wanted = _due_ingress(lb, present, service.ingress)
+    published = service.ingress if isinstance(wanted, Unmanaged) else wanted
+    is_early = in_next_round or isinstance(wanted, Unmanaged)
+    if is_early and publishes_otherwise(lb, present, parts, published):
+        yield _status_after(lb, present, needed, parts)
+        return
+    if isinstance(wanted, Unmanaged):
         return
     yield Change(
         key=service.key.part("status"),
@@ -377,3 +393,60 @@ def _status(lb: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, 
         consequences=() if wanted else ("the Service is published at no address",),
         depends_on=needed,
     )
+
+
+def _due_ingress(
+    lb: DesiredLoadBalancer, balancer: CloudBalancer, published: tuple[Ingress, ...]
+) -> tuple[Ingress, ...] | Unmanaged:
+    """What has to be published of a load balancer that is like this; UNMANAGED when what is ``published`` may stay."""
+    wanted = desired_ingress(lb.options, balancer)
+    returns = lb.wanted is not None and lb.wanted.public_interface is True
+    if isinstance(wanted, Unmanaged) or same_ingress(published, wanted) or (not wanted and returns):
+        return UNMANAGED
+    return wanted
+
+
+def _status_after(
+    lb: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...], parts: Sequence[Change]
+) -> Change:
+    """The status that the load balancer will ask for once these parts of it have changed."""
+    return Change(
+        key=lb.service.key.part("status"),
+        kind=ChangeKind.SERVICE_STATUS,
+        verb=Verb.MODIFY,
+        before=lb.service.ingress,
+        after=KNOWN_AFTER_APPLY,
+        reason=f"publishes what load balancer {present.id} has once its parts have changed",
+        owner=lb.service.key,
+        cloud_id=present.id,
+        depends_on=needed,
+        follows=tuple(change.key for change in parts if change.kind in _PUBLISHED),
+    )
+
+
+_PUBLISHED = frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_LISTENER})
+"""Kinds of changes after which a load balancer has other addresses, or another mode."""
+
+
+def publishes_otherwise(
+    lb: DesiredLoadBalancer, present: CloudBalancer, parts: Iterable[Change], published: tuple[Ingress, ...]
+) -> bool:
+    """Whether a Service of which this is ``published`` has to publish something else after these changes of its load
+    balancer."""
+    spec, attachments, listeners = present.spec, list(present.attachments), dict(present.spec.listeners)
+    for change in parts:
+        match change.before, change.after:
+            case _, bool() as enabled if change.kind is ChangeKind.LB_PUBLIC_INTERFACE:
+                spec = replace(spec, public_interface=enabled)
+            case (Attachment() | None) as before, (Attachment() | None) as after:
+                attachments = [
+                    place for place in attachments if before is None or place.network_id != before.network_id
+                ]
+                attachments += [] if after is None else [after]
+            case (Listener() | None) as before, (Listener() | None) as after:
+                listeners.pop(before.port if before else 0, None)
+                listeners |= {} if after is None else {after.port: after}
+    changed = replace(present, spec=replace(spec, listeners=listeners), attachments=tuple(attachments))
+    is_given = any(isinstance(place.ip, Unmanaged) for place in attachments)
+    shows_private = isinstance(lb.options.hostname, Unmanaged) and not lb.options.disable_private_ingress
+    return (is_given and shows_private) or not isinstance(_due_ingress(lb, changed, published), Unmanaged)

@@ -24,6 +24,7 @@ from desired.model.load_balancer import (
     CloudBalancer,
     Identity,
     IpTarget,
+    KnownAfterApply,
     Listener,
     LoadBalancer,
     ServerTarget,
@@ -127,15 +128,28 @@ def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
         why = "the Service asks for another algorithm"
         yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, why)
-    for address, pointer, before in (
-        (present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
-        (present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
+    for family, address, pointer, before in (
+        ("ipv4", present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
+        ("ipv6", present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
     ):
         if address is None or isinstance(pointer, Unmanaged) or isinstance(before, Unmanaged):
             continue
         if (pointer or "") != (before or ""):
-            why = "the Service asks for another reverse name"
-            yield _change(lb, ("rdns", address), ChangeKind.LB_RDNS, before or None, pointer, why)
+            yield _reverse_name(lb, family, before or None, pointer)
+
+
+def reverse_names_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer) -> Iterator[Change]:
+    """The reverse names of a load balancer that is still to be created. Which ones Hetzner gives it is not known."""
+    for family, pointer in (("ipv4", wanted.ipv4_rdns), ("ipv6", wanted.ipv6_rdns)):
+        if isinstance(pointer, str):
+            yield _reverse_name(lb, family, KNOWN_AFTER_APPLY, pointer)
+
+
+def _reverse_name(
+    lb: DesiredLoadBalancer, family: str, before: str | KnownAfterApply | None, pointer: str | None
+) -> Change:
+    why = "the Service asks for another reverse name"
+    return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, why)
 
 
 def _goes_before_it_leaves(change: Change) -> bool:

@@ -96,7 +96,7 @@ def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
             verb=Verb.MODIFY,
             before=tainted,
             after=wanted.shut_down,
-            reason=power_of(wanted),
+            reason=power_of(wanted.server, shut_down=wanted.shut_down),
             owner=node.key,
         )
 

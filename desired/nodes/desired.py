@@ -176,7 +176,7 @@ def uninitialized_node(
     identity = NodeIdentity(
         node.provider_id or provider_id_of(match.server.key),
         labels.labels,
-        tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED),
+        _initial_taints(node, wanted_shutdown_taint(match.server, node, settings)),
         addresses,
     )
     lost = lost_addresses(node, match.server, addresses, settings)
@@ -186,6 +186,15 @@ def uninitialized_node(
         *notes_on_internal_ips(node, match.server, settings),
     )
     return UninitializedNode(identity, match.server, match.by, lost), notes
+
+
+def _initial_taints(node: Node, shut_down: bool | Unmanaged) -> tuple[Taint, ...]:
+    """The taints of a Node that is initialized: the shutdown taint comes or goes in the same write, so that nothing is
+    scheduled between two."""
+    taints = tuple(taint for taint in node.taints if taint.key != TAINT_UNINITIALIZED)
+    if isinstance(shut_down, Unmanaged) or shut_down is has_shutdown_taint(taints):
+        return taints
+    return with_shutdown_taint(taints, wanted=shut_down)
 
 
 def note_on_miss(node: Node, miss: Miss) -> Note:
@@ -214,6 +223,11 @@ def note_on_miss(node: Node, miss: Miss) -> Note:
 
 
 _EFFECT = "NoSchedule"
+
+
+def wanted_shutdown_taint(server: Server, node: Node, settings: Settings) -> bool | Unmanaged:
+    """``is_shut_down``, as far as the controller of the lifecycle of Nodes is on."""
+    return is_shut_down(server, node) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
 
 
 def is_shut_down(server: Server, node: Node) -> bool | Unmanaged:
@@ -258,13 +272,12 @@ class InitializedNode:
     """A warning for each IP address that goes away."""
 
 
-def power_of(wanted: InitializedNode) -> str:
-    """Text: what is known of whether the Node's server is on. Of Robot nobody asks while its Node is Ready."""
-    server, name = wanted.server, wanted.server.key.name
+def power_of(server: Server, *, shut_down: bool | Unmanaged) -> str:
+    """Text: what is known of whether a Node's server is on, where ``shut_down`` follows from it. Of Robot nobody asks
+    while its Node is Ready."""
+    name = server.key.name
     if server.provider is Provider.ROBOT and server.status is ServerStatus.UNKNOWN:
-        return (
-            f"{name} is on, as its Node is Ready" if wanted.shut_down is False else f"whether {name} is on is not known"
-        )
+        return f"{name} is on, as its Node is Ready" if shut_down is False else f"whether {name} is on is not known"
     return f"{name} is {server.status}"
 
 
@@ -276,7 +289,7 @@ def initialized_node(
     No address is removed because the network could not be read, none because the kubelet's ``--node-ip`` is wrong, and
     none is added that may be another server's.
     """
-    shut_down = is_shut_down(server, node) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
+    shut_down = wanted_shutdown_taint(server, node, settings)
     if Controller.NODE not in settings.controllers:
         return InitializedNode(server, UNMANAGED, UNMANAGED, shut_down), ()
     labels = kept_labels(server, node.labels, settings)

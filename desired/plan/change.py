@@ -191,7 +191,8 @@ class Change:
     def is_known(self) -> bool:
         """Whether everything is known that is needed to apply it; else it waits for the next round."""
         http = self.after.http if isinstance(self.after, Listener) else None
-        return self.after is not KNOWN_AFTER_APPLY and (http is None or http.certificates is not KNOWN_AFTER_APPLY)
+        sides = (self.before, self.after, None if http is None else http.certificates)
+        return KNOWN_AFTER_APPLY not in sides
 
     @property
     def order(self) -> tuple[str, int, str]:

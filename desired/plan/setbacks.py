@@ -56,6 +56,8 @@ class Setbacks:
     """Key of a change → what is held against it."""
     bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
     """Scope of changes → what is held against all of them (``quota``)."""
+    withheld: Mapping[str, GuardName] = field(default_factory=lambda: MappingProxyType({}))
+    """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
 
     @property
     def failed(self) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Attempts of a pass: what it has tried, what it tries next or no more, and what is reported."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
@@ -103,14 +103,22 @@ class Attempts:
         )
 
     def lines(self, plan: Plan, left: Callable[[Change], Outcome | None], *, is_whole: bool = True) -> tuple[Line, ...]:
-        """The changes that were done, failed, or are still planned, sorted like a plan.
+        """The changes that were done, failed, or are still planned, sorted like a plan. A key stands twice where its
+        change was done and another one of it is planned since.
 
         ``left`` says what became of a change that is allowed and was not tried, or in vain; ``is_whole`` is that of
         ``as_seen``. What was overtaken and is not planned any more is somebody else's doing, and no line.
         """
         gone = (line for line in self.as_seen(plan, is_whole=is_whole) if line.change.key not in plan.by_key)
         ended = (line for line in gone if isinstance(line.outcome, Applied | Failed))
-        return _sorted((*ended, *(self._line(change, left) for change in plan.changes)))
+        return _sorted((*ended, *self._outdated(plan), *(self._line(change, left) for change in plan.changes)))
+
+    def _outdated(self, plan: Plan) -> Iterator[Line]:
+        """What was done of those whose keys have another change in ``plan``."""
+        for key in self.by_key.keys() & plan.by_key.keys():
+            last = self.by_key[key][-1]
+            if isinstance(last.outcome, Applied) and not last.is_of(plan.by_key[key]):
+                yield Line(last.change, last.outcome)
 
     def left(self, plan: Plan) -> Callable[[Change], Outcome]:
         """The reason why a change of ``plan`` that is allowed was not carried out, in the last round."""

@@ -127,6 +127,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             return replace(report, errors=(*report.errors, refused))
         unneeded = _unneeded(plan_context, observation.snapshot, judged)
         strange = judged.strange  # what this pass removes was something when it began
+        setbacks = replace(setbacks, withheld=_withheld(judged.plan))
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
@@ -156,6 +157,14 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     if not apply_context.stop.is_set() and not plan_context.only:
         apply_context.trace_suspended(report)
     return replace(report, requests=_requests(plan_context.readers))
+
+
+def _withheld(plan: Plan) -> Mapping[str, GuardName]:
+    """Key of each change that a person would have to approve, or that comes after one, or after what ``--only`` leaves
+    out → the guard that withholds it. What waits for anything else may become possible in a later round."""
+    decisions = {change.key: change.decision for change in plan.changes}
+    rules = {each.rule for each in decisions.values() if each.verdict is Verdict.HELD} | {GuardName.ONLY}
+    return {key: each.rule for key, each in decisions.items() if each.rule is not None and each.rule in rules}
 
 
 def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:

@@ -31,12 +31,9 @@ def converged(snapshot: Snapshot, chosen: Settings) -> Snapshot:
 @law
 @given(snapshots, choices)
 def test_applying_a_plan_leaves_nothing_to_do(snapshot: Snapshot, chosen: Settings) -> None:
-    """The world after a plan needs no plan, but for the shutdown taints of Nodes that have just joined."""
+    """The world after a plan needs no plan."""
     plan = compute_plan(snapshot, chosen)
-    joined = {change.owner for change in plan.changes if change.kind == "node.initialise"}
-    left = compute_plan(applied(snapshot, plan.changes), chosen)
-    assert {(change.kind, change.owner in joined) for change in left.changes} <= {("node.shutdown_taint", True)}
-    assert compute_plan(applied(applied(snapshot, plan.changes), left.changes), chosen).changes == ()
+    assert compute_plan(applied(snapshot, plan.changes), chosen).changes == ()
 
 
 @law

@@ -128,7 +128,7 @@ def _drifted() -> Report:
             "the Service asks for another algorithm",
         ),
         a_part(
-            "rdns/203.0.113.200",
+            "rdns/ipv4",
             "static.200.example.com",
             "shop.example.com",
             "the Service asks for another reverse name",

@@ -62,7 +62,7 @@ SIDES: Mapping[str, Any] = {
     "lb.identity": Identity,
     "lb.type": str,
     "lb.algorithm": Algorithm,
-    "lb.rdns": str,
+    "lb.rdns": str | KnownAfterApply,
     "lb.network": Attachment,
     "lb.public_interface": bool,
     "lb.listener": Listener,

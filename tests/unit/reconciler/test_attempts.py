@@ -308,3 +308,13 @@ def test_whether_another_round_is_waited_for(
 ) -> None:
     """What is known only after this round is what the next one is for."""
     assert after(*rounds, plan=plan).has_more(plan) is has_more
+
+
+def test_what_was_done_is_said_though_more_of_it_waits() -> None:
+    """Public addresses were published, and others are to be: a person hears of both."""
+    attempts = after({STATUS.key: Applied()}, plan=Plan((STATUS,)))
+    more = replace(STATUS, before=(PUBLIC,), after=(PRIVATE,)).ruled(GuardDecision(Verdict.WAITING, GuardName.ONLY))
+
+    lines = attempts.lines(Plan((more,)), lambda _: None)
+
+    assert lines == (Line(STATUS, Applied()), Line(more))

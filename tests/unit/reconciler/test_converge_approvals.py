@@ -1,14 +1,17 @@
 """Whole passes in which a guard holds something: what a violated anchor stops, and what approvals let through."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from actuators.approvals import approve
 from desired.model.settings import Settings
 from desired.plan.approval import Approval
-from desired.plan.change import NoteKind
+from desired.plan.change import NoteKind, Verdict
 from reconciler.result import Report, Result
-from tests.support.objects import joining_node, settled_node
+from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers
+from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run, initialized
+from tests.support.simulators import Simulation
 
 NOBODY = "sha256:0000000000000000"
 
@@ -164,3 +167,32 @@ def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
 
     assert "web-1" in initialized(elsewhere)
     assert elsewhere.sim.objects("configmaps") == {}
+
+
+def test_what_is_held_at_first_is_done_in_no_round(simulate: Callable[..., Simulation]) -> None:
+    """A load balancer leads to a server that has lost its Node, and there is hardly another one: its removal is held.
+    Two Nodes that join in the same pass are reason enough for the guard; yet that is what the pass itself has done, so
+    only the next one judges by it. The plan told the truth."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    project = run.sim.hetzner.world()["hetzner"]
+    run.sim.hetzner.replace_world({**project, "servers": [*project["servers"], server(5, "web-5"), server(6, "web-6")]})
+    nodes = run.sim.nodes()
+    there = [nodes["web-1"], joining_node("web-5"), joining_node("web-6")]
+    run.sim.kubernetes.replace_world({**run.sim.kubernetes.world()["kubernetes"], "nodes": there})
+    removal = f"{BALANCER}/target/server:2"
+
+    def is_target() -> bool:
+        return 2 in {target["server"]["id"] for target in balancers(run)[0]["targets"]}
+
+    assert [(hold.rule, removal in hold.keys) for hold in run.plan().holds] == [("silent-cluster", True)]
+
+    report = run.converge()
+
+    assert {"web-5", "web-6"} <= {*initialized(run)}
+    assert is_target()
+    (left,) = (line.change.decision for line in report.lines if line.change.key == removal)
+    assert (left.verdict, left.rule, left.due_in_s) == (Verdict.WAITING, "silent-cluster", 0.0)
+
+    run.converge()
+    assert not is_target()

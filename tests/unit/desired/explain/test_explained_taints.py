@@ -152,9 +152,9 @@ def tainted(*taints: Taint) -> Node:
                 Fact(
                     TAINT_SHUTDOWN,
                     "NoSchedule",
-                    "NoSchedule",
+                    None,
                     Rule.SHUTDOWN,
-                    "stays as it is: the Node is not initialized yet",
+                    "server 1 is running",
                 ),
                 Fact(
                     TAINT_UNINITIALIZED,

@@ -23,13 +23,18 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.service import Ingress, Service
+from desired.model.settings import Policy
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.plan.change import Change, Claimed, NoteKind
-from desired.section import UNMANAGED, Section, Unknown
+from desired.plan.change import Change, Claimed, GuardName, NoteKind
+from desired.plan.ordering import not_ready
+from desired.plan.setbacks import Setbacks
+from desired.planner import compute_plan
+from desired.section import UNMANAGED, Present, Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
     IN_NETWORK,
     LOCATED,
+    NETWORK,
     SERVICE_UID,
     a_balancer,
     a_certificate,
@@ -37,6 +42,7 @@ from tests.balancers import (
     a_listener,
     a_served_service,
     a_service,
+    a_world,
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, a_joining_node, a_server, incomplete
@@ -54,6 +60,7 @@ from tests.support.balancer_changes import (
     an_adoption,
 )
 from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, new, plan_of, private, public, said
+from tests.support.judging import judge
 
 V4, V6 = Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP")
 INSIDE_ENTRY = Ingress("10.0.0.200", ip_mode="VIP")
@@ -180,9 +187,16 @@ def test_a_private_address_comes_after_the_creation() -> None:
 
 
 def test_reverse_names_come_after_the_creation() -> None:
-    """Only then there is an address that could be named."""
-    plan = plan_of(asking(ipv4_rdns="a.example.com", ipv6_rdns="a.example.com"), a_balancer())
-    assert in_turn(plan) == ["rdns/2001:db8::200", "rdns/203.0.113.200"]
+    """Only then there is an address that could be named. They are shown before, with what is known of them."""
+    service = asking(ipv4_rdns="a.example.com", ipv6_rdns="b.example.com")
+    plan = plan_of(service)
+    named = [plan.by_key[f"{BALANCER}/rdns/{family}"] for family in ("ipv4", "ipv6")]
+    assert [(change.before, change.after) for change in named] == [
+        (KNOWN_AFTER_APPLY, "a.example.com"),
+        (KNOWN_AFTER_APPLY, "b.example.com"),
+    ]
+    assert not_ready(plan).keys() >= {change.key for change in named}
+    assert in_turn(plan_of(service, a_balancer())) == ["rdns/ipv4", "rdns/ipv6"]
 
 
 def test_a_node_that_joins_is_a_target_of_the_creation() -> None:
@@ -305,7 +319,6 @@ def test_no_certificate_for_what_is_wrong() -> None:
             (replace(V4, ip_mode="Proxy"), replace(V6, ip_mode="Proxy")),
             id="what-it-speaks-and-not-what-is-asked",
         ),
-        pytest.param({"uses_proxyprotocol": "true"}, a_balancer(), (V4, V6), None, id="asked-for-and-not-spoken-yet"),
     ],
 )
 def test_status(
@@ -318,6 +331,70 @@ def test_status(
     service = replace(asking(**options), ingress=ingress)
     change = plan_of(service, balancer).by_key.get(f"{SERVICE}/status")
     assert change == (None if wanted is None else a_publication(*wanted, before=ingress, depends_on=()))
+
+
+@pytest.mark.parametrize(
+    ("options", "balancer", "ingress", "part"),
+    [
+        pytest.param(
+            {"uses_proxyprotocol": "true"},
+            a_balancer(attachments=(HERE,)),
+            (V4, V6, INSIDE_ENTRY),
+            "listener/80",
+            id="another-mode",
+        ),
+        pytest.param({}, a_balancer(), (V4, V6), "network/7", id="an-address-that-hetzner-chooses"),
+        pytest.param({"private_ipv4": "10.0.0.200"}, a_balancer(), (V4, V6), "network/7", id="a-chosen-address"),
+        pytest.param(
+            {"disable_public_network": "true", "use_private_ip": "true"},
+            a_balancer(attachments=(HERE,), targets=()),
+            (V4, V6, INSIDE_ENTRY),
+            "public",
+            id="addresses-that-go",
+        ),
+    ],
+)
+def test_a_status_that_changes_with_the_load_balancer(
+    options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...], part: str
+) -> None:
+    """It is right, and will not be: the plan shows that, and the round after the change writes it. As long as the part
+    is withheld, or once it was refused, nothing is to be published."""
+    service = replace(asking(**options), ingress=ingress)
+    world = a_world([service], [balancer], network=Present(NETWORK))
+    plan = compute_plan(world, IN_NETWORK)
+    change = plan.by_key[f"{SERVICE}/status"]
+    assert (change.before, change.after, change.follows) == (ingress, KNOWN_AFTER_APPLY, (f"{BALANCER}/{part}",))
+
+    def is_left(**others: Any) -> bool:
+        return change.key in judge(plan, world, **{"settings": IN_NETWORK} | others).by_key
+
+    assert change.key in not_ready(judge(plan, world, IN_NETWORK))
+    assert not is_left(setbacks=Setbacks(refused=frozenset({f"{BALANCER}/{part}"})))
+    assert not is_left(setbacks=Setbacks(withheld={f"{BALANCER}/{part}": GuardName.TARGET_FLOOR}))
+    assert is_left(settings=replace(IN_NETWORK, policy=Policy.OBSERVE))  # it is withheld as all else is
+
+
+@pytest.mark.parametrize(
+    ("options", "balancer", "ingress"),
+    [
+        pytest.param({"hostname": "lb.example.com"}, a_balancer(), (Ingress(hostname="lb.example.com"),), id="by-name"),
+        pytest.param({"disable_private_ingress": "true"}, a_balancer(), (V4, V6), id="private-ingress-off"),
+        pytest.param(
+            {"algorithm_type": "least_connections"},
+            a_balancer(attachments=(HERE,)),
+            (V4, V6, INSIDE_ENTRY),
+            id="another-part",
+        ),
+    ],
+)
+def test_a_status_that_stays_what_it_is(
+    options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...]
+) -> None:
+    """Whatever changes of its load balancer."""
+    service = replace(asking(**options), ingress=ingress)
+    plan = plan_of(service, balancer, **INSIDE)
+    assert any(change.key.startswith(f"{BALANCER}/") for change in plan.changes)
+    assert f"{SERVICE}/status" not in plan.by_key
 
 
 @pytest.mark.parametrize(

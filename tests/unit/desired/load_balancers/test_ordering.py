@@ -129,8 +129,8 @@ def test_every_part_at_once() -> None:
     assert in_turn(plan) == [
         "identity",
         "algorithm",
-        "rdns/2001:db8::200",
-        "rdns/203.0.113.200",
+        "rdns/ipv4",
+        "rdns/ipv6",
         "type",
         "network/8",
         "network/7",

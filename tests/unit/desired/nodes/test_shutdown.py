@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from desired.model.snapshot import Server, ServerStatus, Taint
-from desired.nodes.desired import InitializedNode, has_shutdown_taint, is_shut_down, power_of, with_shutdown_taint
+from desired.nodes.desired import has_shutdown_taint, is_shut_down, power_of, with_shutdown_taint
 from desired.section import UNMANAGED, Unmanaged
 from tests.builders import UNINITIALIZED, a_lost_node, a_robot_server, a_server, a_settled_node
 
@@ -48,7 +48,7 @@ def test_is_shut_down(status: ServerStatus) -> None:
 )
 def test_what_is_known_of_it(server: Server, shut_down: bool | Unmanaged, said: str) -> None:
     """In the words of plans and explanations."""
-    assert power_of(InitializedNode(server, {}, UNMANAGED, shut_down)) == said
+    assert power_of(server, shut_down=shut_down) == said
 
 
 @pytest.mark.parametrize("status", ServerStatus)

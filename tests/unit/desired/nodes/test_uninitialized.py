@@ -2,8 +2,9 @@
 
 import pytest
 
-from desired.model.settings import Settings
-from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, Taint
+from desired.model.settings import Controller, Settings
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
+from desired.names import TAINT_SHUTDOWN
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
 from desired.nodes.desired import UninitializedNode, current_identity, is_uninitialized, uninitialized_node
 from desired.nodes.matching import Matched
@@ -23,6 +24,8 @@ from tests.builders import (
 from tests.support.keys import key_of
 
 KEY = "node/web-1"
+NODES_ALONE = Settings(controllers=frozenset(Controller) - {Controller.LIFECYCLE})
+SHUTDOWN = Taint(TAINT_SHUTDOWN, "NoSchedule")
 DEFAULT, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
 BEFORE, AFTER = Taint("a", "NoExecute", "1", "2026-07-01T00:00:00Z"), Taint("b", "NoSchedule")
 ZONE, PROVIDED_BY = "topology.kubernetes.io/zone", "instance.hetzner.cloud/provided-by"
@@ -140,6 +143,26 @@ def test_joining_node(
     server = a_server(labels={"team": "red"})
     joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
     assert joining == UninitializedNode(NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES), server, "name")
+
+
+@pytest.mark.parametrize(
+    ("status", "before", "settings", "after"),
+    [
+        pytest.param(ServerStatus.OFF, (BEFORE,), DEFAULT, (BEFORE, SHUTDOWN), id="off"),
+        pytest.param(ServerStatus.OFF, (SHUTDOWN, BEFORE), DEFAULT, (SHUTDOWN, BEFORE), id="off-and-said-already"),
+        pytest.param(ServerStatus.RUNNING, (SHUTDOWN, BEFORE), DEFAULT, (BEFORE,), id="on-again"),
+        pytest.param(ServerStatus.STARTING, (SHUTDOWN,), DEFAULT, (SHUTDOWN,), id="neither-stays-as-it-is"),
+        pytest.param(ServerStatus.OFF, (), NODES_ALONE, (), id="left-to-others"),
+    ],
+)
+def test_shutdown_taint_of_a_joining_node(
+    status: ServerStatus, before: tuple[Taint, ...], settings: Settings, after: tuple[Taint, ...]
+) -> None:
+    """It comes and goes with the initialization, so that a plan shows it, and nothing is scheduled in between."""
+    node = a_joining_node(taints=(*before, UNINITIALIZED))
+    joining, _ = uninitialized_node(node, Matched(a_server(status=status), "name"), a_snapshot(), settings, NOBODY)
+    assert joining is not None
+    assert joining.identity.taints == after
 
 
 @pytest.mark.parametrize(

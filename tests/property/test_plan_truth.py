@@ -1,0 +1,211 @@
+"""Law of the truth of a plan: what a dry run shows is what the apply of the same world does.
+
+A world is planned, told in all forms, and applied, while nothing else moves. What the apply does in all its rounds is
+what its actuators say, not its report, which has to agree. ``TRUTH_WORLDS`` says how many worlds are tried.
+
+| The plan shows | The apply does |
+|---|---|
+| a change that is allowed | the same: kind, key and both sides, where ``(known after apply)`` is any value |
+| a change that waits, or is held or refused; no change | nothing |
+
+Three things differ, and the plan or the report of the apply tells of each:
+
+| What differs | Told by |
+|---|---|
+| a status that is wrong is published at once, and again once the load balancer has changed | the changes of its parts |
+| a switch of targets goes on as far as rounds reach | the label that begins it, or the network that is needed first |
+| what a guard withholds in a later round, such as a listener while its certificate is issued, is not done | the report |
+
+An apply to whose plan a person has agreed has none of the first two.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from actuators.approvals import approve as note_approval
+from actuators.outcome import Applied, Outcome
+from desired.load_balancers.switch import SWITCH
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Listener
+from desired.plan.approval import Approval
+from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.kinds import KINDS, ChangeKind, Verb
+from reconciler.config.flags import Detail
+from reconciler.report.json_report import report_as_json
+from reconciler.report.text_report import render_lines
+from reconciler.result import Report, Result
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.sandbox.robot import RobotSimulator
+from tests.property.plan_worlds import PlanWorld, plan_worlds
+from tests.property.strategies import SEED
+from tests.support.direct import DirectSimulation
+from tests.support.passes import NAMESPACE, Run
+from tests.support.simulators import START
+
+WORLDS = int(os.environ.get("TRUTH_WORLDS") or 30)
+_PUBLISHED = frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_LISTENER})
+"""Changes after which a load balancer has other addresses, or another mode."""
+_JUDGED_ANEW = frozenset({GuardName.PROJECT_ANCHOR, GuardName.CERTIFICATE_ISSUANCE})
+"""Guards that find in a later round what was not there before: a witness that the pass itself has deleted, and a
+certificate that is not issued yet."""
+
+
+def a_run(world: PlanWorld) -> Run:
+    """The product before this world."""
+    clock = SimulatedClock(source=START.timestamp)
+    hetzner = HetznerSimulator(clock, HetznerOptions(rate_limit=1_000_000), world=world.project)
+    kubernetes = KubernetesSimulator(clock, world=world.cluster)
+    robot = None if world.account is None else RobotSimulator(clock, world={"servers": list(world.account)})
+    return Run(DirectSimulation(hetzner, kubernetes, clock, robot=robot), world.settings)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Apply:
+    """What an apply did, and what it says that it did."""
+
+    report: Report
+    done: tuple[Change, ...]
+    """Each change that was carried out, in the order of time; one that was twice, twice."""
+
+
+def applied(run: Run) -> Apply:
+    """A whole pass, observed where it acts."""
+    done: list[Change] = []
+
+    def note(change: Change, outcome: Outcome) -> None:
+        if isinstance(outcome, Applied):
+            done.append(change)
+
+    run.ears.done = note  # type: ignore[method-assign]
+    return Apply(run.converge(), tuple(done))
+
+
+def approve(run: Run, hold_hash: str) -> None:
+    """What a person does about a hold."""
+    note_approval(run.sim.kubernetes_writer(), NAMESPACE, Approval(hold_hash, "somebody", run.sim.clock.now()))
+
+
+def allowed(report: Report) -> Mapping[str, Change]:
+    """Key → change that an apply would make now."""
+    return {line.change.key: line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED}
+
+
+def as_shown(shown: Change, done: Change) -> bool:
+    """Whether a change that was carried out is the one that the plan shows."""
+    if shown.kind is not done.kind or shown.verb is not done.verb:
+        return False
+    sides = zip((shown.before, shown.after), (done.before, done.after), strict=True)
+    if shown.kind is ChangeKind.SERVICE_STATUS and not shown.is_known:
+        return True  # public addresses may be known before private ones
+    return all(side is KNOWN_AFTER_APPLY or side == _as_far_as_known(side, made) for side, made in sides)
+
+
+def _as_far_as_known(shown: object, made: object) -> object:
+    """What was made, without the certificate that the plan could not name."""
+    if not isinstance(shown, Listener) or not isinstance(made, Listener) or shown.http is None or made.http is None:
+        return made
+    if shown.http.certificates is not KNOWN_AFTER_APPLY:
+        return made
+    return replace(made, http=replace(made.http, certificates=KNOWN_AFTER_APPLY))
+
+
+def untold(plan: Report, done: Iterable[Change], *, is_agreed: bool) -> Iterator[str]:
+    """What was done and is not what the plan shows, but for what the module names."""
+    shown = allowed(plan)
+    parts = {change.owner for change in shown.values() if change.kind in _PUBLISHED}
+    switching = {change.owner for change in shown.values() if change.key.parts == SWITCH or change.kind == "lb.network"}
+    for change in done:
+        planned = shown.get(change.key)
+        if planned is not None and as_shown(planned, change):
+            continue
+        is_republished = change.kind is ChangeKind.SERVICE_STATUS and planned is not None and change.owner in parts
+        goes_on = change.kind in (ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY) and change.owner in switching
+        if is_agreed or not (is_republished or goes_on):
+            yield f"{change.key}: {change.kind} {change.before} -> {change.after}, the plan shows {planned}"
+
+
+def undone(plan: Report, apply: Apply) -> Iterator[str]:
+    """What the plan shows, and was not done, and of which the report does not say that a guard has judged anew."""
+    left = {str(line.change.key): line.change.decision for line in apply.report.lines if line.outcome is None}
+    for key in allowed(plan).keys() - {change.key for change in apply.done}:
+        if key not in left or left[key].rule not in _JUDGED_ANEW:
+            yield f"{key}: {left[key] if key in left else 'not told'}"
+
+
+_HEAD = re.compile(r"  [-+~!?] (\S+)  (\S+)(.*)")
+
+
+def heads(report: Report) -> list[tuple[str, str, str]]:
+    """Key, kind and fate of each change, as the text tells them when nothing is folded."""
+    text = (line.text for line in render_lines(replace(report, detail=Detail.FULL)))
+    found = (_HEAD.fullmatch(line) for line in text)
+    return [(match[1], match[2], match[3].strip()) for match in found if match and match[2] in KINDS]
+
+
+def named(report: Report, word: str) -> list[str]:
+    """The removals that the text names behind a word."""
+    text = [line.text for line in render_lines(replace(report, detail=Detail.FULL))]
+    return [key for line in text if line.startswith(f"{word}: ") for key in line.partition(": ")[2].split(", ")]
+
+
+def removals(changes: Iterable[Change]) -> list[str]:
+    """The keys of those that remove something, each once."""
+    return sorted({change.key for change in changes if change.verb is Verb.REMOVE})
+
+
+def tells_the_truth(plan: Report, apply: Apply, *, is_agreed: bool) -> None:
+    """Raises AssertionError where a plan, an apply and what is printed of both do not agree."""
+    shown, keys = allowed(plan), {change.key for change in apply.done}
+    assert [*untold(plan, apply.done, is_agreed=is_agreed)] == []
+    assert [*undone(plan, apply)] == []
+
+    document = report_as_json(plan)
+    printed = [(each["key"], each["kind"]) for each in document["changes"] if each["verdict"] == "allowed"]
+    assert sorted(printed) == sorted((change.key, change.kind) for change in shown.values())
+    assert sorted((key, kind) for key, kind, fate in heads(plan) if not fate) == sorted(printed)
+    assert sorted(named(plan, "Goes")) == removals(shown.values())
+
+    report = report_as_json(apply.report)
+    ended = [each["key"] for each in report["changes"] if (each["outcome"] or {}).get("state") == "applied"]
+    assert sorted(ended) == sorted(keys)
+    assert sorted(key for key, _, fate in heads(apply.report) if fate == "applied") == sorted(keys)
+    assert report["summary"]["applied"] == len(keys)
+    assert sorted(named(apply.report, "Gone")) == removals(apply.done)
+    assert (plan.result, bool(keys)) != (Result.NO_CHANGES, True)
+    assert apply.report.outcomes(Applied) or not keys
+
+
+@pytest.mark.passes
+@pytest.mark.timeout(3600)
+def test_an_apply_does_what_its_plan_shows() -> None:
+    """See the module. What is tried in all has changes of many kinds: nothing is proven by empty plans."""
+    seen: Counter[str] = Counter()
+
+    @seed(SEED)
+    @settings(max_examples=WORLDS, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(plan_worlds(), st.booleans())
+    def law(world: PlanWorld, is_agreed: bool) -> None:
+        run = a_run(world)
+        plan = run.plan()
+        if world.approves:
+            for hold in plan.holds:
+                approve(run, hold.hash)
+            plan = run.plan()
+        if is_agreed:
+            run.shown = tuple(allowed(plan).values())
+        apply = applied(run)
+        tells_the_truth(plan, apply, is_agreed=is_agreed)
+        seen.update({change.kind for change in apply.done})
+
+    law()
+    print(f"kinds of changes, and in how many worlds they were applied: {dict(seen.most_common())}")
+    assert len(seen) >= (len(KINDS) if WORLDS >= 1000 else 12)
