@@ -340,6 +340,10 @@ def _consequence_of(change: Change) -> str:
 
 def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
     service, hostname = lb.service, lb.options.hostname
+    is_public = lb.wanted is None or lb.wanted.public_interface is not False
+    has_addresses = is_public or not lb.options.disable_private_ingress
+    if isinstance(hostname, Unmanaged) and not has_addresses and not service.ingress:
+        return
     yield Change(
         key=service.key.part("status"),
         kind=ChangeKind.SERVICE_STATUS,

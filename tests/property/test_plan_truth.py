@@ -91,7 +91,8 @@ def applied(run: Run) -> Apply:
 
 def approve(run: Run, hold_hash: str) -> None:
     """What a person does about a hold."""
-    note_approval(run.sim.kubernetes_writer(), NAMESPACE, Approval(hold_hash, "somebody", run.sim.clock.now()))
+    approval = Approval(hold_hash, "somebody", run.sim.clock.now())
+    note_approval(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval)
 
 
 def allowed(report: Report) -> Mapping[str, Change]:
@@ -141,7 +142,7 @@ def undone(plan: Report, apply: Apply) -> Iterator[str]:
         yield f"{key}: the report says {left.get(key)}"
 
 
-_HEAD = re.compile(r"  [-+~!?] (\S+)  (\S+)(.*)")
+_HEAD = re.compile(r"  [-+~!?] (\S+)  (\S+)(?:  (?:\S[^:]*? a month(?: \([-+0-9.]+\))?|price not known))?(.*)")
 
 
 def heads(report: Report) -> list[tuple[str, str, str]]:

@@ -780,3 +780,12 @@ def test_a_creation_shows_all_that_comes_after_it() -> None:
     assert needs["target/server:1"] == (BALANCER, f"{BALANCER}/network/7")
     plain = plan_of(new(), **INSIDE | fleet(1))
     assert [change.key for change in plain.changes if change.key.startswith(f"{BALANCER}/")] == []
+
+
+def test_a_new_load_balancer_that_is_published_at_no_address() -> None:
+    """A plan shows no status that nobody will write."""
+    nowhere = {"disable_public_network": "true", "use_private_ip": "true", "disable_private_ingress": "true"}
+    service = new(**nowhere)
+    assert f"{SERVICE}/status" not in plan_of(service, **INSIDE).by_key
+    assert f"{SERVICE}/status" in plan_of(replace(service, ingress=(V4,)), **INSIDE).by_key
+    assert f"{SERVICE}/status" in plan_of(new(**nowhere, hostname="lb.example.com"), **INSIDE).by_key
