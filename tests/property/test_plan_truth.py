@@ -142,14 +142,17 @@ def undone(plan: Report, apply: Apply) -> Iterator[str]:
         yield f"{key}: the report says {left.get(key)}"
 
 
-_HEAD = re.compile(r"  [-+~!?] (\S+)  (\S+)(?:  (?:\S[^:]*? a month(?: \([-+0-9.]+\))?|price not known))?(.*)")
+_HEAD = re.compile(r"  [-+~!?] (\S+)  (\S+)(?:  (.*))?")
+_PRICE = re.compile(r" a month|price not known")
 
 
 def heads(report: Report) -> list[tuple[str, str, str]]:
     """Key, kind and fate of each change, as the text tells them when nothing is folded."""
     text = (line.text for line in render_lines(replace(report, detail=Detail.FULL)))
-    found = (_HEAD.fullmatch(line) for line in text)
-    return [(match[1], match[2], match[3].strip()) for match in found if match and match[2] in KINDS]
+    found = [match for match in map(_HEAD.fullmatch, text) if match and match[2] in KINDS]
+    columns = [(match[3] or "").split("  ") for match in found]
+    fates = ["  ".join(told for told in each if not _PRICE.search(told)) for each in columns]
+    return [(match[1], match[2], fate) for match, fate in zip(found, fates, strict=True)]
 
 
 def named(report: Report, word: str) -> list[str]:
