@@ -88,11 +88,11 @@ class Bench:
         passes = run["passes"]
         run["requests"], run["calls"] = {}, {}
         for api, whole in logs.items():
-            # A process reads once what the cluster remembers of its project, and, in a loop, the load balancers: one
-            # may wait there for its end. That belongs to no pass.
+            # A process reads once what the cluster remembers of its project and what was published, and, in a loop, the
+            # load balancers: one may wait there for its end. That belongs to no pass.
             lists = [entry for entry in whole if entry["path"].endswith("/load_balancers")]
             once = lists if passes > 1 and len(lists) == 1 else []
-            remembered = "/configmaps/hcloud-reconciler"
+            remembered = ("/configmaps/hcloud-reconciler", "/configmaps/hcloud-reconciler-status")
             log = [entry for entry in whole if entry not in once and not entry["path"].endswith(remembered)]
             if refused := [entry for entry in log if entry["status"] >= 400]:
                 self._problem(scenario, f"{api} refused {len(refused)} requests, the first with {refused[0]['status']}")
