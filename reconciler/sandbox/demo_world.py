@@ -22,6 +22,8 @@ CLUSTER_CIDR = "10.244.0.0/16"
 _VPN = {"destination": "10.8.0.0/24", "gateway": "10.0.0.254"}
 """A route to an office: none of the cluster's."""
 _ANNOTATION = "load-balancer.hetzner.cloud"
+_CONFIG_MAPS = ("hcloud-reconciler", "hcloud-reconciler-status")
+"""Those that an installation brings: what is remembered, and what is published."""
 _API_UID = "6a1f4d3e-2b7c-4c1a-9d55-0c2f1b7a8e90"
 _SERVERS = (
     ("control-plane-1", 101, "cpx22", "nbg1"),
@@ -74,7 +76,12 @@ def demo_world(now: datetime, *, dedicated: bool = False) -> dict[str, Any]:
     }
     world: dict[str, Any] = {
         "format_version": "1.0",
-        "kubernetes": {"nodes": nodes, "services": [_new_service(), _served_service()], "namespaces": []},
+        "kubernetes": {
+            "nodes": nodes,
+            "services": [_new_service(), _served_service()],
+            "namespaces": [],
+            "configmaps": [{"metadata": {"name": name, "namespace": "kube-system"}} for name in _CONFIG_MAPS],
+        },
         "hetzner": {
             "servers": living,
             "networks": [network],
