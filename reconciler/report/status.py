@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from desired.model.clocks import parse_moment
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import program_name
@@ -63,7 +64,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     if now is None:
         return
     if report.leader is not None:
-        renewed = f", renewed at {report.renewed}" if report.renewed else ""
+        renewed = _renewed(report.renewed, now)
         yield TextLine(f"Leader:    {report.leader or 'nobody'}, by Lease {report.lease}{renewed}")
     if status is None:
         return
@@ -83,6 +84,14 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     yield TextLine(f"Held:      {counted(held, 'hold') if held else 'nothing'}{look}", Tone.BAD if held else Tone.PLAIN)
     if last.requests_left is not None:
         yield TextLine(f"Requests:  {last.requests_left} of {last.requests_limit} left", Tone.DETAIL)
+
+
+def _renewed(text: str, now: datetime) -> str:
+    """When the Lease was renewed; what its holder wrote where that is no time, and nothing where there is none."""
+    try:
+        return f", renewed {ago(parse_moment(text), now)}" if text else ""
+    except (ValueError, OverflowError):
+        return f", renewed at {text}"
 
 
 class StatusDocument(Struct, frozen=True):
