@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -18,6 +18,7 @@ from reconciler.cli import approve as approving
 from reconciler.cli import main
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.passes.status_publication import StatusPublication
+from reconciler.report.status import StatusReport, render_status
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run
@@ -27,6 +28,7 @@ from tests.support.simulators import Simulation, ago
 OTHER = "sha256:0000000000000000"
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 VIEWER = "viewer"
+START = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -191,6 +193,21 @@ def test_the_status(world: World) -> None:
     world.sim.clock.advance(3600)
     late = world.type("status")
     assert (late.code, "too long ago for a controller that runs" in late.stdout) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("renewed", "told"),
+    [
+        pytest.param(START - timedelta(minutes=3), ", renewed 3 min ago", id="a time"),
+        pytest.param("soon\n", r", renewed at soon\n", id="no time"),
+        pytest.param("", "", id="never"),
+    ],
+)
+def test_who_leads(renewed: datetime | str, told: str) -> None:
+    """A Lease says when it was renewed; what somebody else wrote there is shown as it is."""
+    written = renewed if isinstance(renewed, str) else renewed.isoformat()
+    report = StatusReport(now=START, leader="kube-1", lease="kube-system/ccm", renewed=written)
+    assert [line.text for line in render_status(report)] == [f"Leader:    kube-1, by Lease kube-system/ccm{told}"]
 
 
 def test_what_nobody_published_is_not_approved(world: World) -> None:
