@@ -1,7 +1,7 @@
 """Command line: its split into command, flags and operands."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -17,6 +17,10 @@ BAD_USAGE = 64
 """Exit code of a command line that cannot be understood (sysexits EX_USAGE); argparse's own 2 means "changes"."""
 
 
+_OF_HCCM = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
+"""The commands that take the flags of HCCM which mean nothing here: what a run takes can be validated."""
+_HELP = "help"
+"""What is typed before a command for its page of help, as ``--help`` behind it."""
 _TAKING_A_VALUE = frozenset(spelling for row in FLAGS.values() if row.metavar for spelling in row.spellings)
 """Flags whose value may be the next word."""
 
@@ -43,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
         if self._command or action.choices is None or value in action.choices:
             super()._check_value(action, value)
             return
-        near = WORDS_OF_OTHERS.get(value) or next(iter(get_close_matches(value, COMMANDS, n=1)), None)
+        near = WORDS_OF_OTHERS.get(value) or next(iter(get_close_matches(value, [*COMMANDS, _HELP], n=1)), None)
         hint = f" (did you mean {near}?)" if near else f": expect one of {', '.join(COMMANDS)}"
         self.error(f"{shown_text(value)} is no command{hint}")
 
@@ -53,15 +57,18 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
 
     Exits with BAD_USAGE and one line on stderr when the command line cannot be split, and with 0 after a page of help.
     """
-    if argv[:1] == ["help"]:
+    if argv[:1] == [_HELP]:
         argv = [*argv[1:2], "--help"]
     switches = {row.name for row in FLAGS.values() if not row.metavar} | SWITCHES
     words = _with_key_apart(_with_dashes(argv))
     parser = _parser(words)
-    if unknown := _unknown(argv):
+    if unknown := _unknown(argv, next((Command(word) for word in words if word in COMMANDS), Command.BARE)):
         parser.error(f"unrecognized arguments: {unknown}")
-    given = vars(parser.parse_args([f"{word}=true" if word in switches else word for word in words]))
+    parsed, rest = parser.parse_known_args([f"{word}=true" if word in switches else word for word in words])
+    given = vars(parsed)
     command = Command(given.pop("command", None) or Command.BARE)
+    if rest:
+        parser.error(f"unrecognized arguments: {', '.join(map(_misplaced, rest))}")
     operands = COMMANDS[command].operands if command else ()
     arguments = tuple(word for operand in operands for word in _words(given.pop(operand.name)))
     flags = {f"--{name.replace('_', '-')}": texts for name, texts in given.items()}
@@ -102,19 +109,49 @@ def _name(word: str) -> str:
     return name.replace("_", "-") if name.startswith("--") else name
 
 
-def _unknown(argv: Sequence[str]) -> str:
-    """The flags that no command has, each with the nearest one that there is; "" when all are known.
+def _unknown(argv: Sequence[str], command: Command) -> str:
+    """The flags that no command has, each with the nearest one that there is, of this command if it has one, and those
+    that go with other commands; "" when there are none.
 
     argparse would take the value of such a flag for a command, and complain about that.
     """
-    known = [*FLAGS, *INSTEAD, "--help", "--version"]
     names = {word.partition("=")[0]: _name(word) for word in _until_operands(argv) if word.startswith("--")}
-    near = {
-        typed: [] if VARIABLE.is_exceeded(name) else get_close_matches(name, known, n=1, cutoff=0.7)
-        for typed, name in names.items()
-        if name not in known
-    }
-    return ", ".join(f"{name} (did you mean {found[0]}?)" if found else name for name, found in near.items())
+    return ", ".join(filter(None, (_why_unknown(typed, name, command) for typed, name in names.items())))
+
+
+def _why_unknown(typed: str, name: str, command: Command) -> str:
+    known = [*FLAGS, *INSTEAD, "--help", "--version"]
+    if name in known:
+        return _misplaced(name) if _takers(name) and not {command, Command.BARE} & _takers(name) else ""
+    if VARIABLE.is_exceeded(name):
+        return typed
+    own = [flag for flag in known if not _takers(flag) or command in _takers(flag)]
+    if near := _nearest(name, own):
+        return f"{typed} (did you mean {near}?)"
+    if near := _nearest(name, known):
+        return f"{typed} (did you mean {near}, which goes with {_listed(_takers(near))}?)"
+    return typed
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    return next(iter(get_close_matches(name, names, n=1, cutoff=0.7)), None)
+
+
+def _misplaced(word: str) -> str:
+    """A word that the command does not take; of a flag the name, and the commands that take it."""
+    name = _name(word)
+    return f"{name} (it goes with {_listed(_takers(name))})" if _takers(name) else word
+
+
+def _takers(name: str) -> frozenset[Command]:
+    """The commands that take a flag with this name; none where there is no such flag, or where all do."""
+    return FLAGS[name].commands if name in FLAGS else _OF_HCCM if name in INSTEAD else frozenset()
+
+
+def _listed(commands: Collection[Command]) -> str:
+    """What one of them has to be; what goes without a name is named where nothing else takes it."""
+    named = [command for command in COMMANDS if command in commands and command is not Command.VALIDATE]
+    return ", ".join(named) or "no command"
 
 
 def _last_or_all(flag: Flag | None, texts: Sequence[str]) -> str:
@@ -140,7 +177,7 @@ def _add(parser: argparse.ArgumentParser, command: Command) -> None:
             continue
         shape: dict[str, Any] = {"metavar": row.metavar} if row.metavar else {"nargs": "?", "const": "true"}
         parser.add_argument(*row.spellings, action="append", default=argparse.SUPPRESS, **shape)
-    if command in (Command.BARE, Command.RUN, Command.VALIDATE):  # what a run takes can be validated
+    if command in _OF_HCCM:
         for name in INSTEAD:
             names = ("-v", "--v") if name == "--v" else (name,)
             value: dict[str, Any] = {"nargs": "?", "const": "true"} if name in SWITCHES else {}

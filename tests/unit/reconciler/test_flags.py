@@ -367,6 +367,9 @@ def test_usage_has_the_name_that_was_typed(
         (["explain", "--polcy", "sync", "node", "a"], "--polcy (did you mean --policy?)"),
         (["--xyzzy", "1", "--onse"], "--xyzzy, --onse (did you mean --once?)"),
         (["--cluster_cdir=my_net"], "--cluster_cdir (did you mean --cluster-cidr?)"),
+        (["apply", "--save-plan", "f"], "--save-plan (did you mean --save, which goes with plan?)"),
+        (["revoke", "--wait-for"], "--wait-for (did you mean --wait, which goes with approve?)"),
+        (["plan", "--versio"], "--versio (did you mean --version?)"),
     ],
 )
 def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -374,6 +377,28 @@ def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         parse_command_line(words)
 
+    assert capsys.readouterr().err.splitlines()[0] == f"reconcile: unrecognized arguments: {said}"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["apply", "--save", "f"], "--save (it goes with plan)"),
+        (["plan", "--yes"], "--yes (it goes with apply, approve)"),
+        (["plan", "--allocate-node-cidrs"], "--allocate-node-cidrs (it goes with run)"),
+        (["--save", "f"], "--save (it goes with plan)"),
+        (["plan", "--wait", "f"], "--wait (it goes with approve)"),
+        (["apply", "--dry-run"], "--dry-run (it goes with no command)"),
+        (["apply", "--", "a", "--b"], "--b"),
+        (["plan", "f"], "f"),
+    ],
+)
+def test_a_flag_behind_another_command(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named as it was typed, with the commands that take it."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line(words)
+
+    assert left.value.code == 64
     assert capsys.readouterr().err.splitlines()[0] == f"reconcile: unrecognized arguments: {said}"
 
 
@@ -464,10 +489,11 @@ def test_the_first_page_of_help(capsys: pytest.CaptureFixture[str]) -> None:
         ("aply", "'aply' is no command (did you mean apply?)"),
         ("diff", "'diff' is no command (did you mean plan?)"),
         ("sync", "'sync' is no command (did you mean apply?)"),
+        ("hepl", "'hepl' is no command (did you mean help?)"),
         ("xyzzy", "'xyzzy' is no command: expect one of plan, explain, "),
         ("x" * 5000, "xxx"),
     ],
-    ids=["misspelt", "another tool's", "one more", "nothing like it", "endless"],
+    ids=["misspelt", "another tool's", "one more", "help", "nothing like it", "endless"],
 )
 def test_a_word_that_is_no_command(word: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """It is bad usage, with the nearest one where there is one, and never a controller that starts."""
