@@ -70,8 +70,18 @@ def is_agreed(question: str, stop: threading.Event) -> bool:
     sys.stdout.flush()
     while not stop.is_set():
         if select.select([sys.stdin], [], [], _LOOKS_EVERY_S)[0]:
-            return sys.stdin.readline().strip().lower() in ("y", "yes")
+            answer = sys.stdin.readline()
+            if not answer.endswith("\n"):
+                _end_line()
+            return answer.strip().lower() in ("y", "yes")
+    _end_line()
     return False
+
+
+def _end_line() -> None:
+    """What is said next has a line of its own, also where nobody has typed Enter."""
+    sys.stdout.write("\n")
+    sys.stdout.flush()
 
 
 def publish(writer: Writer, report: "Said", *, stream_of_passes: bool = False) -> bool:

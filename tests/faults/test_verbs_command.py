@@ -73,7 +73,7 @@ def test_no_answer_is_no_yes(joining: Stage, answer: str) -> None:
         terminal.type(answer)
         assert terminal.end() == 1
 
-    assert "nothing was applied" in terminal.shown
+    assert "\nreconcile: error: nothing was applied" in terminal.shown
     assert_untouched(joining)
 
 
@@ -84,6 +84,7 @@ def test_ctrl_c_ends_the_question(joining: Stage) -> None:
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130
 
+    assert "\nreconcile: interrupted" in terminal.shown
     assert_untouched(joining)
 
 
