@@ -125,7 +125,7 @@ def code(text: str, *, in_table: bool = False) -> str:
 
 _HARMLESS = re.compile(r"(?:[^\W_]|[.,;:()'\"/?=+-])+")
 _LINKED = re.compile(
-    r"://|\bwww\.|\bgh-[0-9]|\b[0-9a-f]{7,}\b|:[a-z+-][a-z0-9+-]*:|:(?:100|1234|8ball):", re.IGNORECASE
+    r"://|\bwww\.|\bg[hl]-[0-9]|\b[0-9a-f]{7,}\b|:[a-z+-][a-z0-9+-]*:|:(?:100|1234|8ball):", re.IGNORECASE
 )
 """What a code host makes something of: addresses, issues, commits, pictures."""
 

@@ -35,6 +35,7 @@ _HOSTILE = (
     "#1",
     "owner/repo#1",
     "GH-1",
+    "GL-1",
     "</details><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
     "<!-- -->",
@@ -73,7 +74,7 @@ _HOSTILE = (
 )
 _hostile = st.sampled_from(_HOSTILE) | st.text(st.sampled_from("`|\\*_[]()<>!#@&$~:/.-+ \na1"), max_size=30) | st.text()
 _ACTIVE = re.compile(
-    r"[`|\\*_\[\]<>#@&$~!{}^]|://|www\.|\bgh-\d|\b[0-9a-f]{7,}\b|:[a-z+-][\w+-]*:|:100:", re.IGNORECASE
+    r"[`|\\*_\[\]<>#@&$~!{}^]|://|www\.|\bg[hl]-\d|\b[0-9a-f]{7,}\b|:[a-z+-][\w+-]*:|:100:", re.IGNORECASE
 )
 _SYMBOLS = ("~", "!")
 _TAGS = re.compile(r"<details><summary>[a-z, 0-9/]+: [a-z, 0-9]+</summary>\n?|</details>\n?")
