@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from platform import python_version
@@ -21,7 +21,7 @@ from typing import Any
 
 from known import AIMS, BUDGETS, HCCM
 from loops import first_request, peak_of_joining
-from processes import Conditions, SandboxProcess, count_calls, count_methods, unpublished
+from processes import Conditions, SandboxProcess, count_calls, count_methods, run_measured, unpublished
 from runs import MEASURES, median_of
 from scenarios import LARGE, Scenario, scenarios
 from tables import FORMAT_VERSION, render
@@ -31,6 +31,11 @@ from worlds import joining_world
 from reconciler import __version__
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
+_ANSWERS: tuple[tuple[str, ...], ...] = (("--help",), ("plan", "--help"), ("plan",))
+"""What a person types and waits for."""
+_REPEATED = 5
+_SMALL = 3
+"""Nodes of a small world."""
 _POLL = "GET /v1/actions"
 """How often it is sent depends on when actions end."""
 
@@ -43,6 +48,8 @@ class Bench:
     rows: list[dict[str, Any]] = field(default_factory=list)
     loop: dict[str, Any] = field(default_factory=dict)
     """What a loop costs that no pass does: its start, and the memory that it has for ever."""
+    answers: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What is typed → how long its answer takes, in seconds."""
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """What is worth knowing and no failure."""
@@ -82,6 +89,22 @@ class Bench:
             world.write_text(json.dumps(joining_world(nodes)), "utf-8")
             with SandboxProcess(world, self.conditions) as sandbox:
                 self.loop["peaks"].append({"nodes": nodes, "peak_mib": peak_of_joining(sandbox)})
+
+    def measure_answers(self, folder: Path, repeated: int) -> None:
+        """How soon a person has an answer, of help and of the plan of a small world: the least of some, as whatever
+        else the machine does only adds to them. The APIs of that world answer at once."""
+        world = folder / "world.json"
+        world.write_text(json.dumps(joining_world(_SMALL)), "utf-8")
+        with SandboxProcess(world, replace(self.conditions, latency_ms=0)) as sandbox:
+            for words in _ANSWERS:
+                name = " ".join(words)
+                _say(f"the answer to {name}")
+                command = (sys.executable, "-m", "reconciler", *words)
+                costs = [run_measured(command, sandbox.environment, folder / "answer") for _ in range(repeated)]
+                if any(cost["exit"] for cost in costs):
+                    self.problems.append(f"{name} ended with {[cost['exit'] for cost in costs]}")
+                cpu_s = min(cost["user_s"] + cost["system_s"] for cost in costs)
+                self.answers[name] = {"wall_s": min(cost["wall_s"] for cost in costs), "cpu_s": cpu_s}
 
     def _count(self, scenario: Scenario, run: dict[str, Any], logs: Mapping[str, list[Mapping[str, Any]]]) -> None:
         """Put the requests of one pass into ``run``, and note what does not agree with the product's own count."""
@@ -154,6 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for scenario in scenarios(options):
             bench.measure(scenario, Path(folder))
         bench.measure_loop([5] if options.quick else options.loop, Path(folder))
+        bench.measure_answers(Path(folder), 1 if options.quick else _REPEATED)
     document = _document(bench)
     print(render(document), end="")
     now = datetime.now(UTC)
@@ -175,6 +199,7 @@ def _document(bench: Bench) -> dict[str, Any]:
         "conditions": asdict(bench.conditions),
         "rows": bench.rows,
         "loop": bench.loop,
+        "answers": bench.answers,
         "budgets": BUDGETS,
         "aims": AIMS,
         "hcloud-cloud-controller-manager": HCCM,

@@ -33,6 +33,7 @@ def _creation(
 AIMS: Mapping[str, Any] = {
     "conditions": {"latency_ms": 50, "action_ms": 300},
     "loop": {"first_request_s": 0.5, "peak_mib": 62},
+    "answers": {"--help": 0.1, "plan --help": 0.2, "plan": 0.5},
     "rows": (
         _creation(20, 10, 6.0, 28, 63, network=True),
         _creation(100, 20, 11.0, 50, 72, network=True),

@@ -45,6 +45,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _budgets(document)
     yield from _aims(document)
     yield from _loop(document["loop"], document["aims"]["loop"])
+    for name, cost in document["answers"].items():
+        kept = _kept(cost["wall_s"], document["aims"]["answers"][name], "s", 2)
+        yield f"Answer to {name}: {kept}, {cost['cpu_s']:.2f} s of CPU."
     yield from _compared(document["rows"])
     for row in document["rows"]:
         if row.get("served_s") is not None:

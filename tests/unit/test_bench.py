@@ -219,6 +219,18 @@ def test_a_loop_is_told_by_its_start_and_its_peak(smoke: tuple[str, Mapping[str,
     assert told == ["First request of a loop", f"Peak of a loop that {_NODES} nodes join"]
 
 
+def test_how_soon_a_person_has_an_answer(smoke: tuple[str, Mapping[str, Any]]) -> None:
+    """Of help and of a plan, whether the aim was kept or not."""
+    answers = smoke[1]["answers"]
+    assert all(cost["wall_s"] > 0 < cost["cpu_s"] for cost in answers.values())
+    told = [line.split(":")[0] for line in smoke[0].splitlines() if line.startswith("Answer to ")]
+    assert (
+        told
+        == [f"Answer to {name}" for name in answers]
+        == [f"Answer to {n}" for n in ("--help", "plan --help", "plan")]
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "latency_ms", "judgements"),
     [
