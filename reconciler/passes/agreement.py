@@ -71,7 +71,8 @@ class Permission:
 class Terms:
     """For which cluster, and until when, a saved plan may be applied."""
 
-    cluster_uid: str
+    cluster: str
+    """Its UID."""
     taken_at: datetime
     expires_at: datetime
     again: str
@@ -82,8 +83,8 @@ class Terms:
         None when it may. While clocks differ nobody knows how old it is."""
         if isinstance(uid, Unknown):
             return f"whether it is of this cluster is not known: {uid.why}"
-        if uid.value != self.cluster_uid:
-            return f"it is of cluster {self.cluster_uid}, and this is {uid.value}: give --context, or {self.again}"
+        if uid.value != self.cluster:
+            return f"it is of cluster {self.cluster}, and this is {uid.value}: give --context, or {self.again}"
         if clocks_differ:
             return "its age is not known while the clocks differ: set them by NTP, or be asked by 'reconcile apply'"
         if self.taken_at - now > TOLERANCE:
