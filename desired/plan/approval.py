@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +35,9 @@ GIT_HORIZON = timedelta(days=7)
 KEPT = timedelta(days=7)
 """How long an entry is kept after it has become void, for people who look."""
 _CLOCKS = "does not count while the clocks differ, as its age is not known; use reconcile --once --approve"
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+"""When a damaged entry in Git ends: it has never counted."""
+_DAMAGED = "cannot be read: expect JSON with approver and expires_at, which needs a zone"
 _DAMAGE = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading foreign JSON may raise; the last on deep nesting."""
 
@@ -174,14 +177,16 @@ def _parse(text: str, value: str, by: str | None) -> Approval | None:
     try:
         fields = json.loads(value)
         used_at = None if fields["used_at"] is None else parse_moment(fields["used_at"])
-        revoked_at = _moment(fields, "revoked_at")
+        revoked_at, approved_at = _moment(fields, "revoked_at"), parse_moment(fields["approved_at"])
+        if approved_at.year == MAXYEAR:  # no calendar goes on to its end
+            return None
         approver, revoked_by = str(fields["approver"]), str(fields.get("revoked_by", ""))
         if by and not bounds.APPROVAL.is_exceeded(by):
             approver, revoked_by = (approver, by) if revoked_at else (by, revoked_by)
         return Approval(
             text,
             approver,
-            parse_moment(fields["approved_at"]),
+            approved_at,
             None if revoked_at else used_at,
             _moment(fields, "expires_at"),
             str(fields.get("via", "")),
@@ -196,27 +201,26 @@ def _parse(text: str, value: str, by: str | None) -> Approval | None:
 
 def parse_git_approvals(entries: Mapping[str, str], data: Mapping[str, str]) -> tuple[GitApproval, ...]:
     """The approvals among the entries that come from Git, with what is recorded of each in the ``data`` of the
-    product's ConfigMap. A damaged entry approves nothing."""
-    found = (_parse_git(key.replace(".", ":"), value) for key, value in sorted(entries.items()))
-    return tuple(_with_record(approval, data) for approval in found if approval is not None)
+    product's ConfigMap. A damaged entry approves nothing, and is there all the same: somebody believes that it does."""
+    found = ((key.replace(".", ":"), value) for key, value in sorted(entries.items()))
+    return tuple(_with_record(_parse_git(text, value), data) for text, value in found if is_hash(text))
 
 
-def _parse_git(text: str, value: str) -> GitApproval | None:
-    if not is_hash(text) or bounds.APPROVAL.is_exceeded(value):
-        return None
+def _parse_git(text: str, value: str) -> GitApproval:
     try:
+        bounds.APPROVAL.check(value)
         fields = json.loads(value)
         approver, reason = fields["approver"], fields.get("reason", "")
         if not isinstance(approver, str) or not isinstance(reason, str) or not approver.strip():
-            return None
+            raise ValueError("it names no approver")
         return GitApproval(text, approver, parse_moment(fields["expires_at"]), reason)
     except _DAMAGE:
-        return None
+        return GitApproval(text, "somebody", _NEVER, ended=_DAMAGED)
 
 
 def _with_record(approval: GitApproval, data: Mapping[str, str]) -> GitApproval:
     value = data.get(f"{_key(approval.hash)}{_GIT}")
-    if value is None:
+    if value is None or approval.expires_at == _NEVER:
         return approval
     try:
         record = _read_record(value)

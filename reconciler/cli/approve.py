@@ -14,7 +14,7 @@ from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from desired.names import CONFIG_MAP
-from desired.plan.approval import Approval, GitApproval, Step, is_hash
+from desired.plan.approval import LONGEST, Approval, GitApproval, Step, is_hash
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.holds import digits_of, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
@@ -132,7 +132,9 @@ def _approve(job: _Job, sleep: Sleep) -> int:
         )
     standing = before if step is Step.STANDS and before is not None else wanted
     _say(*_outcome(step, wanted, before, job.namespace))
-    return 0 if options.patience is None else _await_use(job, standing, options.patience, sleep)
+    if options.patience is None:
+        return 0
+    return _await_use(job, standing, min(standing.until, now + min(options.patience, LONGEST)), sleep)
 
 
 def _known(job: _Job, found: HoldsReport) -> str:
@@ -178,17 +180,16 @@ def _outcome(step: Step, wanted: Approval, before: Approval | None, namespace: s
     )
 
 
-def _await_use(job: _Job, approval: Approval, patience: timedelta, sleep: Sleep) -> int:
-    """Wait until the approval is used, or its hold is gone; the exit code: 0 for both, 1 when that did not happen in
-    time, or it was revoked. Raises an ApiError."""
-    ends_at = min(approval.until, approval.approved_at + min(patience, timedelta(days=1)))
+def _await_use(job: _Job, approval: Approval, ends_at: datetime, sleep: Sleep) -> int:
+    """Wait until the approval is used, or its hold is gone; the exit code: 0 for both, 1 when that did not happen
+    before ``ends_at``, or it was revoked. Raises an ApiError."""
     while not job.stop.is_set():
         found = read_holds(job.reader, job.config)
         now = found.now or ends_at
         mine = next(
             (each for each in found.approvals if isinstance(each, Approval) and each.hash == approval.hash), None
         )
-        if found.why_unread or mine is None:
+        if mine is None:
             return fail(found.why_unread or "the approval is not there any more", code=1)
         if mine.used_at is not None:
             _say(f"Used at {mine.used_at:%H:%M:%S} UTC: what it let through is in 'reconcile status'.")
@@ -197,7 +198,8 @@ def _await_use(job: _Job, approval: Approval, patience: timedelta, sleep: Sleep)
             return fail(f"the approval {mine.why_void(now)}", code=1)
         published = found.published
         is_later = published is not None and published.last_pass.at > approval.approved_at
-        if is_later and approval.hash not in {hold.hash for hold in found.holds}:
+        is_whole = published is not None and published.last_pass.is_whole and not published.more_holds
+        if is_later and is_whole and approval.hash not in {hold.hash for hold in found.holds}:
             _say("The hold is gone, and the approval was not used.")
             return 0
         if now >= ends_at:
@@ -209,6 +211,8 @@ def _await_use(job: _Job, approval: Approval, patience: timedelta, sleep: Sleep)
 def _revoke(job: _Job) -> int:
     """Raises LookupError when nobody has approved it, and an ApiError."""
     found, why = read_approvals(job.reader, job.namespace)
+    if why and not found:
+        raise LookupError(f"approvals cannot be read: {why}")
     hold_hash = the_one(job.digits, [each.hash for each in found], "approval")
     git = [each for each in found if isinstance(each, GitApproval) and each.hash == hold_hash]
     name, via, now = approvals.reviewed_name(job.writer), _caller(), job.now()
@@ -220,6 +224,7 @@ def _revoke(job: _Job) -> int:
         if git:
             _say("It is still approved in Git, where nothing was changed; that entry counts no more.")
         return 0
+    found, _ = read_approvals(job.reader, job.namespace)  # anew: it may have been used since
     mine = [each for each in found if each.hash == hold_hash]
     now_void = "; ".join(filter(None, (each.why_void(now) for each in mine))) or "became void meanwhile"
     if any(each.used_at for each in mine):

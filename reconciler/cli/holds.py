@@ -20,12 +20,13 @@ from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.passes.converge import plan_once
 from reconciler.report.holds import HoldsReport
-from reconciler.report.published import KEY, parse_status, published_holds
+from reconciler.report.published import KEY, is_whole, parse_status, published_holds
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import SHORT
 from reconciler.runtime import build_runtime, open_cluster
 
 _PREFIX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{SHORT},16}})", re.ASCII)
+_DOUBT = "the pass ended with {}, and what could not be read or decided is not held either"
 _USAGE = "expect 'holds', or 'holds show' and the hash of a hold, of which 6 hex digits will do"
 
 
@@ -79,8 +80,9 @@ def _planned(config: Config, stop: Stop) -> HoldsReport:
         return HoldsReport(errors=report.errors)
     approvals, why = read_approvals(runtime.plan_context.readers.kubernetes, config.lease_namespace)
     found = published_holds(report, now, {})
+    doubt = "" if is_whole(report.result) else _DOUBT.format(report.result)
     flags = config.approve_flags
-    return HoldsReport(now, None, found, approvals, why, errors=report.errors, flags=flags)
+    return HoldsReport(now, None, found, approvals, why, why_incomplete=doubt, errors=report.errors, flags=flags)
 
 
 def reader_of(config: Config, stop: Stop) -> KubernetesReader:
@@ -92,15 +94,19 @@ def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
     """What the leader published, and what was approved of it; an error when it has published nothing. Raises an
     ApiError."""
     now = server_time(reader.get("/version"))
-    namespace = config.lease_namespace
-    data = observe_config_map(reader, namespace, STATUS_CONFIG_MAP)
-    status = parse_status((data or {}).get(KEY))
+    namespace, status = config.lease_namespace, None
+    try:
+        data = observe_config_map(reader, namespace, STATUS_CONFIG_MAP)
+        status = parse_status((data or {}).get(KEY))
+        unpublished = "" if status else _unpublished(data, namespace)
+    except Denied as error:
+        unpublished = str(error)
     approvals, why = read_approvals(reader, namespace)
+    report = HoldsReport(now, status, (), approvals, why, flags=config.approve_flags)
     if status is None:
-        return HoldsReport(
-            now, None, (), approvals, why, errors=(_unpublished(data, namespace),), flags=config.approve_flags
-        )
-    return HoldsReport(now, status, status.holds, approvals, why, flags=config.approve_flags)
+        return replace(report, errors=(unpublished,))
+    doubt = "" if status.last_pass.is_whole else _DOUBT.format(status.last_pass.result)
+    return replace(report, holds=status.holds, why_incomplete=doubt)
 
 
 def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:

@@ -214,7 +214,7 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
                 actuators = within_budget(connections.apply_context.actuators, allowance.begin_change)
                 apply_context, began = replace(connections.apply_context, actuators=actuators), time.monotonic()
                 report = _guarded(lambda: converge(plan_context, apply_context))
-                if not stop.is_set():
+                if not stop.is_set() and not plan_context.only:  # a part of what is held would look like all of it
                     connections.publish(report, time.monotonic() - began)
                 return report
             case LeadershipStatus.NOT_LEADER:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, Stopped
@@ -18,6 +19,7 @@ from reconciler.report.published import (
     status_of,
 )
 from reconciler.result import Report
+from reconciler.telemetry.logs import masked
 
 _log = logging.getLogger("hcloud-reconciler.status")
 
@@ -77,7 +79,7 @@ class StatusPublication:
     def _publish(self, report: Report, now: datetime, seconds: float | None) -> None:
         """Raises an ApiError."""
         self._since = {hold.hash: min(now, self._since.get(hold.hash, now)) for hold in report.holds}
-        status = status_of(report, self._by, self._since, seconds=seconds)
+        status = status_of(_masked(report), self._by, self._since, seconds=seconds)
         if status is None or not self._is_due(mark_of(status), now):
             return
         self._write({KEY: format_status(status)})
@@ -89,6 +91,11 @@ class StatusPublication:
             return True
         is_soon = abs(now - written_at) < _GAP
         return mark.hashes != stored.hashes if is_soon else mark != stored
+
+
+def _masked(report: Report) -> Report:
+    """Without secrets: an error repeats what an API or a proxy answered, and more people read this than the log."""
+    return replace(report, errors=tuple(map(masked, report.errors)))
 
 
 def _is_of(status: PublishedStatus, report: Report) -> bool:

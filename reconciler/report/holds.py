@@ -39,6 +39,8 @@ class HoldsReport:
     approvals: tuple[Approval | GitApproval, ...] = ()
     why_unread: str = ""
     """Why not all approvals could be read; "" when they were."""
+    why_incomplete: str = ""
+    """Why more may be held than is known; "" when it is all."""
     shown: str = ""
     """The hash of the one hold that is shown with all there is; "" for a list."""
     errors: tuple[str, ...] = ()
@@ -65,8 +67,10 @@ def _lines(report: HoldsReport) -> Iterator[TextLine]:
 def _list_lines(report: HoldsReport, now: datetime) -> Iterator[TextLine]:
     if report.published is not None:
         yield TextLine(f"Published {origin(report.published, now)}", Tone.DETAIL)
+    if report.why_incomplete:
+        yield TextLine(f"More may be held: {report.why_incomplete}", Tone.WARNING)
     if not report.holds:
-        if not report.errors:
+        if not report.errors and not report.why_incomplete:
             yield TextLine("Nothing is held.", Tone.GOOD)
         return
     width = max(len(hold.rule) for hold in report.holds)
@@ -229,6 +233,8 @@ class HoldsDocument(Struct, frozen=True):
     by: str | None
     """Who published the holds; None when they were planned by this run."""
     written_at: datetime | None
+    why_incomplete: str | None
+    """Why more may be held than is known; None when it is all."""
     holds: tuple[HeldDocument, ...]
     errors: tuple[str, ...]
 
@@ -243,6 +249,7 @@ def holds_as_json(report: HoldsReport) -> Mapping[str, Any]:
         taken_at=now,
         by=published.by if published else None,
         written_at=published.written_at if published else None,
+        why_incomplete=report.why_incomplete or None,
         holds=tuple(
             HeldDocument(
                 hold,

@@ -17,7 +17,7 @@ from desired.section import Present
 from reconciler import __version__
 from reconciler.report.documents import to_json
 from reconciler.report.fields import field_changes
-from reconciler.result import Line, Report, needing_a_person, summary
+from reconciler.result import Line, Report, Result, needing_a_person, summary
 
 KEY = "status"
 """In the ConfigMap."""
@@ -34,7 +34,11 @@ _MOST_ERRORS = 5
 _LONGEST_TEXT = 500
 _LONGEST_VALUE = 2_000
 
+_DEEPEST = 8
+"""Lists and objects within each other in a value that is looked at; none of ours has as many."""
+
 V = TypeVar("V")
+Text = Annotated[str, Meta(max_length=_LONGEST_TEXT + len("..."))]
 Moment = Annotated[datetime, Meta(tz=True)]
 
 
@@ -69,11 +73,11 @@ class PublishedHold(Struct, frozen=True):
     """One hold of the last pass."""
 
     hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{16}$")]
-    rule: str
-    value: str
-    limit: str
-    why: str
-    advice: str
+    rule: Text
+    value: Text
+    limit: Text
+    why: Text
+    advice: Text
     since: Moment
     """When whoever published it saw it first."""
     end: PublishedEnd | None
@@ -99,6 +103,11 @@ class PublishedPass(Struct, frozen=True):
     requests_left: int | None = None
     """Of the project's allowance; None when Hetzner did not say."""
     requests_limit: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was decided on: what it does not hold was not held."""
+        return is_whole(self.result)
 
 
 class PublishedStatus(Struct, frozen=True):
@@ -126,6 +135,11 @@ class Mark:
     errors: tuple[str, ...]
     in_need: int
     hashes: frozenset[str]
+
+
+def is_whole(result: str) -> bool:
+    """Whether a pass with this result has decided on everything."""
+    return result not in (Result.ERROR, Result.INCOMPLETE, Result.NOT_LEADER)
 
 
 def mark_of(status: PublishedStatus) -> Mark:
@@ -218,6 +232,7 @@ def _bounded(value: Any) -> Any:
 
 
 def _cut(text: str) -> str:
+    text = text.encode(errors="replace").decode()  # JSON has no half characters
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
@@ -227,11 +242,27 @@ def format_status(status: PublishedStatus) -> str:
 
 
 def parse_status(text: str | None) -> PublishedStatus | None:
-    """The value in the ConfigMap; None where it is missing, malformed, too long, or of another version."""
+    """The value in the ConfigMap; None where it is missing, malformed, too long, or of another version. What nobody of
+    us writes is malformed: values as deep as a stack, and times in another zone than UTC."""
     if text is None or len(text) > _LONGEST:
         return None
     try:
         found = msgspec.json.decode(text, type=PublishedStatus)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return found if found.version == VERSION else None
+    return found if found.version == VERSION and _is_plain(found) else None
+
+
+def _is_plain(status: PublishedStatus) -> bool:
+    """Whether it can be shown as it is."""
+    ends = [hold.end.at for hold in status.holds if hold.end is not None and hold.end.at is not None]
+    moments = [status.written_at, status.last_pass.at, *(hold.since for hold in status.holds), *ends]
+    fields = (field for hold in status.holds for change in hold.changes for field in change.fields)
+    return not any(moment.utcoffset() for moment in moments) and all(
+        _is_shallow(side) for field in fields for side in (field.before, field.after)
+    )
+
+
+def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)

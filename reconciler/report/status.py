@@ -19,7 +19,6 @@ from reconciler.result import Result
 
 _LATE = RENEWED + timedelta(minutes=10)
 """After this a controller that runs has written again, however long its interval."""
-_TROUBLE = frozenset({Result.ERROR.value, Result.INCOMPLETE.value, Result.NOT_LEADER.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,10 @@ class StatusReport:
         known of it."""
         if self.published is None or self.errors or self.is_late:
             return 1
-        result = self.published.last_pass.result
-        if result in _TROUBLE:
+        last = self.published.last_pass
+        if not last.is_whole:
             return 1
-        return 3 if result == Result.REFUSED or self.published.holds else 0
+        return 3 if last.result == Result.REFUSED or self.published.holds else 0
 
 
 def render_status(report: StatusReport) -> Iterator[TextLine]:
@@ -72,7 +71,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
     yield TextLine(f"Published: {origin(status, now)}{late}", Tone.WARNING if late else Tone.PLAIN)
     last = status.last_pass
     took = f", took {last.seconds:g} s" if last.seconds is not None else ""
-    tone = Tone.BAD if last.result in _TROUBLE else Tone.WARNING if report.code else Tone.GOOD
+    tone = Tone.BAD if not last.is_whole else Tone.WARNING if report.code else Tone.GOOD
     yield TextLine(f"Last pass: {last.result}, {ago(last.at, now)}{took}", tone)
     for error in last.errors:
         yield TextLine(f"  error: {error}", Tone.BAD)

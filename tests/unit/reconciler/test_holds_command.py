@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from actuators.approvals import use_up
+from actuators.approvals import reviewed_name, use_up
 from actuators.config_maps import put
+from actuators.http.kubernetes import KubernetesWriter
 from desired.names import GIT_CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.approval import Approval, parse_approvals
 from reconciler.cli import approve as approving
@@ -29,6 +31,7 @@ OTHER = "sha256:0000000000000000"
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 VIEWER = "viewer"
 START = datetime(2026, 11, 23, 12, tzinfo=UTC)
+FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "you may not"}
 
 
 @dataclass
@@ -344,3 +347,114 @@ def test_without_the_right_to_approve(world: World) -> None:
     said = world.type("approve", world.hash)
     assert (said.code, said.stderr.count("\n"), world.approvals) == (1, 1, ())
     assert 'cannot patch resource "configmaps"' in said.stderr
+
+
+def test_revoking_what_is_used_at_that_very_moment(world: World) -> None:
+    """It says that it was used, and does not end as if nothing had happened."""
+    world.type("approve", world.hash)
+
+    def use_before(writer: KubernetesWriter) -> str:
+        world.use()
+        return reviewed_name(writer)
+
+    world.monkeypatch.setattr("actuators.approvals.reviewed_name", use_before)
+    said = world.type("revoke", world.hash)
+
+    assert (said.code, "was used at 08:00:00 UTC: what it let through cannot be taken back" in said.stderr) == (1, True)
+    assert world.approvals[0].revoked_at is None
+
+
+def test_revoking_without_the_right_to_look(world: World) -> None:
+    """The missing right is told, and not that nobody has approved it."""
+    world.type("approve", world.hash)
+    world.sim.spoil_kubernetes("status", method="GET", path=".*configmaps/hcloud-reconciler$", code=403, body=FORBIDDEN)
+
+    said = world.type("revoke", world.hash)
+
+    assert (said.code, said.stderr.count("\n")) == (1, 1)
+    assert "approvals cannot be read: " in said.stderr
+
+
+def test_waiting_for_what_was_approved_before(world: World) -> None:
+    """The wait begins now, and not with the approval that stands."""
+    assert world.type("approve", world.hash).code == 0
+    world.sim.clock.advance(50 * 60)
+    waits: list[float] = []
+
+    def sleep(_stop: threading.Event, seconds: float) -> None:
+        waits.append(seconds)
+        world.sim.clock.advance(seconds)
+
+    flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
+    assert (approving.approve(world.hash, flags, {}, sleep=sleep), sum(waits)) == (1, 6)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param({"more_holds": 1}, id="it may be among those that found no room"),
+        pytest.param({"result": "incomplete"}, id="part of the cluster was not read"),
+    ],
+)
+def test_what_is_not_published_may_be_held_all_the_same(world: World, members: dict[str, object]) -> None:
+    """Nobody is told that it is gone, or that nothing is held."""
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {}
+
+    def sleep(_stop: threading.Event, seconds: float) -> None:
+        world.sim.clock.advance(seconds)
+        status = {**json.loads(data["status"]), **members}
+        status["holds"][0]["hash"] = OTHER
+        status["last_pass"] |= {"at": world.sim.clock.now().isoformat(), **members}
+        put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
+
+    flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
+    assert approving.approve(world.hash, flags, {}, sleep=sleep) == 1
+    assert "was not used within that time" in world.capsys.readouterr().err
+
+
+def test_a_list_that_may_lack_something(world: World) -> None:
+    """After a pass that could not read everything nobody is told that nothing is held."""
+    data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE, STATUS_CONFIG_MAP) or {}
+    status = json.loads(data["status"])
+    status["holds"], status["last_pass"]["result"] = [], "incomplete"
+    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
+
+    said = world.type("holds").stdout
+    assert ("Nothing is held" in said, "More may be held: the pass ended with incomplete" in said) == (False, True)
+    assert "incomplete" in world.type("holds", "--output", "json").document["why_incomplete"]
+
+
+def test_approving_unseen_without_the_right_to_look(world: World) -> None:
+    """Who has the role of an older version may approve what they have seen elsewhere, as they could."""
+    path = f".*configmaps/{STATUS_CONFIG_MAP}"
+    world.sim.spoil_kubernetes("status", method="GET", path=path, code=403, body=FORBIDDEN, count=None)
+
+    refused = world.type("approve", world.hash)
+    assert (refused.code, "give --unseen" in refused.stderr, world.approvals) == (1, True, ())
+    assert world.type("approve", world.hash, "--unseen").code == 0
+    assert [each.hash for each in world.approvals] == [world.hash]
+
+
+def test_what_git_approves_in_vain(world: World) -> None:
+    """An entry without a zone, the most likely mistake, is named with the remedy, in `holds show` and in the plan."""
+    entry = {"approver": "team", "expires_at": "2026-01-15T18:00:00"}
+    data = {world.hash.replace(":", "."): json.dumps(entry)}
+    world.sim.kubernetes_writer().create(CONFIG_MAPS, {"metadata": {"name": GIT_CONFIG_MAP}, "data": data})
+    why = "cannot be read: expect JSON with approver and expires_at, which needs a zone"
+
+    assert why in world.type("holds", "show", world.hash).stdout
+    assert [note.text for note in world.run.plan().notes if why in note.text] != []
+
+
+def test_a_part_is_not_published_as_the_whole(world: World, tmp_path: Path) -> None:
+    """What a plan of ``--only`` leaves out is held all the same, also where the plan was saved."""
+    world.monkeypatch.setenv("HCLOUD_TOKEN", HetznerSimulator.TOKEN)
+    world.monkeypatch.setenv("HCLOUD_ENDPOINT", world.sim.endpoint)
+    file = str(tmp_path / "plan.json")
+    assert world.type("plan", "--only", "node/web-1", "--save", file).code == 0
+    put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
+
+    assert world.type("apply", file).code == 0
+    assert world.type("status").code == 1
+    assert world.type("apply", "--yes").code == 3
+    assert world.type("status").code == 3

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from actuators.http.errors import ApiError, Denied, NotLeader, Transient
 from actuators.outcome import Applied
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
 from reconciler.passes.status_publication import StatusPublication
-from reconciler.report.published import KEY, PublishedStatus, format_status, parse_status, status_of
+from reconciler.report.published import KEY, PublishedField, PublishedStatus, format_status, parse_status, status_of
 from reconciler.result import Line, Report, Requests
+from reconciler.telemetry import logs
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.keys import key_of
 
@@ -184,3 +186,39 @@ def test_it_fits_into_a_config_map() -> None:
 def test_a_status_that_is_none(text: str | None) -> None:
     """What nobody of us wrote is nothing."""
     assert parse_status(text) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "forged"),
+    [
+        pytest.param('"path":"p","before":1', f'"path":"p","before":{"[" * 500}{"]" * 500}', id="deep as a stack"),
+        pytest.param('"rule":"node-blast-radius"', f'"rule":"{"r" * 9999}"', id="as wide as no terminal"),
+        pytest.param('"since":"2026-07-01T12:00:00Z"', '"since":"2026-07-01T12:00:00+09:00"', id="another zone"),
+        pytest.param('"since":"2026-07-01T12:00:00Z"', '"since":"0001-01-01T00:00:00+14:00"', id="no year of UTC"),
+    ],
+)
+def test_a_forged_status(written: str, forged: str) -> None:
+    """What cannot be shown as it is, is nothing."""
+    field = PublishedField("p", 1, None)
+    status = status_of(a_pass(a_hold()), "ccm-0", {})
+    assert status is not None
+    (hold,) = status.holds
+    changed = structs.replace(hold, changes=(structs.replace(hold.changes[0], fields=(field,)),))
+    text = format_status(structs.replace(status, holds=(changed,)))
+
+    assert written in text
+    assert parse_status(text) is not None
+    assert parse_status(text.replace(written, forged)) is None
+
+
+def test_an_error_with_a_secret() -> None:
+    """An error may repeat what was sent, or be of characters that JSON has not."""
+    logs.hide("a-token-of-hetzner")
+    stored = Stored()
+
+    StatusPublication(stored.read, stored.write, "ccm-0").keep(
+        a_pass(errors=("401: a-token-of-hetzner", "\ud800 is wrong"))
+    )
+
+    assert stored.status is not None
+    assert stored.status.last_pass.errors == ("401: ***", "? is wrong")

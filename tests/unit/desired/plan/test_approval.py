@@ -129,6 +129,7 @@ def test_parse_is_the_inverse_of_format(approval: Approval) -> None:
         pytest.param(KEY, json.dumps({**FIELDS, "approved_at": 1751371200}), id="time-as-a-number"),
         pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "2026-07-01T12:00:00"}), id="time-without-a-zone"),
         pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59-12:00"}), id="no-year-of-UTC"),
+        pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59+00:00"}), id="no-hour-after-it"),
         pytest.param(KEY, json.dumps({**FIELDS, "used_at": "later"}), id="use-is-no-time"),
         pytest.param(KEY, json.dumps({**FIELDS, "used_at": "2026-07-01T12:00:00"}), id="use-without-a-zone"),
         pytest.param(KEY, json.dumps({**FIELDS, "used_at": ""}), id="use-is-empty"),
@@ -208,6 +209,7 @@ def test_step_to(before: Approval | None, wanted: Approval, step: Step) -> None:
     assert step_to(wanted, before, NOW) is step
 
 
+DAMAGED = "cannot be read: expect JSON with approver and expires_at, which needs a zone"
 GIT: Mapping[str, object] = {"approver": "team", "expires_at": (NOW + DAY).isoformat()}
 
 
@@ -246,8 +248,11 @@ def test_an_approval_in_git(fields: Mapping[str, object], age: timedelta, why: s
     ],
 )
 def test_damage_in_git_approves_nothing(key: str, value: str) -> None:
-    """Git's owner may write anything."""
-    assert parse_git_approvals({key: value}, {}) == ()
+    """Git's owner may write anything, and learns why it does not count."""
+    found = parse_git_approvals({key: value}, {})
+
+    assert [each.why_void(NOW) for each in found] == [DAMAGED] * (key == KEY)
+    assert writes_of_use(HASH, found, {}, NOW, "me") == writes_of_revocation(HASH, found, {}, NOW, "me", "") == {}
 
 
 def in_git(data: Mapping[str, str | None], expires_in: timedelta = DAY) -> GitApproval:
