@@ -1,8 +1,10 @@
 """docs/pull-requests.md: the workflows parse, their commands exist, and one comment is edited, not many posted."""
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,13 @@ from reconciler.result import Report
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "pull-requests.md").read_text()
 GITHUB, GITLAB = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+_FAKE_GITLAB = """#!/bin/sh
+case "$*" in
+*"--request "*) printf '%s\\n' "$*" >> "$CALLS" ;;
+*/user) printf '{"id": 5}' ;;
+*) printf '%s' "$FOUND" ;;
+esac
+"""
 _FAKE = """#!/bin/sh
 case "$*" in
 *--jq*) printf '%s' "$FOUND" ;;
@@ -94,6 +103,45 @@ def test_one_comment(tmp_path: Path, found: str, call: str) -> None:
     subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environ, check=True)
 
     assert (tmp_path / "calls").read_text() == f"api --silent {call} --field body=@{tmp_path}/plan.md\n"
+
+
+def a_note(number: int, author: int, body: str) -> dict[str, Any]:
+    """One of the notes of a merge request."""
+    return {"id": number, "author": {"id": author}, "body": body}
+
+
+@pytest.mark.skipif(
+    not os.environ.get("CI") and shutil.which("jq") is None, reason="there is no jq here: scripts/shells installs it"
+)
+@pytest.mark.parametrize(
+    ("found", "call"),
+    [
+        pytest.param([], "POST", id="none yet"),
+        pytest.param([a_note(1, 5, "LGTM"), a_note(2, 5, f"<!-- {MARK}:5f0c2a11 -->")], "PUT 2", id="there already"),
+        pytest.param([a_note(1, 6, f"<!-- {MARK}:5f0c2a11 -->")], "POST", id="somebody else's that looks like it"),
+    ],
+)
+def test_one_note(tmp_path: Path, found: list[dict[str, Any]], call: str) -> None:
+    """Of a merge request; who writes a note that looks like ours neither has it edited nor keeps ours away."""
+    (tmp_path / "curl").write_text(_FAKE_GITLAB)
+    (tmp_path / "curl").chmod(0o755)
+    (tmp_path / "plan.md").write_text("plan")
+    environ = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "CI_API_V4_URL": "https://gitlab.example/api/v4",
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "7",
+        "NOTES_TOKEN": "secret",
+        "FOUND": json.dumps(found),
+        "CALLS": str(tmp_path / "calls"),
+    }
+    script = "\n".join(GITLAB["plan"]["after_script"])
+
+    subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environ, cwd=tmp_path, check=True)
+
+    words = (tmp_path / "calls").read_text().split()
+    method, place = words[words.index("--request") + 1], words[-1].rpartition("/merge_requests/7/notes")[2]
+    assert f"{method} {place.removeprefix('/')}".strip() == call
 
 
 def test_the_mark_is_what_is_looked_for() -> None:
