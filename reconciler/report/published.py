@@ -34,6 +34,8 @@ _MOST_ERRORS = 5
 _LONGEST_TEXT = 500
 _LONGEST_VALUE = 2_000
 
+_END_TO = timedelta(minutes=5)
+"""How far the end of a hold may move before that is news."""
 _DEEPEST = 8
 """Lists and objects within each other in a value that is looked at; none of ours has as many."""
 
@@ -135,6 +137,8 @@ class Mark:
     errors: tuple[str, ...]
     in_need: int
     hashes: frozenset[str]
+    measures: frozenset[tuple[str, str, int | None]]
+    """Of the holds, with their ends to five minutes: that of a Node whose kubelet reports moves on all the while."""
 
 
 def is_whole(result: str) -> bool:
@@ -146,7 +150,13 @@ def mark_of(status: PublishedStatus) -> Mark:
     """The mark of a status."""
     last = status.last_pass
     hashes = frozenset(hold.hash for hold in status.holds)
-    return Mark(last.result, tuple(sorted(last.counts.items())), last.errors, last.in_need, hashes)
+    measures = frozenset((hold.value, hold.limit, _end_of(hold)) for hold in status.holds)
+    return Mark(last.result, tuple(sorted(last.counts.items())), last.errors, last.in_need, hashes, measures)
+
+
+def _end_of(hold: PublishedHold) -> int | None:
+    at = None if hold.end is None else hold.end.at
+    return None if at is None else (at - at.min.replace(tzinfo=at.tzinfo)) // _END_TO
 
 
 def status_of(

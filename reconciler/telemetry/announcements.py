@@ -23,7 +23,7 @@ from desired.planner import DesiredState
 from desired.section import Absent
 from desired.syntax.bounds import counted
 from reconciler.result import Line, approve_command
-from reconciler.telemetry.events import Event, EventType, Subject, subject_of
+from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
 
 _TARGET_REASONS: Mapping[Membership, str] = {
     Membership.OVER_LIMIT: "MaxTargetsReached",
@@ -311,8 +311,11 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
     for subject, held in kinds.items():
         verb = "is" if len(held) == 1 else "are"
         command = approve_command(hold.hash, approve_flags)
-        text = f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.said}. Approve with: {command}"
-        yield Event(subject, EventType.WARNING, "ChangeHeld", text)
+        text, remedy = (
+            f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.said}",
+            f". Approve with: {command}",
+        )
+        yield Event(subject, EventType.WARNING, "ChangeHeld", text[: max(0, MESSAGE - len(remedy))] + remedy)
 
 
 _FAILED = "FailedToCreateRoute"

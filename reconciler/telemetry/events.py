@@ -83,6 +83,8 @@ _SENDERS = 12
 _BEGINNING_SHARE = 0.75
 """Share of the closing time after which no call begins, so that those under way can end."""
 _REPEAT = timedelta(minutes=30)
+MESSAGE = 1024
+"""Characters of an event's message that Kubernetes takes."""
 _MOST_UNDER_WAY = 4096
 """Events that may wait for their turn: of more, a lasting state is reported in a later pass, and what has happened is
 lost."""
@@ -227,7 +229,7 @@ def _body(name: str, event: Event, now: datetime) -> Mapping[str, Any]:
         },
         "type": event.type.value,
         "reason": event.reason,
-        "message": event.message[:1024],
+        "message": event.message[:MESSAGE],
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
         "firstTimestamp": _time(now),

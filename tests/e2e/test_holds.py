@@ -114,6 +114,7 @@ def test_the_policy_of_the_documentation(held: Stage, api_server: ApiServer) -> 
         assert forge(**{key: "{}"}) == 422, "under the name that is there"
         assert forge(**{f"{key}.by": "reader", key: "{ }"}) == 422
         assert forge(**{"sha256.ffffffffffffffff": "{}"}) == 422, "under no name"
+        assert forge(project="{}") == 422, "what the controller remembers"
         assert json.loads(stored(held)[key])["approver"] == "reader"
         assert held.reconcile("revoke", "0123456789abcdef", **ben).code == 0
         assert json.loads(stored(held)[key])["revoked_by"] == "keeper"

@@ -10,7 +10,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.planner import compute_plan
 from reconciler.telemetry.announcements import at_most, on_outcome
-from reconciler.telemetry.events import Event, EventType, subject_of
+from reconciler.telemetry.events import MESSAGE, Event, EventType, subject_of
 from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
@@ -169,7 +169,12 @@ def test_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "typed"), [pytest.param("", "", id="none"), pytest.param("--kubeconfig f", " --kubeconfig f", id="some")]
+    ("flags", "typed"),
+    [
+        pytest.param("", "", id="none"),
+        pytest.param("--kubeconfig f", " --kubeconfig f", id="some"),
+        pytest.param(f"--kubeconfig {'f' * 900}", f" --kubeconfig {'f' * 900}", id="so long that the reason is cut"),
+    ],
 )
 def test_what_to_type(flags: str, typed: str) -> None:
     """The command of the event can be typed as it stands: it names the cluster as this run does."""
@@ -179,6 +184,7 @@ def test_what_to_type(flags: str, typed: str) -> None:
     (event,) = warnings(judged(world), world, Settings(), flags)
 
     assert event.message.endswith(f". Approve with: reconcile approve {hold.hash}{typed}")
+    assert len(event.message) <= MESSAGE
 
 
 def test_a_held_deletion() -> None:

@@ -92,6 +92,20 @@ def test_it_is_written_when_people_would_see_a_change() -> None:
     assert told == [(0, ["read", "write"]), *((at, ["write"]) for at in (7, 61, 75, 1875))]
 
 
+def test_a_hold_that_measures_something_else_is_news() -> None:
+    """Nobody waits for an end that has moved, or reads a number of half an hour ago."""
+    stored = Stored()
+    publication = StatusPublication(stored.read, stored.write, "ccm-0")
+    ends_later = replace(a_hold(), end=HoldEnd("if it stays not Ready", 1800.0))
+    ends_then = replace(a_hold(), end=HoldEnd("if it stays not Ready", 1740.0))
+    for seconds, hold in ((0, a_hold()), (20, ends_later), (80, ends_then), (100, replace(ends_then, value="3"))):
+        publication.keep(a_pass(hold, seconds=seconds))
+
+    assert stored.asked == ["read", "write", "write", "write"]
+    assert stored.status is not None
+    assert stored.status.written_at == NOW + timedelta(seconds=100)
+
+
 def test_what_it_says() -> None:
     """The pass in numbers, and each hold with its changes, since when, and how it ends."""
     stored = Stored()
