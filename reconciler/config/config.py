@@ -33,7 +33,7 @@ from reconciler.config.flags import (
 )
 from reconciler.config.hccm_flags import without_effect
 from reconciler.config.program import program_name
-from reconciler.config.variables import former_variables, passwords_in, read_variables
+from reconciler.config.variables import VARIABLES, former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
 _TOKEN_LENGTH = 64
@@ -209,7 +209,7 @@ def load_config(
         usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
     usage += _misplaced_file(command, flags, given)
     (usage if "--output" in given else errors).extend(_not_for_loops(command, flags))
-    usage += _overwriting(command, flags, saved_plan)
+    usage += _overwriting(command, flags, environ, saved_plan)
     if flags["--exact"] and saved_plan is None:
         usage.append("--exact goes with 'reconcile apply FILE': nothing else says what is to be done exactly")
     if flags["--exact"] and flags["--only"]:
@@ -286,12 +286,21 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
     return lines
 
 
-def _overwriting(command: Command, flags: Mapping[str, Any], saved_plan: str | None) -> list[str]:
-    """Errors for artifacts that nobody writes, or that would replace another file of the same command line."""
-    if flags["--also"] and _mode(command, flags) is Mode.LOOP:
+def _overwriting(
+    command: Command, flags: Mapping[str, Any], environ: Mapping[str, str], saved_plan: str | None
+) -> list[str]:
+    """Errors for artifacts that nobody writes, or that would replace another file of the same command: one that its
+    flags name, or that it reads a credential from."""
+    if not flags["--also"]:
+        return []
+    if _mode(command, flags) is Mode.LOOP:
         return ["--also goes with 'reconcile plan' and 'reconcile apply': a controller has a report after each pass"]
-    files = {name: flags[name] for name in ("--save", "--from", "--kubeconfig")} | {"the saved plan": saved_plan}
-    places = {os.path.realpath(file): name for name, file in files.items() if file}
+    files = [(name, flags[name]) for name in ("--save", "--from", "--kubeconfig")] + [("the saved plan", saved_plan)]
+    files += [("KUBECONFIG", file) for file in environ.get("KUBECONFIG", "").split(os.pathsep)]
+    files += [
+        (name, environ.get(name)) for name in (f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)
+    ]
+    places = {os.path.realpath(file): name for name, file in files if file}
     return [
         f"--also {artifact.text!r} would replace the file of {places[place]}: give another name"
         for artifact in flags["--also"]

@@ -148,6 +148,17 @@ def test_a_file_that_is_needed(flags: dict[str, Any], name: str) -> None:
     assert refused("json=./a", **flags) == (f"--also 'json=./a' would replace the file of {name}: give another name",)
 
 
+@pytest.mark.parametrize(
+    ("name", "files"), [("KUBECONFIG", "other:a"), ("HCLOUD_TOKEN_FILE", "a"), ("ROBOT_PASSWORD_FILE", "a")]
+)
+def test_a_file_with_credentials(name: str, files: str) -> None:
+    """A kubeconfig or a token that a variable names is not replaced by a report either."""
+    with pytest.raises(ConfigurationError) as found:
+        load_config(Command.PLAN, {"--also": "json=./a"}, {"HCLOUD_TOKEN": "x" * 64, name: files})
+
+    assert f"--also 'json=./a' would replace the file of {name}: give another name" in found.value.lines
+
+
 def test_a_saved_plan_is_not_replaced_by_what_was_applied() -> None:
     """It may be applied again."""
     (line,) = refused("json=a", command=Command.APPLY, plan="a")
