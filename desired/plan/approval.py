@@ -156,7 +156,7 @@ def format_approval(approval: Approval) -> tuple[str, str]:
         "revoked_by": approval.revoked_by,
     }
     value |= {name: text for name, text in more.items() if text}
-    return _key(approval.hash), json.dumps(value, sort_keys=True)
+    return _key(approval.hash), _json(value)
 
 
 def parse_approvals(data: Mapping[str, str]) -> tuple[Approval, ...]:
@@ -175,7 +175,7 @@ def _parse(text: str, value: str, by: str | None) -> Approval | None:
     if not is_hash(text) or bounds.APPROVAL.is_exceeded(value):
         return None
     try:
-        fields = json.loads(value)
+        fields = _loads(value)
         used_at = None if fields["used_at"] is None else parse_moment(fields["used_at"])
         revoked_at, approved_at = _moment(fields, "revoked_at"), parse_moment(fields["approved_at"])
         if approved_at.year == MAXYEAR:  # no calendar goes on to its end
@@ -209,7 +209,7 @@ def parse_git_approvals(entries: Mapping[str, str], data: Mapping[str, str]) -> 
 def _parse_git(text: str, value: str) -> GitApproval:
     try:
         bounds.APPROVAL.check(value)
-        fields = json.loads(value)
+        fields = _loads(value)
         approver, reason = fields["approver"], fields.get("reason", "")
         if not isinstance(approver, str) or not isinstance(reason, str) or not approver.strip():
             raise ValueError("it names no approver")
@@ -245,7 +245,7 @@ class _Record:
 def _read_record(value: str) -> _Record:
     """Raises one of ``_DAMAGE`` for anything else."""
     bounds.APPROVAL.check(value)
-    fields = json.loads(value)
+    fields = _loads(value)
     used_at, revoked_at = _moment(fields, "used_at"), _moment(fields, "revoked_at")
     moment = used_at or revoked_at
     if moment is None:
@@ -257,7 +257,7 @@ def _read_record(value: str) -> _Record:
 
 def _record(approval: GitApproval, **fields: str) -> tuple[str, str]:
     value = {"approver": approval.approver, "expires_at": approval.expires_at.isoformat(), **fields}
-    return f"{_key(approval.hash)}{_GIT}", json.dumps(value, sort_keys=True)
+    return f"{_key(approval.hash)}{_GIT}", _json(value)
 
 
 class Step(StrEnum):
@@ -360,6 +360,18 @@ def _of(
     """The approvals of one hold as they stand in ``data`` now."""
     people = [approval for approval in parse_approvals(data) if approval.hash == hold_hash]
     return people, [_with_record(replace(each, ended=None), data) for each in git if each.hash == hold_hash]
+
+
+def _loads(value: str) -> Any:
+    """Raises one of ``_DAMAGE``, also for half characters, which could not be written again."""
+    fields = json.loads(value)
+    json.dumps(fields, ensure_ascii=False).encode()
+    return fields
+
+
+def _json(value: Mapping[str, str | None]) -> str:
+    """With letters of every language as they are: escaped they could be more than is read again."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _key(hold_hash: str) -> str:

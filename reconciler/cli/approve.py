@@ -251,4 +251,4 @@ def _caller() -> str:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = f"uid {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
+    return visible(f"{user}@{socket.gethostname()}")

@@ -84,7 +84,10 @@ def parse_patience(text: str) -> timedelta | None:
 def parse_reason(text: str) -> str:
     """A sentence of a person."""
     bounds.VALUE.check(text)
-    return " ".join(text.split())
+    sentence = " ".join(text.split())
+    if not sentence.isprintable():
+        raise ValueError("expect a sentence, without control characters")
+    return sentence
 
 
 def parse_label_prefix(text: str) -> str:

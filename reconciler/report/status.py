@@ -18,7 +18,7 @@ from reconciler.report.text_report import TextLine, Tone, with_moments
 from reconciler.result import Result
 
 _LATE = RENEWED + timedelta(minutes=10)
-"""After this a controller that runs has written again, however long its interval."""
+"""After this a controller that runs has written again, unless its interval is longer."""
 
 
 @dataclass(frozen=True, slots=True)

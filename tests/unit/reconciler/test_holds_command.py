@@ -237,6 +237,32 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
 
+@pytest.mark.parametrize(
+    ("words", "answer", "code"),
+    [
+        pytest.param((), True, 0, id="yes"),
+        pytest.param((), False, 1, id="no"),
+        pytest.param(("--yes",), None, 0, id="not asked"),
+    ],
+)
+def test_at_a_terminal(world: World, words: tuple[str, ...], answer: bool | None, code: int) -> None:
+    """The hold is shown, then the question comes; nothing is written before it is answered with yes."""
+    asked: list[str] = []
+
+    def answered(question: str, _stop: threading.Event) -> bool:
+        asked.append(question)
+        assert "provider_id: hcloud://11 -> (none)" in world.capsys.readouterr().out
+        assert world.approvals == ()
+        return bool(answer)
+
+    world.monkeypatch.setattr("reconciler.cli.approve.is_attended", lambda: True)
+    world.monkeypatch.setattr("reconciler.cli.approve.is_agreed", answered)
+
+    assert world.type("approve", world.hash, "--for", "15m", *words).code == code
+    assert asked == ["Approve it for 15 min?"] * (answer is not None)
+    assert len(world.approvals) == (code == 0)
+
+
 def test_a_name_that_the_api_server_does_not_tell(world: World) -> None:
     """Before Kubernetes 1.28: it is a claim, which is said, and stands where no policy looks."""
     world.sim.spoil_kubernetes("status", method="POST", code=404, body="404 page not found")
@@ -269,6 +295,22 @@ def test_approving_what_is_approved(world: World) -> None:
 def test_how_long(world: World, text: str) -> None:
     """More than nothing, and a day at most."""
     said = world.type("approve", world.hash, "--for", text)
+    assert (said.code, said.stderr.count("\n"), world.approvals) == (64, 1, ())
+
+
+@pytest.mark.parametrize("reason", ["ü" * 512, "\U0001f600" * 512])
+def test_a_reason_in_any_language(world: World, reason: str) -> None:
+    """As long as it may be, it does not make the approval one that is too long to be read again, nor does its end."""
+    assert world.type("approve", world.hash, "--reason", reason).code == 0
+    assert [each.reason for each in world.approvals] == [reason]
+    assert world.type("revoke", world.hash).code == 0
+    assert world.approvals[0].revoked_at is not None
+
+
+@pytest.mark.parametrize("reason", ["\x1b[2J", "\udcff", "x" * 513])
+def test_a_reason_that_is_no_sentence(world: World, reason: str) -> None:
+    """It is refused in one line."""
+    said = world.type("approve", world.hash, "--reason", reason)
     assert (said.code, said.stderr.count("\n"), world.approvals) == (64, 1, ())
 
 

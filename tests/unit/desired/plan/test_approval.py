@@ -130,6 +130,7 @@ def test_parse_is_the_inverse_of_format(approval: Approval) -> None:
         pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "2026-07-01T12:00:00"}), id="time-without-a-zone"),
         pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59-12:00"}), id="no-year-of-UTC"),
         pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59+00:00"}), id="no-hour-after-it"),
+        pytest.param(KEY, json.dumps({**FIELDS, "approver": "\ud800"}), id="half-a-character"),
         pytest.param(KEY, json.dumps({**FIELDS, "used_at": "later"}), id="use-is-no-time"),
         pytest.param(KEY, json.dumps({**FIELDS, "used_at": "2026-07-01T12:00:00"}), id="use-without-a-zone"),
         pytest.param(KEY, json.dumps({**FIELDS, "used_at": ""}), id="use-is-empty"),
@@ -244,6 +245,7 @@ def test_an_approval_in_git(fields: Mapping[str, object], age: timedelta, why: s
         pytest.param(KEY, json.dumps({**GIT, "expires_at": "2026-07-02T12:00:00"}), id="no zone"),
         pytest.param(KEY, json.dumps({**GIT, "approver": " "}), id="nobody"),
         pytest.param(KEY, json.dumps({**GIT, "approver": ["a"]}), id="no name"),
+        pytest.param(KEY, json.dumps({**GIT, "approver": "\ud800"}), id="half a character"),
         pytest.param(KEY, json.dumps({**GIT, "reason": "x" * 5000}), id="too long"),
     ],
 )
