@@ -41,7 +41,7 @@ def test_the_demo_plans_what_it_applies(shown: str) -> None:
         "~ node/worker-5/network  node.network_condition",
         "- node/worker-3  node.delete",
         *(f"+ load_balancer/default/api/target/server:{number}  lb.target" for number in (103, 105, 106)),
-        "+ load_balancer/default/shop  lb.create",
+        "+ load_balancer/default/shop  lb.create  +5.39 EUR a month",
         "+ service/default/shop/finalizer  service.claim",
         "~ service/default/shop/status  service.status",
         "+ route/4711/10.244.4.0/24  route.create",
