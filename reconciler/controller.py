@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime, permission_gaps
 from reconciler.telemetry.health import Health
 from reconciler.telemetry.http_server import serve
-from reconciler.telemetry.logs import hide, pairs
+from reconciler.telemetry.logs import harmless, hide, pairs
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from reconciler.triggers.relevance import WatchedKind
@@ -196,30 +196,20 @@ class Passes:
         measured = self.meter.measure(self.run, why)
         report = measured.report
         suspended: tuple[Change, ...] = ()
-        with _harmless("history"):
+        with harmless("history"):
             suspended = self.history.note(report)
         pace = replace(self.pacing.after(report), retry_in_s=self.history.due_in_s())
         pace = replace(pace, gap_s=self.budget.gap_s(self.pacing.reads))
-        with _harmless("triggers"):
+        with harmless("triggers"):
             if report.snapshot is not None:
                 self.triggers.settle(report.snapshot)
-        with _harmless("status"):
+        with harmless("status"):
             self.publish(report, measured.seconds)
-        with _harmless("metrics"):
+        with harmless("metrics"):
             if self.metrics is not None:
                 self.metrics.passed(measured, pace.interval_s, suspended)
         self.health.passed(report, pace.interval_s)
         return measured, pace
-
-
-@contextmanager
-def _harmless(what: str) -> Iterator[None]:
-    """Logs a bug in what accompanies passes, which ends none."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - nothing but the pass itself is worth a restart
-        _log.warning("internal error beside a pass %s", pairs(what=what, error=f"{type(error).__name__}: {error}"))
-        _log.debug("internal error", exc_info=True)
 
 
 def run_controller(
@@ -273,7 +263,7 @@ def run_controller(
     )
 
     def tell(ended: Measured) -> None:
-        with _harmless("log"):
+        with harmless("log"):
             narrator.passed(ended)
         publish(ended.report_alone)
 
@@ -292,7 +282,7 @@ def run_controller(
 def _name_gaps(config: Config, stop: threading.Event) -> None:
     """Log each missing permission once. What cannot be asked for is asked for every minute, until ``stop`` is set."""
     told: set[str] = set()
-    with _harmless("permissions"):
+    with harmless("permissions"):
         while not stop.is_set():
             try:
                 for gap in permission_gaps(config, stop):

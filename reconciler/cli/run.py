@@ -36,7 +36,7 @@ from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.runtime import Connections, Runtime, build_runtime
 from reconciler.telemetry import logs
-from reconciler.telemetry.logs import pairs
+from reconciler.telemetry.logs import harmless, pairs
 
 _log = logging.getLogger("hcloud-reconciler.run")
 
@@ -215,7 +215,8 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
                 apply_context, began = replace(connections.apply_context, actuators=actuators), time.monotonic()
                 report = _guarded(lambda: converge(plan_context, apply_context))
                 if not stop.is_set() and not plan_context.only:  # a part of what is held would look like all of it
-                    connections.publish(report, time.monotonic() - began)
+                    with harmless("status"):
+                        connections.publish(report, time.monotonic() - began)
                 return report
             case LeadershipStatus.NOT_LEADER:
                 return Report(not_leader=f"{outcome.why}, and does the same within its interval")

@@ -5,13 +5,16 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
 from urllib.parse import quote, quote_plus
 
 from actuators.http.shown import escaped_json, without_user_info
 from reconciler.config.flags import LogFormat
+
+_log = logging.getLogger("hcloud-reconciler.logs")
 
 HIDDEN = "***"
 _SHORTEST = 4
@@ -106,6 +109,16 @@ def pairs(**data: object) -> Pairs:
     text = Pairs(" ".join(f"{key}={_quoted(str(value))}" for key, value in data.items()))
     text.data = data
     return text
+
+
+@contextmanager
+def harmless(what: str) -> Iterator[None]:
+    """Logs a bug in what accompanies passes, which ends none."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - nothing but the pass itself is worth its report, or a restart
+        _log.warning("internal error beside a pass %s", pairs(what=what, error=f"{type(error).__name__}: {error}"))
+        _log.debug("internal error", exc_info=True)
 
 
 def printable(text: str) -> str:

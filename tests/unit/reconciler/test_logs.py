@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.config.flags import LogFormat
 from reconciler.telemetry import logs
-from reconciler.telemetry.logs import HIDDEN, Redactor, pairs
+from reconciler.telemetry.logs import HIDDEN, Redactor, harmless, pairs
 
 LOG = logging.getLogger("hcloud-reconciler.test")
 TOKEN = "jEheVytlAoFl7F8MqUQ7jAo2hOXASztX" * 2
@@ -169,3 +169,13 @@ def test_the_longer_one_is_hidden_whole() -> None:
     secrets.add("token", "token-and-more")
 
     assert secrets.masked("token-and-more") == HIDDEN
+
+
+def test_a_bug_beside_a_pass_is_told_and_ends_nothing() -> None:
+    """What only accompanies a pass, such as publishing its status, loses no report of what was applied."""
+    stream = io.StringIO()
+    logs.set_up(debug=False, stream=stream, log_format=LogFormat.JSON)
+    with harmless("status"):
+        raise ValueError("no such hold")
+    said = json.loads(stream.getvalue())
+    assert (said["level"], said["what"], said["error"]) == ("warning", "status", "ValueError: no such hold")
