@@ -89,7 +89,7 @@ def test_a_move_in_the_network_gives_back_what_others_have_added(shared: Stage) 
     assert (targets(shared), remembered(shared)) == (PUBLIC | FOREIGN, [])
     lb = "load_balancer/default/web"
     back = {f"{lb}/target/ip:10.0.1.77", f"{lb}/target/selector:role in (edge, worker),!spare"}
-    assert planned.keys() == {f"{lb}/labels/returning", f"{lb}/network/7", *back}
+    assert planned.keys() == {f"{lb}/labels/returning", f"{lb}/network/7", *back, "service/default/web/status"}
     assert {planned[key]["class"] for key in back} == {"add"}
     assert one_pass(shared)["changes"] == []
 
