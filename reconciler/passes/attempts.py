@@ -114,10 +114,11 @@ class Attempts:
         return _sorted((*ended, *self._outdated(plan), *(self._line(change, left) for change in plan.changes)))
 
     def _outdated(self, plan: Plan) -> Iterator[Line]:
-        """What was done of those whose keys have another change in ``plan``."""
+        """What was done of those whose keys have another change in ``plan``, or the same one that a person has to
+        approve: a target that was added, and that a move held since would have to add again."""
         for key in self.by_key.keys() & plan.by_key.keys():
-            last = self.by_key[key][-1]
-            if isinstance(last.outcome, Applied) and not last.is_of(plan.by_key[key]):
+            last, planned = self.by_key[key][-1], plan.by_key[key]
+            if isinstance(last.outcome, Applied) and (_needs_approval(planned) or not last.is_of(planned)):
                 yield Line(last.change, last.outcome)
 
     def left(self, plan: Plan) -> Callable[[Change], Outcome]:
@@ -138,8 +139,10 @@ class Attempts:
 
     def _line(self, change: Change, left: Callable[[Change], Outcome | None]) -> Line:
         final = self.final(change)
-        if final is not None:
-            return Line(change, NOT_SEEN) if isinstance(final.outcome, Applied) else Line(final.change, final.outcome)
+        if final is not None and not isinstance(final.outcome, Applied):
+            return Line(final.change, final.outcome)
+        if final is not None and not _needs_approval(change):
+            return Line(change, NOT_SEEN)
         if change.decision.verdict is not Verdict.ALLOWED:
             return Line(change)
         last = self.by_key[change.key][-1] if change.key in self.by_key else None
@@ -159,6 +162,11 @@ class Attempts:
         """Key of each planned change that is not tried again → how it ended."""
         tried = {key: self.final(plan.by_key[key]) for key in self.by_key.keys() & plan.by_key.keys()}
         return {key: final.outcome for key, final in tried.items() if final is not None}
+
+
+def _needs_approval(change: Change) -> bool:
+    """Whether a person has to approve the change."""
+    return change.decision.verdict is Verdict.HELD
 
 
 def _is_lost(outcome: Outcome | None) -> bool:
