@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Absent, Unknown
@@ -108,6 +109,8 @@ class Report:
     """How much of it a text tells."""
     next_step: str = ""
     """The command that does what was only planned; "" where there is none."""
+    settings: Settings = field(default_factory=Settings)
+    """The settings of the run, for whoever shows what leads where."""
     not_leader: str = ""
     """Why this run may not write, as another process leads; "" when it may."""
 

@@ -404,6 +404,7 @@ def _report(plan_context: PlanContext, observation: Observation, judged: JudgedP
         approve_flags=plan_context.approve_flags,
         detail=plan_context.detail,
         next_step=plan_context.next_step,
+        settings=plan_context.settings,
     )
 
 

@@ -1,0 +1,78 @@
+"""HTML that is escaped by construction: text becomes a node only through ``tag``, and ``tag`` escapes all of it."""
+
+from collections.abc import Iterable
+from html import escape
+
+from reconciler.report.escaping import visible
+
+
+class Html(str):
+    """Text that is HTML already. Only this module makes any."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None | Iterable["Child"]
+"""What may stand in an element: Html as it is, other text escaped, None nowhere, and any number of these."""
+Attribute = str | int | float | bool | None
+"""The value of an attribute; True stands for its name alone, False and None for no attribute."""
+
+_VOID = frozenset({"br", "input", "link", "meta"})
+_RAW = frozenset({"script", "style"})
+_SAFE_LINKS = ("#", "/")
+
+
+def tag(name: str, /, *children: Child, **attributes: Attribute) -> Html:
+    """One element. An underscore at the end of an attribute's name is dropped, any other one is a dash.
+
+    Raises ValueError for what would let foreign text act: handlers, ``style``, and links that leave the page.
+    """
+    opened = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    if name in _VOID:
+        return Html(opened)
+    if name in _RAW:
+        raise ValueError(f"<{name}> is made by verbatim alone")
+    return Html(f"{opened}{''.join(_texts(children))}</{name}>")
+
+
+def verbatim(name: str, text: str, /, **attributes: Attribute) -> Html:
+    """A script or a style of our own, whose text is no markup. Raises ValueError for one that would end too soon."""
+    if name not in _RAW or "</" in text or "<!--" in text:
+        raise ValueError(f"<{name}> takes no such text")
+    return Html(f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>{text}</{name}>")
+
+
+def join(*children: Child) -> Html:
+    """Several elements, one after the other."""
+    return Html("".join(_texts(children)))
+
+
+def foreign(text: object) -> Html:
+    """A text that somebody else wrote, whose direction ends where it ends."""
+    return tag("bdi", str(text))
+
+
+def _texts(children: Iterable[Child]) -> Iterable[str]:
+    for child in children:
+        if isinstance(child, Html):
+            yield child
+        elif isinstance(child, str):
+            yield escape(visible(child))
+        elif isinstance(child, int | float):
+            yield str(child)
+        elif child is not None:
+            yield from _texts(child)
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    if name == "style" or name.startswith("on"):
+        raise ValueError(f"no element has the attribute {name}")
+    if value is True:
+        return f" {name}"
+    text = visible(str(value))
+    if name in ("href", "src") and (not text.startswith(_SAFE_LINKS) or text.startswith("//")):
+        raise ValueError(f"a link leads nowhere else: {text[:40]}")
+    return f' {name}="{escape(text)}"'

@@ -1,0 +1,203 @@
+"""Model of the page: everything that it says, made from one report, the ring of the last passes, and who leads.
+
+Pure. What is drawn and how is for ``sections``; what stands here is compared with the JSON report in tests.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
+from desired.section import Present
+from reconciler import __version__
+from reconciler.config.flags import Detail
+from reconciler.report.folding import LEAST, Block, Fold, blocks
+from reconciler.report.outline import removals, section_counts, sections
+from reconciler.report.page.ring import PassRecord
+from reconciler.report.page.world_map import WorldMap, map_of
+from reconciler.report.text_report import EXPLANATIONS
+from reconciler.result import Line, Report, Result, approve_command, needs_a_person, summary
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A section that was not read whole."""
+
+    name: str
+    read: int
+    expected: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is known at once: which cluster, when, by whom, with which result."""
+
+    version: str
+    cluster: str
+    """UID; "" where it could not be read."""
+    read_at: datetime | None
+    result: Result | None
+    """None while no pass has ended."""
+    means: str
+    """The rest of the result's sentence; "" where its name says enough."""
+    counts: tuple[tuple[str, int], ...]
+    """``add``, ``held`` and so on, with how many changes; only those that occur."""
+    leader: str
+    """Who leads, in a sentence; "" where nobody has to."""
+    requests: str
+    left: str
+    """``3590 of 3600``; "" where Hetzner did not say."""
+    errors: tuple[str, ...]
+    gaps: tuple[Gap, ...]
+    next_step: str
+    """The command that carries the plan out; "" where there is none."""
+    why_empty: str = ""
+    """Why there is nothing else on the page; "" where there is."""
+    last: PassRecord | None = None
+    """The last pass; None of a run that makes only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """The changes of one kind of object."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+    """Each change in exactly one place."""
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldChanges:
+    """One hold, with what to type."""
+
+    hold: Hold
+    approve: str
+
+
+@dataclass(frozen=True, slots=True)
+class LikeNotes:
+    """Notes of one kind that say the same."""
+
+    kind: NoteKind
+    text: str
+    notes: tuple[Note, ...]
+    needs_a_person: bool
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether a count stands for them; each is told inside."""
+        return len(self.notes) >= LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that is on the page."""
+
+    head: Head
+    plan: tuple[PlanPart, ...] = ()
+    goes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What a removal comes to, and the keys of all such."""
+    map: WorldMap = field(default_factory=WorldMap)
+    holds: tuple[HeldChanges, ...] = ()
+    notes: tuple[LikeNotes, ...] = ()
+    passes: tuple[PassRecord, ...] = ()
+    """The latest first."""
+    is_watched: bool = False
+    """Whether passes go on, so that some are to be shown even where none has ended."""
+
+    @property
+    def changes(self) -> int:
+        """How many changes there are."""
+        return sum(len(block.lines) if isinstance(block, Fold) else 1 for part in self.plan for block in part.blocks)
+
+
+def page_of(
+    report: Report | None,
+    passes: Sequence[PassRecord] = (),
+    *,
+    leader: str = "",
+    why_empty: str = "",
+    is_watched: bool = False,
+) -> Page:
+    """The page of a report. Where there is none, ``why_empty`` says why. ``leader`` is a sentence, ``passes`` come
+    latest first; ``is_watched`` tells that passes go on."""
+    if report is None:
+        head = replace(_head(Report(), leader, passes), result=None, means="", requests="", why_empty=why_empty)
+        return Page(head, passes=tuple(passes), is_watched=is_watched)
+    counts = section_counts(report)
+    return Page(
+        head=_head(report, leader, passes),
+        plan=tuple(
+            PlanPart(
+                heading, lines if report.detail is Detail.FULL else blocks(lines), _occurring(counts[heading].items())
+            )
+            for heading, lines in sections(report.lines).items()
+        ),
+        goes=tuple(removals(report.lines).items()),
+        map=map_of(report),
+        holds=tuple(_holds(report)),
+        notes=_like(report.notes),
+        passes=tuple(passes),
+        is_watched=is_watched,
+    )
+
+
+def lines_of(page: Page) -> tuple[Line, ...]:
+    """Every change of the page, in its order."""
+    return tuple(
+        line
+        for part in page.plan
+        for block in part.blocks
+        for line in (block.lines if isinstance(block, Fold) else (block,))
+    )
+
+
+def _occurring(counts: object) -> tuple[tuple[str, int], ...]:
+    return tuple((word, count) for word, count in counts if count)  # type: ignore[attr-defined]
+
+
+def _head(report: Report, leader: str, passes: Sequence[PassRecord]) -> Head:
+    snapshot, requests = report.snapshot, report.requests
+    uid = snapshot.cluster_uid if snapshot else None
+    robot = "" if requests.robot is None else f", {requests.robot} to Robot"
+    gaps = [
+        Gap(name, len(section), section.expected, section.why_incomplete or "")
+        for name, section in (snapshot.sections() if snapshot else {}).items()
+        if not section.complete
+    ]
+    is_due = any(line.change.decision.verdict is Verdict.ALLOWED for line in report.lines)
+    return Head(
+        version=__version__,
+        cluster=uid.value if isinstance(uid, Present) else "",
+        read_at=snapshot.taken_at if snapshot else None,
+        result=report.result,
+        means=EXPLANATIONS[report.result].removeprefix(": "),
+        counts=_occurring(summary(report).items()),
+        leader=leader,
+        requests=f"{requests.kubernetes} to Kubernetes{robot}, {requests.hetzner} to Hetzner",
+        left="" if requests.remaining is None else f"{requests.remaining} of {requests.limit}",
+        errors=report.errors,
+        gaps=tuple(gaps),
+        next_step=report.next_step if report.result is Result.CHANGES and is_due else "",
+        last=passes[0] if passes else None,
+    )
+
+
+def _holds(report: Report) -> list[HeldChanges]:
+    """The anchor explains most of the others, so it comes first."""
+    ordered = sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)
+    return [HeldChanges(hold, approve_command(hold, report.approve_flags)) for hold in ordered]
+
+
+def _like(notes: Sequence[Note]) -> tuple[LikeNotes, ...]:
+    """All notes, what a person has to correct first."""
+    found: dict[tuple[NoteKind, str], list[Note]] = {}
+    for note in notes:
+        found.setdefault((note.kind, note.text), []).append(note)
+    alike = [
+        LikeNotes(kind, text, tuple(members), any(map(needs_a_person, members)))
+        for (kind, text), members in found.items()
+    ]
+    return tuple(sorted(alike, key=lambda each: (each.kind is not NoteKind.ANCHOR, not each.needs_a_person)))

@@ -1,0 +1,91 @@
+"use strict";
+const PARTS = ["facts", "status", "sections", "main"];
+const FOCUSABLE = "a[href], button, summary, input, [tabindex]";
+const filter = document.getElementById("filter");
+
+function sift() {
+  const wanted = filter.value.trim().toLowerCase();
+  for (const row of document.querySelectorAll("[data-row]")) {
+    const misses = wanted !== "" && !row.textContent.toLowerCase().includes(wanted);
+    if (row instanceof SVGElement) row.classList.toggle("dimmed", misses);
+    else row.hidden = misses;
+  }
+}
+
+function show() {
+  const found = location.hash && document.getElementById(location.hash.slice(1));
+  if (!found) return;
+  for (let node = found; node; node = node.parentElement) if (node.localName === "details") node.open = true;
+  found.scrollIntoView();
+}
+
+function enhance() {
+  for (const needing of document.querySelectorAll("[data-scripted]")) needing.hidden = false;
+  sift();
+}
+
+async function copy(button) {
+  const code = button.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    button.textContent = "selected";
+  }
+  setTimeout(() => { button.textContent = "copy"; }, 2000);
+}
+
+function placeOf(element) {
+  const owner = element?.closest("[id]");
+  return owner && { id: owner.id, place: [owner, ...owner.querySelectorAll(FOCUSABLE)].indexOf(element) };
+}
+
+function take(fresh) {
+  const open = new Map([...document.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
+  const boxes = new Map([...document.querySelectorAll(".scroll[id]")].map((each) => [each.id, [each.scrollLeft, each.scrollTop]]));
+  const focus = placeOf(document.activeElement);
+  const [x, y] = [scrollX, scrollY];
+  for (const each of fresh.querySelectorAll("details[id]")) if (open.has(each.id)) each.open = open.get(each.id);
+  for (const id of PARTS) {
+    const [before, after] = [document.getElementById(id), fresh.getElementById(id)];
+    if (!before || !after || before.innerHTML === after.innerHTML) continue;
+    before.className = after.className;
+    before.replaceChildren(...after.childNodes);
+  }
+  document.title = fresh.title;
+  enhance();
+  for (const [id, at] of boxes) document.getElementById(id)?.scrollTo(...at);
+  scrollTo(x, y);
+  if (focus && !(document.activeElement && placeOf(document.activeElement)?.id === focus.id)) {
+    const owner = document.getElementById(focus.id);
+    owner && [owner, ...owner.querySelectorAll(FOCUSABLE)][focus.place]?.focus({ preventScroll: true });
+  }
+}
+
+let tag = document.body.dataset.tag ?? "";
+async function poll() {
+  if (document.visibilityState !== "visible" || !getSelection().isCollapsed) return;
+  const trouble = document.getElementById("trouble");
+  try {
+    const answer = await fetch(document.body.dataset.poll, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+    trouble.hidden = answer.status < 400;
+    trouble.textContent = trouble.hidden ? "" : `The page cannot be made: ${answer.status}. What you see is older.`;
+    if (answer.status !== 200) return;
+    tag = answer.headers.get("ETag") ?? "";
+    take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch {
+    trouble.hidden = false;
+    trouble.textContent = "Nothing answers any more. What you see is older.";
+  }
+}
+
+filter.addEventListener("input", sift);
+addEventListener("hashchange", show);
+addEventListener("click", (event) => { if (event.target.matches("button.copy")) copy(event.target); });
+enhance();
+show();
+if (document.body.dataset.poll && location.protocol.startsWith("http")) {
+  setInterval(poll, 5000);
+  addEventListener("visibilitychange", poll);
+}

@@ -1,0 +1,524 @@
+"""Sections of the page, each a function from its part of the model to HTML. Nothing is decided or counted here."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from actuators.outcome import Failed
+from desired.model.key import Key, ObjectKind
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import Verb
+from desired.syntax.bounds import counted
+from reconciler.report.fields import FieldChange, field_changes
+from reconciler.report.folding import Block, Fold, names, reasons, summed_up_sides
+from reconciler.report.page.drawing import draw_map, draw_passes, tone_of
+from reconciler.report.page.markup import Child, Html, foreign, join, tag
+from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PlanPart
+from reconciler.report.page.ring import PassRecord
+from reconciler.report.page.world_map import BalancerRow, NodeRow, RouteRow, ServiceRow, WorldMap
+from reconciler.report.text_report import fate_of, measure_of, shown_due, shown_sides, symbol_of
+from reconciler.result import Line
+
+OPEN = 12
+"""Up to so many changes all of them are shown with their fields at once."""
+_MOMENT = "%Y-%m-%d %H:%M:%S UTC"
+_WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
+_TONES = {"+": "add", "~": "modify", "-": "remove", "!": "bad", "?": "warning"}
+Explain = Callable[[Key], Html]
+"""Key of a Node or Service → what leads to its explanation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of the page."""
+
+    name: str
+    """Its anchor."""
+    title: str
+    count: int | None
+    """What the navigation shows beside its title; None for nothing."""
+    body: Html
+
+
+def sections_of(page: Page, explain: Explain) -> tuple[Section, ...]:
+    """The sections of a page, in the order in which people read them."""
+    if page.head.result is None:
+        return (Section("passes", "Passes", None, _passes(page.passes)),) if page.is_watched else ()
+    found = [
+        Section("plan", "Plan", page.changes, _plan(page, explain)),
+        Section("map", "Map", None, _map(page.map, explain)),
+    ]
+    if page.map.routes_used is not None:
+        found.append(Section("routes", "Routes", len(page.map.routes), _routes(page.map)))
+    found.append(Section("holds", "Holds", len(page.holds), _holds(page.holds)))
+    if page.is_watched:
+        found.append(Section("passes", "Passes", None, _passes(page.passes)))
+    found.append(Section("notes", "Notes", sum(len(each.notes) for each in page.notes), _notes(page.notes)))
+    return tuple(found)
+
+
+def facts(head: Head) -> Html:
+    """Which cluster, when, by whom."""
+    last = head.last
+    told: dict[str, Child] = {
+        "Cluster": foreign(head.cluster) if head.cluster else "unknown",
+        "Read at": _moment(head.read_at) if head.read_at else None,
+        "Leader": foreign(head.leader) if head.leader else None,
+        "Last pass": f"{last.number}, took {last.seconds:.1f} s, called by {last.trigger or 'the interval'}"
+        if last
+        else None,
+        "Requests": head.requests or None,
+        "Left this hour": head.left or None,
+    }
+    rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in told.items() if value is not None]
+    return tag("dl", *rows, class_="facts")
+
+
+def status_tone(head: Head) -> str:
+    """The class of the line that says the result."""
+    return tone_of(head.result)
+
+
+def status(head: Head) -> Html:
+    """The result, in words, what went wrong, and what to type next."""
+    if head.result is None:
+        return tag("p", tag("strong", "No plan here"), f": {head.why_empty}")
+    counts = ", ".join(f"{count} to {word}" if word in set(Verb) else f"{count} {word}" for word, count in head.counts)
+    means = f": {head.means}" if head.means else ""
+    return join(
+        tag("p", tag("strong", str(head.result)), f"{means}. {counts or 'Nothing is planned'}."),
+        [tag("p", tag("span", "error: ", class_="bad"), foreign(error)) for error in head.errors],
+        [
+            tag("p", f"incomplete: {_section_name(gap.name)}, {_of(gap.read, gap.expected)} read: ", foreign(gap.why))
+            for gap in head.gaps
+        ],
+        _command(head.next_step, "Next: ") if head.next_step else None,
+    )
+
+
+def _section_name(name: str) -> str:
+    return "Robot servers" if name == "robot" else name.replace("_", " ")
+
+
+def _of(read: int, expected: int | None) -> str:
+    return str(read) if expected is None else f"{read} of {expected}"
+
+
+def anchor(key: str, prefix: str = "") -> str:
+    """The id of an element that is about this key, and what stands behind ``#`` in a link to it."""
+    return quote(f"{prefix}{key}", safe="/:.-_~")
+
+
+def _moment(moment: datetime) -> Html:
+    shown = moment.astimezone(UTC)
+    return tag("time", f"{shown:{_MOMENT}}", datetime=f"{shown:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def _command(command: str, before: str = "") -> Html:
+    copy = tag("button", "copy", type="button", class_="copy", data_scripted="", hidden=True)
+    return tag("p", tag("span", before) if before else None, tag("code", command, dir="ltr"), copy, class_="command")
+
+
+def _table(
+    label: str,
+    columns: Sequence[str],
+    rows: Iterable[Html],
+    *,
+    name: str,
+    tall: bool = False,
+    numbers: Collection[str] = (),
+) -> Html:
+    """A table in a box of its own, which scrolls where it is wider than the page."""
+    heads = [tag("th", column, scope="col", class_="number" if column in numbers else None) for column in columns]
+    table = tag(
+        "table", tag("caption", label, class_="only-read"), tag("thead", tag("tr", *heads)), tag("tbody", *rows)
+    )
+    kind = "scroll tall" if tall else "scroll"
+    return tag("div", table, class_=kind, id=name, tabindex=0, role="group", aria_label=label)
+
+
+def _sign(symbol: str) -> Html:
+    """The symbol of a plan, and its word for those who do not see it."""
+    shown = tag("span", symbol, class_=f"sign {_TONES.get(symbol, '')}".strip(), aria_hidden="true")
+    return join(shown, tag("span", f"{_WORDS[symbol]} ", class_="only-read"))
+
+
+def _plan(page: Page, explain: Explain) -> Html:
+    if not page.plan:
+        return tag("p", "Nothing is planned.")
+    is_open = page.changes <= OPEN
+    parts = [_part(part, explain, is_open=is_open) for part in page.plan]
+    goes = [
+        tag("p", tag("strong", f"{end}: ", class_="remove"), _keys(keys, f"goes-{number}"))
+        for number, (end, keys) in enumerate(page.goes)
+    ]
+    return join(*goes, *parts)
+
+
+def _part(part: PlanPart, explain: Explain, *, is_open: bool) -> Html:
+    counts = ", ".join(f"{count} {word}" for word, count in part.counts)
+    return tag(
+        "section",
+        tag("h3", part.heading, tag("span", f" {counts}", class_="dim")),
+        [_block(block, explain, is_open=is_open) for block in part.blocks],
+        aria_label=f"changes of {part.heading}",
+    )
+
+
+def _block(block: Block, explain: Explain, *, is_open: bool) -> Html:
+    return _fold(block) if isinstance(block, Fold) else _single(block, explain, is_open=is_open)
+
+
+def _single(line: Line, explain: Explain, *, is_open: bool) -> Html:
+    """One change; what somebody has to look at is open."""
+    change = line.change
+    is_pressing = change.decision.verdict in (Verdict.HELD, Verdict.REFUSED) or isinstance(line.outcome, Failed)
+    return tag(
+        "details",
+        tag(
+            "summary",
+            _sign(symbol_of(change)),
+            _key(change.key),
+            " ",
+            tag("span", change.kind, class_="kind"),
+            _fate(line),
+        ),
+        tag("p", foreign(change.reason)),
+        _warnings(line),
+        _fields(change, field_changes(change)),
+        tag("p", "for ", _link(change.owner), " ", explain(change.owner)) if _is_explained(change.owner) else None,
+        id=anchor(change.key, "plan/"),
+        open=is_open or is_pressing or bool(change.consequences),
+        data_row="",
+        data_key=change.key,
+    )
+
+
+def _is_explained(key: Key) -> bool:
+    return key.kind in (ObjectKind.NODE, ObjectKind.SERVICE)
+
+
+def _key(key: str) -> Html:
+    return tag("bdi", key, class_="key")
+
+
+def _link(key: Key) -> Html:
+    """A link to the object's place on the map."""
+    return tag("a", _key(key.whole), href=f"#{anchor(key.whole)}")
+
+
+def _fate(line: Line) -> Html | None:
+    fate = fate_of(line).strip()
+    return join(" ", tag("bdi", fate, class_="fate")) if fate else None
+
+
+def _warnings(line: Line) -> list[Html]:
+    decision = line.change.decision
+    found = []
+    if decision.why:
+        due = shown_due(decision.due_in_s)
+        found.append(tag("p", f"{decision.verdict} by {decision.rule}: ", foreign(decision.why), due, class_="warning"))
+    found += [tag("p", "consequence: ", foreign(text), class_="warning") for text in line.change.consequences]
+    return found
+
+
+def _fields(change: Change, fields: Sequence[FieldChange]) -> Html | None:
+    if not fields:
+        return None
+    rows = [
+        tag("tr", tag("th", _key(field.path), scope="row"), tag("td", foreign(before)), tag("td", foreign(after)))
+        for field in fields
+        for before, after in [_whole_sides(field)]
+    ]
+    return _table(f"fields of {change.key}", ("field", "before", "after"), rows, name=anchor(change.key, "fields/"))
+
+
+def _whole_sides(field: FieldChange) -> tuple[str, str]:
+    """Both sides with all of their entries: the page is where they are looked up."""
+    return tuple(  # type: ignore[return-value]
+        ", ".join(map(str, side)) if isinstance(side, list) else shown
+        for side, shown in zip((field.before, field.after), shown_sides(field), strict=True)
+    )
+
+
+def _fold(fold: Fold) -> Html:
+    """Many like changes: what they have in common, and a table with each of them."""
+    change = fold.first.change
+    why = f"{'the first: ' if len(reasons(fold)) > 1 else ''}{change.reason}"
+    head = f"{len(fold.lines)} x {change.kind}  "
+    common = [
+        tag(
+            "tr",
+            tag("th", _key(field.path), scope="row"),
+            tag("td", foreign(summed_up_sides(map(shown_sides, field.members)))),
+        )
+        for field in fold.fields
+    ]
+    rows = [
+        tag(
+            "tr",
+            tag("th", tag("bdi", line.change.key, class_="key"), scope="row", id=anchor(line.change.key, "plan/")),
+            [_cell(field.members[number]) for field in fold.fields],
+            data_row="",
+            data_key=line.change.key,
+        )
+        for number, line in enumerate(fold.lines)
+    ]
+    name = anchor(change.key, "fold/")
+    columns = ("object", *(field.path for field in fold.fields))
+    return tag(
+        "details",
+        tag(
+            "summary",
+            _sign(symbol_of(change)),
+            f"{head} ",
+            tag("bdi", names(fold.keys), class_="key"),
+            _fate(fold.first),
+        ),
+        tag("p", foreign(why)),
+        _warnings(fold.first),
+        _table(f"what changes in all of {head}", ("field", "values"), common, name=f"{name}/values")
+        if common
+        else None,
+        tag(
+            "details",
+            tag("summary", f"each of the {len(fold.lines)}"),
+            _table(f"each {change.kind}", columns, rows, name=f"{name}/table", tall=True),
+            id=f"{name}/each",
+        ),
+        id=name,
+    )
+
+
+def _cell(field: FieldChange) -> Html:
+    before, after = _whole_sides(field)
+    if field.before is None:
+        return tag("td", tag("ins", after))
+    if field.after is None:
+        return tag("td", tag("del", before))
+    return tag("td", tag("del", before), " ", tag("ins", after))
+
+
+def _keys(keys: Sequence[str], name: str) -> Html:
+    """Keys, of which many fold."""
+    each = [join(", " if place else None, tag("bdi", key, class_="key")) for place, key in enumerate(keys)]
+    if len(keys) <= OPEN:
+        return join(*each)
+    return tag(
+        "details", tag("summary", f"{len(keys)}: ", tag("bdi", names(keys), class_="key")), tag("p", *each), id=name
+    )
+
+
+def _map(world: WorldMap, explain: Explain) -> Html:
+    if not world.services and not world.nodes:
+        return tag("p", "Nothing was read that could be drawn.")
+    services = [row for service in world.services for row in [_service(service, explain)]]
+    nodes = [_node(node, explain) for node in world.nodes]
+    legend = "ok: healthy; !!: unhealthy; ??: health unknown; + ~ - ! ?: planned, as in the plan"
+    return join(
+        tag("p", legend, class_="dim"),
+        tag("div", draw_map(world), class_="scroll", id="map/picture", tabindex=0, role="group", aria_label="map"),
+        _folding(
+            f"{counted(len(world.services), 'Service')} and load balancers",
+            _table(
+                "Services and their load balancers",
+                ("Service", "load balancer", "type", "addresses", "ports", "targets", "explain"),
+                services,
+                name="map/services/table",
+            ),
+            "map/services",
+        )
+        if services
+        else None,
+        _folding(
+            counted(len(world.nodes), "Node"),
+            _table(
+                "Nodes",
+                ("Node", "Ready", "server", "type", "location", "addresses", "routes", "explain"),
+                nodes,
+                name="map/nodes/table",
+                tall=len(nodes) > 40,
+            ),
+            "map/nodes",
+        )
+        if nodes
+        else None,
+    )
+
+
+def _folding(title: str, body: Html, name: str) -> Html:
+    return tag("details", tag("summary", title), body, id=name, open=True)
+
+
+def _service(row: ServiceRow, explain: Explain) -> Html:
+    key, balancer = row.key, row.balancer
+    service = join(_sign(row.mark), _key(key)) if key else "no Service"
+    cells = _balancer_cells(balancer) if balancer else (tag("td", foreign(row.why), colspan=5),)
+    return tag(
+        "tr",
+        tag("th", service, scope="row", id=anchor(key) if key else None),
+        cells,
+        tag("td", explain(key) if key else None),
+        data_row="",
+        data_key=key,
+    )
+
+
+def _balancer_cells(row: BalancerRow) -> tuple[Html, ...]:
+    name = join(_sign(row.mark), tag("bdi", row.name), f" {row.id}" if row.id is not None else " (planned)")
+    return (
+        tag("td", name, id=anchor(row.key)),
+        tag("td", " ".join(filter(None, (row.type, row.place)))),
+        tag("td", ", ".join(row.addresses) or ("known after apply" if row.id is None else "none")),
+        tag("td", ", ".join(row.ports) or "none"),
+        tag("td", _targets(row), class_="long"),
+    )
+
+
+def _targets(row: BalancerRow) -> Html:
+    """The targets, all of them; of many only those that are not healthy at once."""
+    if not row.targets:
+        return join("none")
+    each = [
+        tag("li", _sign(each.mark) if each.mark else None, foreign(each.shown), f": {each.health}")
+        for each in row.targets
+    ]
+    if len(row.targets) <= OPEN:
+        return tag("ul", *each)
+    return tag("details", tag("summary", row.health), tag("ul", *each), id=anchor(row.key, "targets/"))
+
+
+def _node(row: NodeRow, explain: Explain) -> Html:
+    return tag(
+        "tr",
+        tag("th", _sign(row.mark), _key(row.key), scope="row", id=anchor(row.key)),
+        tag("td", row.ready, class_=None if row.state == "ok" else "warning"),
+        tag("td", row.server or "none"),
+        tag("td", foreign(row.type)),
+        tag("td", row.location),
+        tag("td", foreign(", ".join(row.addresses))),
+        tag("td", ", ".join(row.routes) or "none"),
+        tag("td", explain(row.key)),
+        data_row="",
+        data_key=row.key,
+    )
+
+
+def _routes(world: WorldMap) -> Html:
+    used, limit = world.routes_used or 0, world.routes_limit
+    use = tag("p", f"{used} of {limit} routes are used. " if limit else f"{counted(used, 'route')}. ")
+    if limit:
+        meter = tag("meter", f"{used}/{limit}", min=0, max=limit, value=min(used, limit), aria_label="routes used")
+        use = tag("p", f"{used} of {limit} routes are used. ", meter)
+    if not world.routes:
+        return use
+    columns = ("route", "destination", "gateway", "leads to")
+    return join(use, _table("Routes", columns, [_route(row) for row in world.routes], name="routes/table"))
+
+
+def _route(row: RouteRow) -> Html:
+    return tag(
+        "tr",
+        tag("th", _sign(row.mark), _key(row.key), scope="row", id=anchor(row.key)),
+        tag("td", foreign(row.destination)),
+        tag("td", row.gateway or "unknown"),
+        tag("td", foreign(row.leads_to), class_={"bad": "bad", "unknown": "dim"}.get(row.state)),
+        data_row="",
+        data_key=row.key,
+    )
+
+
+def _holds(holds: Sequence[HeldChanges]) -> Html:
+    if not holds:
+        return tag("p", "Nothing is held.")
+    return join(*(_hold(number, held) for number, held in enumerate(holds)))
+
+
+def _hold(number: int, held: HeldChanges) -> Html:
+    hold = held.hold
+    return tag(
+        "section",
+        tag("h3", _sign("!"), f"{hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}"),
+        tag("p", foreign(hold.why)),
+        tag("p", "Changes: ", _keys(hold.keys, f"hold/{number}")),
+        tag("p", "To let exactly these pass once:"),
+        _command(held.approve),
+        class_="hold",
+        id=anchor(hold.hash, "hold/"),
+        aria_label=f"held by {hold.rule}, {hold.hash}",
+        data_row="",
+    )
+
+
+def _passes(passes: Sequence[PassRecord]) -> Html:
+    if not passes:
+        return tag("p", "No pass has ended yet.")
+    columns = ("pass", "ended", "result", "called by", "changes", "seconds", "requests", "outcomes")
+    rows = [_pass(record) for record in passes]
+    numbers = ("pass", "changes", "seconds", "requests")
+    return join(
+        tag(
+            "div",
+            draw_passes(passes),
+            class_="scroll",
+            id="passes/picture",
+            tabindex=0,
+            role="group",
+            aria_label="bars",
+        ),
+        _table("Passes", columns, rows, name="passes/table", tall=True, numbers=numbers),
+    )
+
+
+def _pass(record: PassRecord) -> Html:
+    sent = record.requests
+    return tag(
+        "tr",
+        tag("th", record.number, scope="row", class_="number", id=f"pass/{record.number}"),
+        tag("td", _moment(record.taken_at) if record.taken_at else "unknown"),
+        tag("td", record.result, class_=tone_of(record.result)),
+        tag("td", foreign(record.trigger or "the interval")),
+        tag("td", record.changes, class_="number"),
+        tag("td", f"{record.seconds:.1f}", class_="number"),
+        tag("td", sent.kubernetes + sent.hetzner + (sent.robot or 0), class_="number"),
+        tag("td", _outcomes(record)),
+        data_row="",
+    )
+
+
+def _outcomes(record: PassRecord) -> Html | None:
+    tried = len(record.outcomes) + record.left_out
+    if not tried:
+        return None
+    words = [f"{record.counts[word]} {word}" for word in ("applied", "failed") if record.counts.get(word)]
+    each = [
+        tag("li", _key(each.key), f" {each.kind}: {each.state}", join(", ", foreign(each.why)) if each.why else None)
+        for each in record.outcomes
+    ]
+    more = [tag("li", f"{record.left_out} more, of which no more is kept")] if record.left_out else []
+    title = tag("summary", ", ".join(words) or f"{tried} tried")
+    return tag("details", title, tag("ul", *each, *more), id=f"outcomes/{record.number}")
+
+
+def _notes(notes: Sequence[LikeNotes]) -> Html:
+    if not notes:
+        return tag("p", "There are none.")
+    return tag("ul", *(_note(number, each) for number, each in enumerate(notes)))
+
+
+def _note(number: int, alike: LikeNotes) -> Html:
+    need = tag("strong", "needs a person: ", class_="bad") if alike.needs_a_person else None
+    keys = [join(", " if place else None, _note_key(note.key)) for place, note in enumerate(alike.notes)]
+    if alike.is_folded:
+        told = [note.key for note in alike.notes]
+        which: Child = tag(
+            "details", tag("summary", f"{len(told)} x ", _key(names(told))), tag("p", *keys), id=f"note/{number}"
+        )
+    else:
+        which = keys
+    return tag("li", which, " ", tag("span", alike.kind, class_="kind"), ": ", need, foreign(alike.text), data_row="")
+
+
+def _note_key(key: Key) -> Html:
+    return tag("span", _key(key), data_key=key)

@@ -1,0 +1,388 @@
+"""World map: which Service leads through which load balancer to which Node, whether that answers, and which routes lead
+to the pods there. As rows, from which the table and the picture are made."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address
+
+from desired.load_balancers.ownership import Missing, Owned, match_balancers
+from desired.load_balancers.wanted import wants_balancer
+from desired.model.key import Key, ObjectKind
+from desired.model.load_balancer import (
+    CloudBalancer,
+    Health,
+    IpTarget,
+    LoadBalancer,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+)
+from desired.model.route import Route, route_key
+from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.names import LABEL_INSTANCE_TYPE
+from desired.plan.change import Change, NodeIdentity, NoteKind
+from desired.plan.kinds import ChangeKind, Verb
+from desired.section import Present, Unmanaged
+from desired.syntax.bounds import counted
+from desired.syntax.provider_id import Provider, ServerKey, server_key
+from reconciler.report.escaping import LIMITS
+from reconciler.report.text_report import symbol_of
+from reconciler.result import Report
+
+
+class State(StrEnum):
+    """How something is, as far as this pass has seen."""
+
+    OK = "ok"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+
+
+_WEIGHTS = "!-+~?"
+"""Symbols of a plan, the one that somebody has to see first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRow:
+    """One target of a load balancer."""
+
+    name: str
+    """``server:102``."""
+    node: str | None
+    """The Node behind it; None where none is known."""
+    state: State
+    health: str
+    """``healthy``, ``unhealthy: 443``."""
+    mark: str = ""
+    """The symbol of what is planned for it; "" for nothing."""
+
+    @property
+    def shown(self) -> str:
+        """What people know it by."""
+        return self.node or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class BalancerRow:
+    """One load balancer, or one that is planned."""
+
+    key: Key
+    name: str
+    id: int | None
+    """None while it does not exist."""
+    type: str
+    place: str
+    """Location or zone; "" where that is not known."""
+    addresses: tuple[str, ...]
+    ports: tuple[str, ...]
+    """``443 to 30443``."""
+    targets: tuple[TargetRow, ...]
+    mark: str = ""
+
+    @property
+    def state(self) -> State:
+        """How its targets are, all in all."""
+        states = {target.state for target in self.targets}
+        return State.BAD if State.BAD in states else State.OK if states == {State.OK} else State.UNKNOWN
+
+    @property
+    def health(self) -> str:
+        """``3 healthy, 1 unhealthy``."""
+        counts = Counter(target.state for target in self.targets)
+        words = {State.OK: "healthy", State.BAD: "unhealthy", State.UNKNOWN: "of unknown health"}
+        return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state]) or "no target"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRow:
+    """One Service that wants a load balancer, or has to release one; or a load balancer without any."""
+
+    key: Key | None
+    """None for a load balancer that is no Service's."""
+    balancer: BalancerRow | None
+    why: str = ""
+    """Why it has no load balancer; "" where it has one, or gets one."""
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One Node."""
+
+    key: Key
+    ready: Readiness
+    server: str
+    """``server 102``; "" while it has none."""
+    type: str
+    location: str
+    addresses: tuple[str, ...]
+    routes: tuple[str, ...]
+    """Destinations of the routes that lead to it."""
+    mark: str = ""
+
+    @property
+    def state(self) -> State:
+        """Whether it is Ready."""
+        return {Readiness.TRUE: State.OK, Readiness.FALSE: State.BAD}.get(self.ready, State.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """One route of the network, or one that is planned."""
+
+    key: Key
+    destination: str
+    gateway: str
+    """"" for one that could not be read."""
+    node: str | None
+    leads_to: str
+    """Who has the gateway, in words."""
+    state: State
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldMap:
+    """What leads where."""
+
+    services: tuple[ServiceRow, ...] = ()
+    nodes: tuple[NodeRow, ...] = ()
+    routes: tuple[RouteRow, ...] = ()
+    routes_used: int | None = None
+    """How many routes the network has; None where there is no network, or where nothing is known of it."""
+    routes_limit: int | None = None
+
+    def target_of(self, node: str) -> tuple[str, ...]:
+        """The names of the load balancers of which the Node is a target."""
+        return tuple(
+            row.balancer.name
+            for row in self.services
+            if row.balancer and any(target.node == node for target in row.balancer.targets)
+        )
+
+
+def map_of(report: Report) -> WorldMap:
+    """The map of a report; an empty one when nothing was read."""
+    if report.snapshot is None:
+        return WorldMap()
+    return _Cartographer(report, report.snapshot).drawn()
+
+
+def _marks(changes: Iterable[Change]) -> Mapping[str, str]:
+    """Key of an object, or of a part of one → the symbol that stands for all that is planned for it. What comes or goes
+    as a whole is no modification."""
+    found: dict[str, str] = {}
+    for change in changes:
+        symbol = symbol_of(change)
+        for key in {change.key, change.key.whole}:
+            told = symbol if key == change.key or symbol in "!?" else "~"
+            before = found.get(key, "")
+            found[key] = min(filter(None, (before, told)), key=_WEIGHTS.index)
+    return found
+
+
+class _Cartographer:
+    """Look-ups that all rows share: computed once."""
+
+    def __init__(self, report: Report, snapshot: Snapshot) -> None:
+        self._report = report
+        self._snapshot = snapshot
+        self._changes = tuple(line.change for line in report.lines)
+        self._marks = _marks(line.change for line in report.lines if line.outcome is None)
+        self._servers_of = dict(self._server_keys())
+        self._node_of = {key: name for name, key in self._servers_of.items()}
+        self._node_at = {
+            address.address: node.name for node in snapshot.nodes for address in node.addresses if node.addresses
+        }
+        self._network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+        self._server_at = dict(self._private_addresses())
+
+    def drawn(self) -> WorldMap:
+        routes = tuple(sorted(self._routes(), key=lambda row: _by_address(row.destination)))
+        to: dict[str, list[str]] = {}
+        for row in routes:
+            if row.node is not None:
+                to.setdefault(row.node, []).append(row.destination)
+        read = self._snapshot.routes
+        return WorldMap(
+            services=(*self._services(), *self._without_service()),
+            nodes=tuple(self._node(node, tuple(to.get(node.name, ()))) for node in self._snapshot.nodes),
+            routes=routes,
+            routes_used=read.total if read is not None and self._network is not None else None,
+            routes_limit=LIMITS.get("routes"),
+        )
+
+    def _server_keys(self) -> Iterator[tuple[str, ServerKey]]:
+        """Name of a Node → its server, by its providerID or the one that it is about to get."""
+        wanted = {
+            change.key.name: change.after.provider_id
+            for change in self._changes
+            if change.kind is ChangeKind.NODE_INITIALISE and isinstance(change.after, NodeIdentity)
+        }
+        for node in self._snapshot.nodes:
+            key = server_key(node.provider_id or wanted.get(node.name))
+            if key is not None:
+                yield node.name, key
+
+    def _private_addresses(self) -> Iterator[tuple[IPv4Address, ServerKey]]:
+        network = self._network.id if self._network else None
+        for server in self._snapshot.servers:
+            yield from ((ip, server.key) for there, ip in (*server.alias_ips, *server.private_ips) if there == network)
+
+    def _mark(self, key: str) -> str:
+        return self._marks.get(key, "")
+
+    def _services(self) -> Iterator[ServiceRow]:
+        matches = match_balancers(self._snapshot, self._report.settings)
+        planned = {
+            change.key.name: change.after
+            for change in self._changes
+            if change.kind is ChangeKind.LB_CREATE and isinstance(change.after, LoadBalancer)
+        }
+        for name, match in sorted(matches.items()):
+            service = Key(ObjectKind.SERVICE, name)
+            key = Key(ObjectKind.LOAD_BALANCER, name)
+            mark = self._mark(service)
+            if isinstance(match, Owned):
+                yield ServiceRow(service, self._balancer(key, match.balancer), mark=mark)
+            elif name in planned:
+                yield ServiceRow(service, self._planned(key, planned[name]), mark=mark)
+            else:
+                found = self._snapshot.service(service)
+                is_wanted = found is not None and wants_balancer(found)
+                why = getattr(match, "why", "") or (
+                    "none yet" if is_wanted and isinstance(match, Missing) else "none of its own"
+                )
+                yield ServiceRow(service, None, why, mark)
+
+    def _without_service(self) -> Iterator[ServiceRow]:
+        """Load balancers of this cluster that no Service wants."""
+        told = {note.key for note in self._report.notes if note.kind is NoteKind.ORPHAN}
+        told |= {change.key for change in self._changes if change.kind is ChangeKind.LB_DELETE}
+        for balancer in self._snapshot.load_balancers or ():
+            if balancer.key in told:
+                yield ServiceRow(None, self._balancer(balancer.key, balancer))
+
+    def _balancer(self, key: Key, balancer: CloudBalancer) -> BalancerRow:
+        spec = balancer.spec
+        public = [str(address) for address in (balancer.ipv4, balancer.ipv6) if address]
+        private = [str(place.ip) for place in balancer.attachments if isinstance(place.ip, IPv4Address)]
+        targets = [self._target(key, balancer, target) for target in balancer.targets]
+        known = {target.name for target in targets}
+        coming = [
+            TargetRow(target.name, self._node_behind(target), State.UNKNOWN, "planned", self._mark(change.key))
+            for change in self._changes
+            if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD and change.key.whole == key
+            for target in [change.after]
+            if isinstance(target, ServerTarget | IpTarget | SelectorTarget) and target.name not in known
+        ]
+        return BalancerRow(
+            key=key,
+            name=spec.name,
+            id=balancer.id,
+            type=balancer.type.name,
+            place=spec.location or spec.zone or "",
+            addresses=(*(public if spec.public_interface is not False else ()), *private),
+            ports=_ports(spec),
+            targets=tuple(sorted((*targets, *coming), key=lambda row: (row.shown, row.name))),
+            mark=self._mark(key),
+        )
+
+    def _planned(self, key: Key, wanted: LoadBalancer) -> BalancerRow:
+        targets = () if isinstance(wanted.targets, Unmanaged) else wanted.targets
+        rows = (TargetRow(each.name, self._node_behind(each), State.UNKNOWN, "planned", "+") for each in targets)
+        return BalancerRow(
+            key=key,
+            name=wanted.name,
+            id=None,
+            type=wanted.type,
+            place=wanted.location or wanted.zone or "",
+            addresses=(),
+            ports=_ports(wanted),
+            targets=tuple(sorted(rows, key=lambda row: (row.shown, row.name))),
+            mark=self._mark(key),
+        )
+
+    def _target(self, key: Key, balancer: CloudBalancer, target: Target) -> TargetRow:
+        state, health = _health(balancer.checks.get(target, {}))
+        mark = self._mark(key.part("target", target.name))
+        return TargetRow(target.name, self._node_behind(target), state, health, mark)
+
+    def _node_behind(self, target: Target) -> str | None:
+        match target:
+            case ServerTarget(server_id):
+                return self._node_of.get(ServerKey(Provider.CLOUD, server_id))
+            case IpTarget(ip):
+                return self._node_at.get(ip)
+        return None
+
+    def _node(self, node: Node, routes: tuple[str, ...]) -> NodeRow:
+        key = self._servers_of.get(node.name)
+        found = self._snapshot.find(key) if key is not None else None
+        server: Server | None = found.value if isinstance(found, Present) else None
+        label = next((node.labels[name] for name in LABEL_INSTANCE_TYPE if name in node.labels), "")
+        return NodeRow(
+            key=node.key,
+            ready=node.ready,
+            server=key.name if key else "",
+            type=server.type if server else label,
+            location=server.location if server else "",
+            addresses=tuple(f"{address.type} {address.address}" for address in node.addresses),
+            routes=routes,
+            mark=self._mark(node.key),
+        )
+
+    def _routes(self) -> Iterator[RouteRow]:
+        if self._network is None:
+            return
+        for route in self._snapshot.routes or ():
+            yield self._route(route, is_there=True)
+        there = self._snapshot.routes.items if self._snapshot.routes else {}
+        wanted = [change.after for change in self._changes if change.kind is ChangeKind.ROUTE_CREATE]
+        for planned in wanted:
+            if isinstance(planned, Route) and str(planned.destination) not in there:
+                yield self._route(planned, is_there=False)
+        unreadable = self._snapshot.routes.unreadable if self._snapshot.routes else {}
+        for destination, why in sorted(unreadable.items()):
+            yield RouteRow(route_key(self._network.id, destination), destination, "", None, why, State.UNKNOWN)
+
+    def _route(self, route: Route, *, is_there: bool) -> RouteRow:
+        key = route_key(self._network.id if self._network else 0, route.destination)
+        owner = self._server_at.get(route.gateway)
+        node = self._node_of.get(owner) if owner else None
+        if node is not None:
+            leads_to, state = f"Node {node}", State.OK if is_there else State.UNKNOWN
+        elif owner is not None:
+            leads_to, state = f"{owner.name}, which is no Node", State.UNKNOWN
+        else:
+            leads_to, state = "no server that was read", State.UNKNOWN if self._is_foreign(key) else State.BAD
+        return RouteRow(key, str(route.destination), str(route.gateway), node, leads_to, state, self._mark(key))
+
+    def _is_foreign(self, key: Key) -> bool:
+        return any(note.key == key and note.kind is NoteKind.FOREIGN for note in self._report.notes)
+
+
+def _ports(spec: LoadBalancer) -> tuple[str, ...]:
+    return tuple(
+        f"{port} to {listener.destination_port} ({listener.protocol})"
+        for port, listener in sorted(spec.listeners.items())
+    )
+
+
+def _health(checks: Mapping[int, Health]) -> tuple[State, str]:
+    """How a target is by the checks of all listeners; of one that fails some, which."""
+    failing = sorted(port for port, said in checks.items() if said is Health.UNHEALTHY)
+    if failing:
+        which = f": {counted(len(failing), 'port')} of {len(checks)}, {', '.join(map(str, failing[:4]))}"
+        return State.BAD, f"unhealthy{which if len(checks) > 1 else ''}"
+    if checks and all(said is Health.HEALTHY for said in checks.values()):
+        return State.OK, "healthy"
+    return State.UNKNOWN, "health unknown"
+
+
+def _by_address(destination: str) -> tuple[int, ...]:
+    """The order of destinations as people count; what is none comes last."""
+    parts = destination.replace("/", ".").split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (1 << 32,)
