@@ -51,16 +51,25 @@ class FieldChange:
 
 def field_changes(change: Change) -> tuple[FieldChange, ...]:
     """The fields in which the two sides of a change differ, by path."""
-    from deepdiff import DeepDiff  # noqa: PLC0415 - 50 ms that a pass without changes need not pay
-
     sides = _both_sides(change)
     before, after = (dict(_leaves(side)) for side in sides)
-    diff = DeepDiff(before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False)
-    # A list is shown as a whole, so what differs inside of it counts for its path.
-    paths = {level.path(output_format="list")[0] for levels in diff.values() for level in levels}
+    paths = {*(before.keys() ^ after.keys()), *_differing(before, after)}
     found = [FieldChange(path, before.get(path), after.get(path)) for path in paths]
     found += (moved for moved in _reordered(change) if sides[0][moved.path] == sides[1][moved.path])
     return tuple(sorted(found, key=lambda field: field.path))
+
+
+def _differing(before: Nested, after: Nested) -> set[str]:
+    """The paths that both sides have with different values. A list is shown as a whole, so what differs inside of it
+    counts for its path."""
+    both = [path for path in before.keys() & after.keys() if before[path] != after[path]]
+    if not both:
+        return set()
+    from deepdiff import DeepDiff  # noqa: PLC0415 - 50 ms that a pass without changes need not pay
+
+    one, other = ({path: side[path] for path in both} for side in (before, after))
+    diff = DeepDiff(one, other, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False)
+    return {level.path(output_format="list")[0] for levels in diff.values() for level in levels}
 
 
 def _leaves(part: Nested, parent: str = "") -> Iterator[tuple[str, Any]]:

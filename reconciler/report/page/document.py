@@ -84,7 +84,8 @@ def _title(page: Page) -> str:
 
 
 def _section(section: Section) -> Html:
-    return tag("section", tag("h2", section.title, id=section.name), section.body, aria_labelledby=section.name)
+    title = f"{section.name}-title"
+    return tag("section", tag("h2", section.title, id=title), section.body, id=section.name, aria_labelledby=title)
 
 
 def _document(page: Page, title: str, sections: tuple[Section, ...], body: Html, live: Live | None) -> str:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from desired.syntax.bounds import counted
 from reconciler.report.page.markup import Html, tag
 from reconciler.report.page.ring import PassRecord
-from reconciler.report.page.world_map import BalancerRow, NodeRow, ServiceRow, State, TargetRow, WorldMap
+from reconciler.report.page.world_map import BalancerRow, NodeRow, ServiceRow, State, TargetRow, WorldMap, worst
 from reconciler.result import Result
 
 SERVICES = 40
@@ -26,9 +26,8 @@ _LINE, _PADDING, _GAP, _TOP = 15, 8, 14, 26
 _LEFT = (0, 262, 590, 892)
 _WIDTH = (220, 286, 260, 188)
 _TITLES = ("Service", "load balancer", "server / Node", "route")
-_SIGNS = {State.OK: "ok", State.BAD: "!!", State.UNKNOWN: "??"}
+_SIGNS = {State.OK: "ok", State.BAD: "!!", State.UNKNOWN: "??", State.PLANNED: ""}
 """What says the state of a target without color."""
-_WORST = (State.BAD, State.UNKNOWN, State.OK)
 _ROUTES = 2
 """Routes of a Node that are drawn; of more the rest is counted."""
 
@@ -76,8 +75,8 @@ class Drawing:
 def plan_drawing(world: WorldMap) -> Drawing:
     """What a map shows, folded where it is large."""
     services, left_services = _chosen(world.services, SERVICES, _needs_eyes)
-    worst = _worst_states(world)
-    nodes, left_nodes = _chosen(world.nodes, NODES, lambda node: _node_needs_eyes(node, worst))
+    health = _worst_states(world)
+    nodes, left_nodes = _chosen(world.nodes, NODES, lambda node: _node_needs_eyes(node, health))
     place = {name: number for number, name in enumerate(_in_order_of_balancers(services))}
     nodes = sorted(nodes, key=lambda node: (place.get(node.key.name, len(place)), node.key))
     shown = {node.key.name for node in nodes}
@@ -93,14 +92,14 @@ def plan_drawing(world: WorldMap) -> Drawing:
         for target in row.balancer.targets:
             end = f"node/{target.node}" if target.node in shown else _REST if target.node else f"!{target.name}"
             known = edges.get((row.balancer.key, end))
-            state = target.state if known is None or known.state is None else _worse(known.state, target.state)
+            state = target.state if known is None or known.state is None else worst((known.state, target.state))
             edges[row.balancer.key, end] = Edge(row.balancer.key, end, state)
     if left_services:
         rows.append((Box("services", _rest_of_services(left_services)), None))
     others = _targets_that_are_no_nodes(services)
-    third = [*(_node_box(node, worst.get(node.key.name)) for node in nodes), *others]
+    third = [*(_node_box(node, health.get(node.key.name)) for node in nodes), *others]
     if left_nodes:
-        third.append(Box(_REST, _rest_of_nodes(left_nodes, worst)))
+        third.append(Box(_REST, _rest_of_nodes(left_nodes, health)))
     routes = [_routes_box(node, world) for node in nodes if node.routes]
     edges |= {
         (f"node/{node.key.name}", f"to {node.key.name}"): _route_edge(node, world) for node in nodes if node.routes
@@ -109,7 +108,7 @@ def plan_drawing(world: WorldMap) -> Drawing:
     if loose:
         names = [f"{row.mark} {row.destination}".lstrip() for row in loose[:NODES]]
         more = [f"{len(loose) - NODES} more"] if len(loose) > NODES else []
-        routes.append(Box("loose", ("to no Node:", *names, *more), _worst(row.state for row in loose)))
+        routes.append(Box("loose", ("to no Node:", *names, *more), worst(row.state for row in loose)))
     first = tuple(box for box, _ in rows)
     second = tuple(balancer for _, balancer in rows if balancer)
     return Drawing(
@@ -212,17 +211,8 @@ def _needs_eyes(row: ServiceRow) -> bool:
     return bool(row.mark or row.balancer is None or row.balancer.mark or row.balancer.state is State.BAD)
 
 
-def _node_needs_eyes(node: NodeRow, worst: Mapping[str, State]) -> bool:
-    return bool(node.mark or node.state is not State.OK or worst.get(node.key.name) is State.BAD)
-
-
-def _worst(states: Iterable[State]) -> State:
-    found = set(states)
-    return next((state for state in _WORST if state in found), State.UNKNOWN)
-
-
-def _worse(one: State, other: State) -> State:
-    return _worst((one, other))
+def _node_needs_eyes(node: NodeRow, health: Mapping[str, State]) -> bool:
+    return bool(node.mark or node.state is not State.OK or health.get(node.key.name) is State.BAD)
 
 
 def _worst_states(world: WorldMap) -> Mapping[str, State]:
@@ -231,7 +221,7 @@ def _worst_states(world: WorldMap) -> Mapping[str, State]:
     for row in world.services:
         for target in row.balancer.targets if row.balancer else ():
             if target.node is not None:
-                found[target.node] = _worse(found.get(target.node, target.state), target.state)
+                found[target.node] = worst((found.get(target.node, target.state), target.state))
     return found
 
 
@@ -246,8 +236,8 @@ def _in_order_of_balancers(services: Iterable[ServiceRow]) -> Iterator[str]:
 def _service_box(row: ServiceRow) -> Box:
     if row.key is None:
         return Box(f"no service of {row.balancer.key if row.balancer else ''}", ("no Service", "wants this one"))
-    why = row.why or "leads through"
-    return Box(row.key, (_marked(row.mark, row.key.name), why), mark=row.mark)
+    texts = (_marked(row.mark, row.key.name), *filter(None, [row.why]))
+    return Box(row.key, texts, mark=row.mark)
 
 
 def _balancer_box(row: BalancerRow) -> Box:
@@ -264,7 +254,7 @@ def _balancer_box(row: BalancerRow) -> Box:
 
 def _node_box(node: NodeRow, target: State | None) -> Box:
     ready = "" if node.state is State.OK else f", {'not Ready' if node.state is State.BAD else 'Ready unknown'}"
-    sign = f"{_SIGNS[target]} " if target is not None else ""
+    sign = f"{_SIGNS[target]} ".lstrip() if target is not None else ""
     what = " ".join(filter(None, (node.server or "no server", node.type, node.location)))
     state = target if target is not None else node.state if node.state is not State.OK else None
     return Box(f"node/{node.key.name}", (sign + _marked(node.mark, node.key.name), what + ready), state, node.mark)
@@ -277,10 +267,10 @@ def _targets_that_are_no_nodes(services: Iterable[ServiceRow]) -> list[Box]:
             if target.node is None:
                 found.setdefault(target.name, []).append(target)
     shown = list(found.items())[:NODES]
+    states = {name: worst(row.state for row in rows) for name, rows in shown}
     return [
-        Box(f"!{name}", (f"{_SIGNS[state]} {name}", "no Node of the cluster"), state)
-        for name, rows in shown
-        for state in [_worst(row.state for row in rows)]
+        Box(f"!{name}", (f"{_SIGNS[state]} {name}".lstrip(), "no Node of the cluster"), state)
+        for name, state in states.items()
     ]
 
 
@@ -295,7 +285,7 @@ def _routes_box(node: NodeRow, world: WorldMap) -> Box:
 
 def _route_edge(node: NodeRow, world: WorldMap) -> Edge:
     states = {row.state for row in world.routes if row.node == node.key.name}
-    return Edge(f"node/{node.key.name}", f"to {node.key.name}", _worst(states))
+    return Edge(f"node/{node.key.name}", f"to {node.key.name}", worst(states))
 
 
 def _rest_of_services(rows: Sequence[ServiceRow]) -> tuple[str, ...]:
@@ -303,9 +293,9 @@ def _rest_of_services(rows: Sequence[ServiceRow]) -> tuple[str, ...]:
     return f"{len(rows)} more Services", f"{bad} to look at" if bad else "nothing planned, healthy"
 
 
-def _rest_of_nodes(rows: Sequence[NodeRow], worst: Mapping[str, State]) -> tuple[str, ...]:
-    counts = Counter(worst[row.key.name] for row in rows if row.key.name in worst)
-    words = {State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.OK: "healthy"}
+def _rest_of_nodes(rows: Sequence[NodeRow], health: Mapping[str, State]) -> tuple[str, ...]:
+    counts = Counter(health[row.key.name] for row in rows if row.key.name in health)
+    words = {State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.OK: "healthy", State.PLANNED: "planned"}
     told = ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state])
     return f"{len(rows)} more Nodes", told or "no targets"
 

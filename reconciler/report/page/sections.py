@@ -22,6 +22,8 @@ from reconciler.result import Line
 
 OPEN = 12
 """Up to so many changes all of them are shown with their fields at once."""
+_RANGES = 20
+"""How many names, or ranges of names, stand for the targets of a load balancer at most."""
 _MOMENT = "%Y-%m-%d %H:%M:%S UTC"
 _WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
 _TONES = {"+": "add", "~": "modify", "-": "remove", "!": "bad", "?": "warning"}
@@ -377,16 +379,23 @@ def _balancer_cells(row: BalancerRow) -> tuple[Html, ...]:
 
 
 def _targets(row: BalancerRow) -> Html:
-    """The targets, all of them; of many only those that are not healthy at once."""
+    """The targets; of many those of the same health together, by ranges of their names."""
     if not row.targets:
         return join("none")
-    each = [
-        tag("li", _sign(each.mark) if each.mark else None, foreign(each.shown), f": {each.health}")
-        for each in row.targets
-    ]
     if len(row.targets) <= OPEN:
-        return tag("ul", *each)
-    return tag("details", tag("summary", row.health), tag("ul", *each), id=anchor(row.key, "targets/"))
+        each = [(target.mark, (target.shown,), target.health) for target in row.targets]
+    else:
+        alike: dict[tuple[str, str], list[str]] = {}
+        for target in row.targets:
+            alike.setdefault((target.mark, target.health), []).append(target.shown)
+        each = [(mark, tuple(shown), f"{len(shown)} {health}") for (mark, health), shown in alike.items()]
+    return tag(
+        "ul",
+        *(
+            tag("li", _sign(mark) if mark else None, foreign(names(shown, _RANGES)), f": {health}")
+            for mark, shown, health in each
+        ),
+    )
 
 
 def _node(row: NodeRow, explain: Explain) -> Html:

@@ -38,6 +38,17 @@ class State(StrEnum):
     OK = "ok"
     BAD = "bad"
     UNKNOWN = "unknown"
+    PLANNED = "planned"
+    """It does not exist yet."""
+
+
+_WORST = (State.BAD, State.UNKNOWN, State.OK, State.PLANNED)
+
+
+def worst(states: Iterable[State]) -> State:
+    """The one of several states that somebody has to see first; PLANNED for none at all."""
+    found = set(states)
+    return next((state for state in _WORST if state in found), State.PLANNED)
 
 
 _WEIGHTS = "!-+~?"
@@ -84,14 +95,13 @@ class BalancerRow:
     @property
     def state(self) -> State:
         """How its targets are, all in all."""
-        states = {target.state for target in self.targets}
-        return State.BAD if State.BAD in states else State.OK if states == {State.OK} else State.UNKNOWN
+        return worst(target.state for target in self.targets)
 
     @property
     def health(self) -> str:
         """``3 healthy, 1 unhealthy``."""
         counts = Counter(target.state for target in self.targets)
-        words = {State.OK: "healthy", State.BAD: "unhealthy", State.UNKNOWN: "of unknown health"}
+        words = {State.OK: "healthy", State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.PLANNED: "planned"}
         return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state]) or "no target"
 
 
@@ -198,6 +208,10 @@ class _Cartographer:
         }
         self._network = snapshot.network.value if isinstance(snapshot.network, Present) else None
         self._server_at = dict(self._private_addresses())
+        self._new_targets: dict[Key, list[Change]] = {}
+        for change in self._changes:
+            if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD:
+                self._new_targets.setdefault(change.key.whole, []).append(change)
 
     def drawn(self) -> WorldMap:
         routes = tuple(sorted(self._routes(), key=lambda row: _by_address(row.destination)))
@@ -272,9 +286,8 @@ class _Cartographer:
         targets = [self._target(key, balancer, target) for target in balancer.targets]
         known = {target.name for target in targets}
         coming = [
-            TargetRow(target.name, self._node_behind(target), State.UNKNOWN, "planned", self._mark(change.key))
-            for change in self._changes
-            if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD and change.key.whole == key
+            TargetRow(target.name, self._node_behind(target), State.PLANNED, "planned", self._mark(change.key))
+            for change in self._new_targets.get(key, ())
             for target in [change.after]
             if isinstance(target, ServerTarget | IpTarget | SelectorTarget) and target.name not in known
         ]
@@ -292,7 +305,7 @@ class _Cartographer:
 
     def _planned(self, key: Key, wanted: LoadBalancer) -> BalancerRow:
         targets = () if isinstance(wanted.targets, Unmanaged) else wanted.targets
-        rows = (TargetRow(each.name, self._node_behind(each), State.UNKNOWN, "planned", "+") for each in targets)
+        rows = (TargetRow(each.name, self._node_behind(each), State.PLANNED, "planned", "+") for each in targets)
         return BalancerRow(
             key=key,
             name=wanted.name,
@@ -353,7 +366,7 @@ class _Cartographer:
         owner = self._server_at.get(route.gateway)
         node = self._node_of.get(owner) if owner else None
         if node is not None:
-            leads_to, state = f"Node {node}", State.OK if is_there else State.UNKNOWN
+            leads_to, state = f"Node {node}", State.OK if is_there else State.PLANNED
         elif owner is not None:
             leads_to, state = f"{owner.name}, which is no Node", State.UNKNOWN
         else:
