@@ -145,8 +145,8 @@ class Elector:
                 self._say(logging.INFO, self._leading)
                 self._keeping = self._beside(self._keep)
             elif self._candidate.observed is not None:
-                self.last_look = Look(is_of_another=True)
                 claim = self._candidate.observed.claim
+                self.last_look = Look(is_of_another=True, holder=claim.shown)
                 lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
                 self._say(
                     logging.INFO, f"standing by: the Lease {self._candidate.name} is held by {claim.shown}{lasts}"

@@ -69,6 +69,8 @@ class Look:
 
     is_of_another: bool = False
     """Whether it was read, and another process holds it."""
+    holder: str = ""
+    """Who holds it, for people; "" unless another process does."""
     trouble: str = ""
     """Why it could not be had, in one sentence for people; "" when nothing went wrong."""
 

@@ -6,7 +6,7 @@ No I/O, and nothing here depends on a cloud being up, as a restart would not fix
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import parse_qs
 
@@ -134,6 +134,14 @@ class Request:
     """The query string."""
     accept: str = ""
     """The header of that name."""
+    path: str = "/"
+    """As it was sent, without the query."""
+    host: str = ""
+    """The header of that name; "" where there is none, or more than one."""
+    if_none_match: str = ""
+    """The header of that name."""
+    accept_encoding: str = ""
+    """The header of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +151,13 @@ class Page:
     status: int
     body: bytes
     content_type: str = _TEXT
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What is sent besides type, length and that nothing is to be stored."""
 
 
+NOT_FOUND = Page(404, b"404 not found\n")
+Answer = Callable[[Request], Page]
+"""What answers every request of a server."""
 Pages = Mapping[str, Callable[[Request], Page]]
 """Path → the function that answers there."""
 

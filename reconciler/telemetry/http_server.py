@@ -1,4 +1,5 @@
-"""HTTP server of probes and metrics: GET and HEAD, with limits on time, size and connections, and no access log."""
+"""HTTP server of probes, metrics and the page: GET and HEAD, with limits on time, size and connections, and no access
+log."""
 
 import errno
 import io
@@ -6,7 +7,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -14,7 +15,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from reconciler.config.config import ConfigurationError
-from reconciler.telemetry.health import Health, Page, Pages, Render, Request, health_pages, metrics_pages
+from reconciler.telemetry.health import (
+    NOT_FOUND,
+    Answer,
+    Health,
+    Page,
+    Pages,
+    Render,
+    Request,
+    health_pages,
+    metrics_pages,
+)
 from reconciler.telemetry.logs import pairs
 
 _log = logging.getLogger("hcloud-reconciler.serving")
@@ -99,27 +110,49 @@ class Exchange(BaseHTTPRequestHandler):
         if self.command not in ("GET", "HEAD"):
             self._send(Page(405, b"405 only GET and HEAD\n"), Allow="GET, HEAD")
             return
-        path, _, query = self.path.partition("?")
-        page = getattr(self.server, "pages", {}).get(path)
-        self._send(Page(404, b"404 not found\n") if page is None else self._made(page, query))
+        self._send(self._made())
 
-    def _made(self, page: Callable[[Request], Page], query: str) -> Page:
+    def _made(self) -> Page:
+        path, _, query = self.path.partition("?")
+        hosts = self.headers.get_all("Host", [])
+        request = Request(
+            query,
+            self.headers.get("Accept", ""),
+            path,
+            hosts[0] if len(hosts) == 1 else "",
+            self.headers.get("If-None-Match", ""),
+            self.headers.get("Accept-Encoding", ""),
+        )
         try:
-            return page(Request(query, self.headers.get("Accept", "")))
+            return self._listener.answer(request)
         except Exception as error:  # noqa: BLE001 - whoever asks has to hear that there is no answer
             _log.warning("a page could not be made %s", pairs(error=f"{type(error).__name__}: {error}"))
             return Page(500, b"500 internal error\n")
 
     def _send(self, page: Page, **headers: str) -> None:
         self.send_response(page.status)
-        more = {"Content-Type": page.content_type, "Content-Length": str(len(page.body)), "Cache-Control": "no-store"}
-        for name, value in (more | {"X-Content-Type-Options": "nosniff"} | headers).items():
+        told = {"Content-Type": page.content_type, "Content-Length": str(len(page.body))}
+        if page.status in _WITHOUT_BODY:
+            told = {}
+        for name, value in {**told, "Cache-Control": "no-store", **page.headers, **headers}.items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(page.body)
+
+    def end_headers(self) -> None:
+        """The headers of each answer of this server, be it an error that the base class tells."""
+        for name, value in self._listener.headers.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    @property
+    def _listener(self) -> "_Server":
+        if not isinstance(self.server, _Server):
+            raise TypeError(f"{type(self.server).__name__} has no pages")
+        return self.server
 
     def version_string(self) -> str:
         """The name of the product, and nobody's version."""
@@ -129,6 +162,8 @@ class Exchange(BaseHTTPRequestHandler):
         """Requests are not logged."""
         _log.debug(format, *args)
 
+
+_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 Address = tuple[str, int]
 """Host, "" for all of this machine's, and port, 0 for any that is free."""
@@ -171,7 +206,7 @@ def serve(
     if metrics_address is not None and _same(health_address, metrics_address):
         pages, scrape = {**pages, **scrape}, {}
     try:
-        serving.servers.append(_Server(health_address, pages))
+        serving.servers.append(_Server(health_address, _by_path(pages)))
     except OSError as error:
         where = "free it, or name another one with --health-address or RECONCILER_HEALTH_ADDRESS"
         raise ConfigurationError(
@@ -179,7 +214,7 @@ def serve(
         ) from error
     if scrape and metrics_address is not None:
         try:
-            serving.servers.append(_Server(metrics_address, scrape))
+            serving.servers.append(_Server(metrics_address, _by_path(scrape)))
         except OSError as error:
             where = "set HCLOUD_METRICS_ADDRESS to a free one, or HCLOUD_METRICS_ENABLED=false"
             said = pairs(address=_shown(metrics_address), why=_reason(error), remedy=where)
@@ -189,16 +224,41 @@ def serve(
     return serving
 
 
+def serve_page(answer: Answer, address: Address, headers: Mapping[str, str]) -> RunningServer:
+    """Serve what ``answer`` returns on a listener of its own, with these headers in every answer.
+
+    Raises ConfigurationError when it cannot listen there.
+    """
+    try:
+        server = _Server(address, answer, headers)
+    except OSError as error:
+        where = "free it, or name another one with --ui-address or RECONCILER_UI_ADDRESS"
+        raise ConfigurationError(
+            (f"--ui-address: cannot listen on {_shown(address)}: {_reason(error)}; {where}",)
+        ) from error
+    server.begin()
+    return RunningServer([server])
+
+
+def _by_path(pages: Pages) -> Answer:
+    """What answers with the page of exactly that path."""
+    return lambda request: pages[request.path](request) if request.path in pages else NOT_FOUND
+
+
+_NOT_SNIFFED: Mapping[str, str] = {"X-Content-Type-Options": "nosniff"}
+
+
 class _Server(ThreadingHTTPServer):
-    """One listening socket with its pages. Listens when it is made, answers from ``begin`` on."""
+    """One listening socket with what answers there. Listens when it is made, answers from ``begin`` on."""
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, address: Address, pages: Pages) -> None:
+    def __init__(self, address: Address, answer: Answer, headers: Mapping[str, str] = _NOT_SNIFFED) -> None:
         family, place = _resolved(address)
         self.address_family = family
-        self.pages = pages
+        self.answer = answer
+        self.headers = headers
         self._open: dict[socket.socket, None] = {}
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self.serve_forever, name=f"serving-{place[1]}", daemon=True)

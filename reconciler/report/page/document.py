@@ -6,13 +6,14 @@ again for what is new.
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from desired.model.key import Key
 from reconciler.config.program import PROGRAM
-from reconciler.report.page.markup import Child, Html, foreign, join, tag, verbatim
+from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
 from reconciler.report.page.model import Page
 from reconciler.report.page.sections import Section, anchor, facts, sections_of, status, status_tone
 from reconciler.report.text_report import TextLine, Tone
@@ -21,13 +22,41 @@ _REFRESH_S = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
-    """What a page needs that a server answers: where it asks for what is new, and how it knows that."""
+class Document:
+    """A document whose parts are made: one that a server sends whole once, and then only what has changed of it."""
 
-    poll: str
-    """Path of the same page, of which the script takes the parts that change."""
-    tag: str = ""
-    """ETag of what is sent."""
+    title: str
+    body: Html
+    """All that a script replaces, and what stands between."""
+
+    def file(self) -> str:
+        """The whole document, which asks nobody for anything."""
+        own = tag("meta", http_equiv="Content-Security-Policy", content=policy(is_live=False))
+        return self._whole([own], tag("body", self.body, verbatim("script", _asset("script.js"))))
+
+    def served(self, poll: str, etag: str) -> str:
+        """The whole document as a server sends it. The script asks ``poll`` for another one than ``etag``; without
+        scripts it is loaded again and again."""
+        refresh = tag("noscript", tag("meta", http_equiv="refresh", content=_REFRESH_S))
+        script = verbatim("script", _asset("script.js"))
+        return self._whole([refresh], tag("body", self.body, script, data_poll=poll, data_tag=etag))
+
+    def fragment(self) -> str:
+        """What the script takes its parts from."""
+        return f"<!doctype html>\n{join(tag('title', self.title), self.body)}\n"
+
+    def _whole(self, own: list[Html], body: Html) -> str:
+        head = tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            *own,
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="referrer", content="no-referrer"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", self.title),
+            verbatim("style", _asset("style.css")),
+        )
+        return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def policy(*, is_live: bool) -> str:
@@ -40,20 +69,19 @@ def policy(*, is_live: bool) -> str:
     return "; ".join([*told, *(["frame-ancestors 'none'"] if is_live else [])])
 
 
-def page_document(page: Page, live: Live | None = None) -> str:
-    """The page as a file; as a server sends it where ``live`` is given."""
-    sections = sections_of(page, _linked if live else _typed)
-    body = join(*(_section(section) for section in sections))
-    return _document(page, _title(page), sections, body, live)
+def document_of(page: Page, *, is_live: bool = False) -> Document:
+    """The page. Where it ``is_live``, an explanation is a link away, else the command is shown that tells it."""
+    sections = sections_of(page, _linked if is_live else _typed)
+    return _document(page, _title(page), sections, join(*(_section(section) for section in sections)))
 
 
-def explanation_document(page: Page, key: Key, lines: tuple[TextLine, ...], live: Live) -> str:
-    """The explanation of one object, whose ``lines`` are those of the command."""
+def explanation_of(page: Page, key: Key, lines: Iterable[TextLine]) -> Document:
+    """The explanation of one object on a live page, whose ``lines`` are those of the command."""
     back = tag("p", tag("a", "the whole page", href=f"/#{anchor(key)}"))
     command = tag("p", "As ", tag("code", _command_of(key)), " shows it:")
     title = tag("h2", "Explanation of ", foreign(key), id="explanation")
     said = tag("pre", *(_line(line) for line in lines), data_key=key)
-    return _document(page, f"{key}: {_title(page)}", (), join(back, title, command, said), live)
+    return _document(page, f"{key}: {_title(page)}", (), join(back, title, command, said))
 
 
 def _line(line: TextLine) -> Html:
@@ -88,7 +116,7 @@ def _section(section: Section) -> Html:
     return tag("section", tag("h2", section.title, id=title), section.body, id=section.name, aria_labelledby=title)
 
 
-def _document(page: Page, title: str, sections: tuple[Section, ...], body: Html, live: Live | None) -> str:
+def _document(page: Page, title: str, sections: tuple[Section, ...], body: Html) -> Document:
     links = [
         tag("li", tag("a", section.title, href=f"#{section.name}"), f" {section.count}" if section.count else None)
         for section in sections
@@ -101,44 +129,20 @@ def _document(page: Page, title: str, sections: tuple[Section, ...], body: Html,
         hidden=True,
     )
     head = page.head
-    html = tag(
-        "html",
-        tag("head", *_head(title, live)),
+    whole = join(
+        tag("a", "Skip to the content", href="#main", class_="skip"),
         tag(
-            "body",
-            tag("a", "Skip to the content", href="#main", class_="skip"),
-            tag(
-                "header",
-                tag("h1", f"hcloud-reconciler {head.version}"),
-                tag("div", facts(head), id="facts"),
-                tag("div", status(head), id="status", class_=f"status {status_tone(head)}", aria_live="polite"),
-                tag("p", id="trouble", class_="bad", role="alert", hidden=True),
-            ),
-            tag("nav", tag("ul", *links, id="sections"), sift, aria_label="Sections"),
-            tag("main", body, id="main", tabindex=-1),
-            tag("footer", tag("p", "This page only shows: nothing on it changes anything.")),
-            verbatim("script", _asset("script.js")),
-            data_poll=live.poll if live else None,
-            data_tag=live.tag if live else None,
+            "header",
+            tag("h1", f"hcloud-reconciler {head.version}"),
+            tag("div", facts(head), id="facts"),
+            tag("div", status(head), id="status", class_=f"status {status_tone(head)}", aria_live="polite"),
+            tag("p", id="trouble", class_="bad", role="alert", hidden=True),
         ),
-        lang="en",
+        tag("nav", tag("ul", *links, id="sections"), sift, aria_label="Sections"),
+        tag("main", body, id="main", tabindex=-1),
+        tag("footer", tag("p", "This page only shows: nothing on it changes anything.")),
     )
-    return f"<!doctype html>\n{html}\n"
-
-
-def _head(title: str, live: Live | None) -> list[Child]:
-    refresh = tag("noscript", tag("meta", http_equiv="refresh", content=_REFRESH_S)) if live else None
-    own = None if live else tag("meta", http_equiv="Content-Security-Policy", content=policy(is_live=False))
-    return [
-        tag("meta", charset="utf-8"),
-        own,
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("meta", name="color-scheme", content="light dark"),
-        refresh,
-        tag("title", title),
-        verbatim("style", _asset("style.css")),
-    ]
+    return Document(title, whole)
 
 
 @cache

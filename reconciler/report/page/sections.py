@@ -382,6 +382,7 @@ def _targets(row: BalancerRow) -> Html:
     """The targets; of many those of the same health together, by ranges of their names."""
     if not row.targets:
         return join("none")
+    each: list[tuple[str, tuple[str, ...], str]]
     if len(row.targets) <= OPEN:
         each = [(target.mark, (target.shown,), target.health) for target in row.targets]
     else:

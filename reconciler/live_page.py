@@ -1,0 +1,239 @@
+"""Live page: the page of the last pass, made when somebody asks for it, in the thread of who asks.
+
+A pass hands over its report and goes on. What is made is kept until the next pass ends, so that many readers cost as
+much as one; and making takes a fifth of the time at most, so that whoever asks on and on slows no pass down. While
+nobody looks, the report is let go of when the next pass begins, which needs the memory.
+"""
+
+import gzip
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import unquote
+
+from actuators.outcome import Applied
+from desired.explain import explain_object
+from desired.model.key import Key, ObjectKind
+from desired.plan.change import Plan
+from desired.planner import DesiredState, compute_desired
+from reconciler.report.explanation_text import render_explanation
+from reconciler.report.page.document import Document, document_of, explanation_of, policy
+from reconciler.report.page.model import page_of
+from reconciler.report.page.ring import Ring
+from reconciler.report.text_report import TextLine, Tone
+from reconciler.result import Explained, Report
+from reconciler.telemetry.health import NOT_FOUND, Page, Request
+
+_log = logging.getLogger("hcloud-reconciler.page")
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": policy(is_live=True),
+}
+"""In every answer. Nothing lets another origin read one."""
+_HTML = "text/html; charset=utf-8"
+_LOOKED_AT_S = 120.0
+"""How long after the last request somebody counts as looking."""
+_REST = 4.0
+"""How many times as long as the last making took nothing is made after it."""
+_MOST_OBJECTS = 32
+"""Explanations that are kept of one pass."""
+_LONGEST_NAME = 320
+"""Of an object in a path: namespace and name, with room for escapes."""
+_MISDIRECTED = Page(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
+_AT_FIRST = "no pass has ended yet: this page follows"
+_RUNNING = "a pass is running, and shows here when it ends"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What is to be shown; replaced as a whole."""
+
+    version: int = 0
+    report: Report | None = None
+    why_empty: str = _AT_FIRST
+    leader: str = ""
+
+
+@dataclass(slots=True)
+class _Made:
+    """What was made of a scene."""
+
+    version: int = -1
+    bodies: dict[tuple[str, bool], bytes] = field(default_factory=dict)
+    """Path and whether it is compressed → what is sent."""
+    documents: dict[str, Document] = field(default_factory=dict)
+    """Path → document."""
+    desired: DesiredState | None = None
+
+
+class LivePage:
+    """The page while passes go on. One thread tells what happens, any asks for pages."""
+
+    def __init__(
+        self,
+        hosts: Collection[str] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        rest: Callable[[float], object] | None = None,
+    ) -> None:
+        """``hosts`` are names under which it is served besides addresses and localhost. ``clock`` is in seconds,
+        ``rest`` waits for so many, None: in real time."""
+        self._hosts = frozenset(host.lower().rstrip(".") for host in hosts)
+        self._clock = clock
+        self._rest = rest or threading.Event().wait
+        self._ring = Ring()
+        self._scene = _Scene()
+        self._telling = threading.Lock()
+        self._making = threading.Lock()
+        self._made = _Made()
+        self._instance = secrets.token_hex(6)
+        self._asked_at = -_LOOKED_AT_S
+        self._free_at = 0.0
+
+    def began(self) -> None:
+        """A pass begins. What nobody looks at is let go of."""
+        if self._clock() - self._asked_at >= _LOOKED_AT_S:
+            self._made = _Made()  # whoever is making something goes on with what was there
+            self._tell(None, _RUNNING if self._ring.last else _AT_FIRST)
+
+    def ended(self, report: Report, seconds: float, trigger: str = "") -> None:
+        """A pass has ended; ``report`` has the requests of this pass alone."""
+        self._ring.add(report, seconds, trigger)
+        self._tell(report, "", leader=self._scene.leader)
+
+    def leads(self, who: str) -> None:
+        """This process leads, under this name."""
+        if self._scene.leader != who:
+            self._tell(self._scene.report, self._scene.why_empty, leader=who)
+
+    def stands_by(self, why: str) -> None:
+        """This process has no plan, as another one leads; ``why`` says which, and how to see its page."""
+        if self._scene.why_empty != why:
+            self._tell(None, why)
+
+    def answer(self, request: Request) -> Page:
+        """The answer to a request: the page, what has changed of it, or the explanation of one object."""
+        if not self._is_ours(request.host):
+            return _MISDIRECTED
+        if request.path == "/favicon.ico":
+            return Page(204, b"")
+        path = request.path.removeprefix("/main") or "/"
+        is_fragment = request.path == "/main" or request.path.startswith("/main/")
+        key = _key_in(path)
+        if path != "/" and key is None:
+            return NOT_FOUND
+        self._asked_at = self._clock()
+        etag = f'W/"{self._instance}-{self._scene.version}"'
+        told = {"ETag": etag, "Vary": "Accept-Encoding"}
+        if etag in [text.strip() for text in request.if_none_match.split(",")]:
+            return Page(304, b"", headers=told)
+        is_small = _takes_gzip(request.accept_encoding)
+        found = self._body(path, key, is_fragment=is_fragment, is_small=is_small)
+        if found is None:
+            return NOT_FOUND
+        version, body = found
+        told["ETag"] = f'W/"{self._instance}-{version}"'
+        return Page(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
+
+    def _tell(self, report: Report | None, why_empty: str, *, leader: str = "") -> None:
+        with self._telling:
+            self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
+
+    def _body(self, path: str, key: Key | None, *, is_fragment: bool, is_small: bool) -> tuple[int, bytes] | None:
+        """What is sent, and of which version it is; None for an object that nothing is known of."""
+        with self._making:
+            scene = self._scene
+            if self._made.version != scene.version:
+                self._made = _Made(scene.version)
+            made = self._made
+            name = f"main {path}" if is_fragment else path
+            if (name, is_small) not in made.bodies:
+                if (wait_s := self._free_at - self._clock()) > 0:
+                    self._rest(wait_s)
+                began = self._clock()
+                document = made.documents.get(path) or self._document(scene, made, key)
+                if document is None:
+                    return None
+                if len(made.documents) >= _MOST_OBJECTS:
+                    made.documents.clear()
+                    made.bodies.clear()
+                made.documents[path] = document
+                etag = f'W/"{self._instance}-{scene.version}"'
+                poll = "/main" if path == "/" else f"/main{path}"
+                text = document.fragment() if is_fragment else document.served(poll, etag)
+                body = text.encode("utf-8", "backslashreplace")
+                made.bodies[name, is_small] = gzip.compress(body, 6, mtime=0) if is_small else body
+                self._free_at = self._clock() + _REST * (self._clock() - began)
+            return scene.version, made.bodies[name, is_small]
+
+    def _document(self, scene: _Scene, made: _Made, key: Key | None) -> Document | None:
+        page = page_of(scene.report, self._ring.last, leader=scene.leader, why_empty=scene.why_empty, is_watched=True)
+        if key is None:
+            return document_of(page, is_live=True)
+        if scene.report is None or scene.report.snapshot is None:
+            return explanation_of(page, key, [TextLine("  nothing is known of it now", Tone.DETAIL)])
+        report, snapshot = scene.report, scene.report.snapshot
+        made.desired = made.desired or compute_desired(snapshot, report.settings)
+        left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
+        plan = Plan(left, report.notes, report.holds)
+        found = explain_object(key, snapshot, report.settings, plan, made.desired)
+        if isinstance(found, str):
+            return None
+        return explanation_of(page, key, render_explanation(Explained(key, report, found)))
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether the page is served under this name. A name of somebody else's that leads here would let the pages of
+        that name read ours (DNS rebinding)."""
+        name = _without_port(host)
+        if name is None:
+            return False
+        if name == "localhost" or name.endswith(".localhost") or name in self._hosts:
+            return True
+        try:
+            ip_address(name.strip("[]").partition("%")[0])
+        except ValueError:
+            return False
+        return True
+
+
+def _without_port(host: str) -> str | None:
+    """The name or address in a Host header; None for what is none."""
+    name, colon, port = host.rpartition(":")
+    if colon and "]" not in port:
+        if not (port.isascii() and port.isdecimal()) and port:
+            return None
+        host = name
+    return host.lower().rstrip(".") or None
+
+
+def _key_in(path: str) -> Key | None:
+    """The Node or Service that a path names; None when it names none."""
+    if len(path) > 3 * _LONGEST_NAME:
+        return None
+    kind, _, name = path.removeprefix("/").partition("/")
+    name = unquote(name, errors="replace")
+    parts = name.split("/")
+    if not name or len(name) > _LONGEST_NAME or any(part in ("", ".", "..") for part in parts):
+        return None
+    if kind == ObjectKind.NODE and len(parts) == 1:
+        return Key(ObjectKind.NODE, name)
+    if kind == ObjectKind.SERVICE and len(parts) == 2:
+        return Key(ObjectKind.SERVICE, name)
+    return None
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether a client takes gzip, by its header Accept-Encoding."""
+    for coding in accepted.lower().split(","):
+        name, _, quality = (part.strip() for part in coding.partition(";"))
+        if name in ("gzip", "*"):
+            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
