@@ -71,6 +71,10 @@ def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ..
             from reconciler.cli.explain import explain  # noqa: PLC0415
 
             return explain(arguments[0], arguments[1], flags, os.environ)
+        case Command.UI:
+            from reconciler.cli.ui import ui  # noqa: PLC0415
+
+            return ui(flags, os.environ)
         case Command.ORPHANS:
             from reconciler.cli.orphans import orphans  # noqa: PLC0415
 

@@ -26,6 +26,7 @@ class Command(StrEnum):
     ORPHANS = "orphans"
     CAPTURE = "capture"
     COMPLETION = "completion"
+    UI = "ui"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "the controller's last pass, in a few lines",
             "The controller's last pass, as it was published: who leads, result, counts, holds. Ends with 0 when all is"
             " well, 3 when something is held or refused, 1 when a pass failed or nothing recent is known.",
+        ),
+        Command.UI: CommandRow(
+            "the plan, and what leads where, in a browser",
+            "Serve the plan, and a map of what leads where, to a browser on this machine; touches nothing.",
         ),
         Command.ORPHANS: CommandRow(
             "load balancers that no Service wants, with their cost",
@@ -166,7 +171,9 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "deploy": Command.APPLY,
     "once": Command.APPLY,
     "start": Command.RUN,
-    "serve": Command.RUN,
+    "serve": Command.UI,
+    "web": Command.UI,
+    "dashboard": Command.UI,
     "controller": Command.RUN,
     "check": Command.VALIDATE,
     "lint": Command.VALIDATE,

@@ -39,6 +39,7 @@ from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 _TOKEN_LENGTH = 64
 """Length of every token that Hetzner hands out."""
 _DEFAULT_INTERVAL_S = 60.0
+_PAGE_ADDRESS = ("127.0.0.1", 8234)
 _ROBOT_MAX_AGE_S = 300.0
 _ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
 _ROBOT_CREDENTIALS = ("ROBOT_USER", "ROBOT_PASSWORD")
@@ -54,7 +55,7 @@ _OF_DRY_RUNS = frozenset(
 """Flags that decide on how a plan is shown, and on nothing that is done."""
 
 
-_LOOKS = frozenset({Command.PLAN, Command.EXPLAIN, Command.CAPTURE, Command.HOLDS, Command.STATUS})
+_LOOKS = frozenset({Command.PLAN, Command.EXPLAIN, Command.CAPTURE, Command.HOLDS, Command.STATUS, Command.UI})
 """Commands that write nothing."""
 _TOKENLESS = frozenset({Command.APPROVE, Command.REVOKE, Command.STATUS})
 """Commands that ask Hetzner for nothing. ``holds`` is one of them unless it computes a plan."""
@@ -138,6 +139,10 @@ class Config:
     """Host, "" for all, and port of the probes."""
     metrics_address: tuple[str, int] | None = ("", 8233)
     """Likewise of the metrics; None: they are not served."""
+    ui_address: tuple[str, int] | None = None
+    """Likewise of the page."""
+    ui_hosts: tuple[str, ...] = ()
+    """Names under which the page is asked for, besides addresses and localhost."""
     color: Color = Color.AUTO
     detail: Detail = Detail.FOLDED
     """How much of a plan its text tells."""
@@ -249,11 +254,15 @@ def _detail(flags: Mapping[str, Any]) -> Detail:
 def _next_step(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> str:
     """The command that does what this one plans, with the flags that were typed for it: without ``--only`` it would do
     more. Nothing can be applied to a file."""
-    if not (command is Command.PLAN or flags["--dry-run"]) or flags["--from"]:
+    if not (command in (Command.PLAN, Command.UI) or flags["--dry-run"]) or flags["--from"]:
         return ""
     file = flags["--save"]
     left_out = _OF_DRY_RUNS | {"--only"} if file else _OF_DRY_RUNS  # a saved plan says itself what it was restricted to
-    typed = [_typed(name, given[name]) for name in FLAGS if name in given and name not in left_out]
+    typed = [
+        _typed(name, given[name])
+        for name in FLAGS
+        if name in given and name not in left_out and Command.APPLY in FLAGS[name].commands
+    ]
     return " ".join((program_name(), "apply", *([shown_file(file)] if file else []), *typed))
 
 
@@ -274,8 +283,8 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
     if not flags["--from"]:
         return []
     lines = []
-    if command not in (Command.PLAN, Command.EXPLAIN) and not flags["--dry-run"]:
-        lines.append("--from goes with 'reconcile plan' and 'reconcile explain': nothing can be applied to a file")
+    if command not in (Command.PLAN, Command.EXPLAIN, Command.UI) and not flags["--dry-run"]:
+        lines.append("--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file")
     if flags["--save"]:
         lines.append("--from and --save exclude each other: a plan from a file cannot be applied")
     lines += [
@@ -376,6 +385,8 @@ def _config(
         health_address=flags["--health-address"],
         metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
         color=flags["--color"],
+        ui_address=flags["--ui-address"] or (_PAGE_ADDRESS if command is Command.UI else None),
+        ui_hosts=flags["--ui-hosts"],
         detail=_detail(flags),
         next_step=_next_step(command, flags, given),
         also=flags["--also"],

@@ -25,11 +25,13 @@ from reconciler.config.grammar import (
     parse_controllers,
     parse_file,
     parse_hashes,
+    parse_hosts,
     parse_int,
     parse_keys,
     parse_label_prefix,
     parse_lifetime,
     parse_object_name,
+    parse_page_address,
     parse_patience,
     parse_port,
     parse_positive_duration,
@@ -44,7 +46,7 @@ PREFIX = "RECONCILER_"
 
 
 class Output(StrEnum):
-    """``--output``: AUTO is text, colored on a terminal; NAME is one key a line."""
+    """``--output``: AUTO is text, colored on a terminal; NAME is one key a line, HTML the page as one file."""
 
     AUTO = "auto"
     TEXT = "text"
@@ -52,6 +54,7 @@ class Output(StrEnum):
     YAML = "yaml"
     MARKDOWN = "markdown"
     NAME = "name"
+    HTML = "html"
 
     @property
     def is_document(self) -> bool:
@@ -183,7 +186,7 @@ def _lock_type(text: str) -> str:
 _SEVERAL = frozenset(set(Command) - {Command.DEMO, Command.SANDBOX, Command.COMPLETION})
 _RUNS = frozenset({Command.BARE, Command.PLAN, Command.APPLY, Command.RUN, Command.VALIDATE})
 """Commands that are a run, or check what it takes."""
-_PLANS = _RUNS | {Command.EXPLAIN, Command.HOLDS}
+_PLANS = _RUNS | {Command.EXPLAIN, Command.HOLDS, Command.UI}
 """Commands that compute a plan."""
 _ENDS = _RUNS - {Command.RUN}
 """Those that end by themselves."""
@@ -192,10 +195,12 @@ _LOOPS = _WRITES - {Command.APPLY}
 _UNNAMED = frozenset({Command.BARE, Command.VALIDATE})
 _JUDGES = _PLANS | {Command.ORPHANS}
 """Commands that check whether the token sees the cluster's own project."""
-_REPORTS = _JUDGES | {Command.STATUS}
+_REPORTS = (_JUDGES | {Command.STATUS}) - {Command.UI}
 """Commands that write a report."""
 _ASKS = frozenset({Command.APPLY, Command.APPROVE})
 _APPROVES = frozenset({Command.APPROVE})
+_PAGES = _LOOPS | {Command.UI}
+"""Commands that may serve the page."""
 _SANDBOX = frozenset({Command.SANDBOX})
 _INTERVAL = "60s or more"
 OF_ALL = (Output.AUTO, Output.TEXT, Output.JSON, Output.YAML)
@@ -284,7 +289,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--output",
             _choice(Output),
             Output.AUTO,
-            "auto, text, json or yaml; of a plan also markdown or name",
+            "auto, text, json or yaml; of a plan also markdown, name or html",
             "FORMAT",
             _REPORTS,
             values=tuple(Output),
@@ -386,7 +391,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         ),
     ),
     "Waits": (
-        Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D", _LOOPS),
+        Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D", _PAGES),
         Flag(
             "--delete-not-ready-for",
             parse_wait,
@@ -488,6 +493,24 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "FORMAT",
             _LOOPS,
             values=tuple(LogFormat),
+        ),
+    ),
+    "Page": (
+        Flag(
+            "--ui-address",
+            parse_page_address,
+            None,
+            "where the page is served; of a controller nowhere unless it is given, default of ui: 127.0.0.1:8234",
+            "ADDRESS",
+            _PAGES,
+        ),
+        Flag(
+            "--ui-hosts",
+            parse_hosts,
+            (),
+            "names under which the page is asked for, besides addresses and localhost",
+            "HOST[,HOST]",
+            _PAGES,
         ),
     ),
     "Simulators": (

@@ -35,6 +35,9 @@ CONTROLLERS = {
 }
 """HCCM's names and aliases for ``--controllers`` → the controller."""
 
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
+"""The name of a host in DNS, in lower case."""
+
 
 def parse_positive_duration(text: str) -> float:
     """A duration that is more than zero."""
@@ -184,6 +187,22 @@ def parse_address(text: str) -> tuple[str, int]:
     if not colon or not _is_port(port):
         raise ValueError("expect an address such as :10258 or 127.0.0.1:10258")
     return host.strip("[]"), int(port)
+
+
+def parse_page_address(text: str) -> tuple[str, int] | None:
+    """The same; None for an empty text, which switches off."""
+    return parse_address(text) if text else None
+
+
+def parse_hosts(text: str) -> tuple[str, ...]:
+    """Names of hosts, without ports and in lower case."""
+    bounds.LIST.check(text)
+    names = tuple(part.strip().lower().rstrip(".") for part in text.split(",") if part.strip())
+    for name in names:
+        bounds.HOST.check(name)
+        if not _HOST.fullmatch(name):
+            raise ValueError(f"{shown_text(name)} is no host name: give it without scheme, port and path")
+    return names
 
 
 def _is_port(text: str) -> bool:

@@ -72,7 +72,7 @@ def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> s
     """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
     a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
 
-    Only a plan, or what was applied, is there in Markdown and has names.
+    Only a plan, or what was applied, is there in Markdown and HTML, and has names.
     """
     match output:
         case Output.JSON:
@@ -87,6 +87,11 @@ def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> s
             return render_markdown(said)
         case Output.NAME if isinstance(said, Report):
             return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
+        case Output.HTML if isinstance(said, Report):
+            from reconciler.report.page.document import document_of  # noqa: PLC0415 - few ask for it
+            from reconciler.report.page.model import page_of  # noqa: PLC0415
+
+            return document_of(page_of(said)).file()
     return "".join(f"{line.text}\n" for line in _text(said))
 
 

@@ -139,8 +139,13 @@ def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
 @pytest.mark.parametrize(
     ("claim", "error", "look"),
     [
-        pytest.param(THEIRS, None, Look(is_of_another=True), id="held by another"),
-        pytest.param(replace(THEIRS, holder=None), None, Look(is_of_another=True), id="held by nobody knows whom"),
+        pytest.param(THEIRS, None, Look(is_of_another=True, holder="other-host_1"), id="held by another"),
+        pytest.param(
+            replace(THEIRS, holder=None),
+            None,
+            Look(is_of_another=True, holder="somebody"),
+            id="held by nobody knows whom",
+        ),
         pytest.param(None, None, Look(), id="taken"),
         pytest.param(
             THEIRS, Transient("no answer"), Look(trouble=f"the Lease {NAME} could not be had: no answer"), id="not read"

@@ -1,0 +1,78 @@
+"""``reconcile ui``: the plan and what leads where, in a browser on this machine. Reads only."""
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import closing
+
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.shown import is_loopback
+from reconciler.cli.run import internal_error
+from reconciler.cli.stopping import READING_GRACE_S, stop_within
+from reconciler.cli.streams import begin, fail, say
+from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.flags import Command
+from reconciler.live_page import HEADERS, LivePage
+from reconciler.passes.converge import PlanContext, plan_once
+from reconciler.report.terminal import TerminalProgress
+from reconciler.result import Report
+from reconciler.runtime import build_runtime
+from reconciler.telemetry.http_server import serve_page
+from reconciler.telemetry.pass_logger import Meter
+
+_USUAL_LIMIT = 3600
+"""Requests an hour, where Hetzner has not said."""
+
+
+def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Serve the page until a signal comes; the exit code. Raises KeyboardInterrupt, and BrokenPipeError if nobody reads
+    where it is."""
+    try:
+        config = load_config(Command.UI, flags, environ)
+    except ConfigurationError as error:
+        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+    begin(config)
+    with stop_within(READING_GRACE_S) as stop:
+        try:
+            plan_context = build_runtime(config, stop, TerminalProgress(config.color)).plan_context
+            page = LivePage(config.ui_hosts)
+            with closing(serve_page(page.answer, config.ui_address or ("", 0), HEADERS)) as server:
+                _tell(config, server.ports()[0])
+                _plan_on_and_on(plan_context, config, page, stop)
+        except ConnectionProblem as error:
+            return fail(str(error), code=1)
+        except ConfigurationError as error:
+            return fail(*error.lines, code=1)
+    return 0
+
+
+def _plan_on_and_on(plan_context: PlanContext, config: Config, page: LivePage, stop: threading.Event) -> None:
+    """Plan again after each interval; a file once, as it stays what it is."""
+    meter = Meter()
+    while not stop.is_set():
+        page.began()
+        measured = meter.measure(lambda: _guarded(lambda: plan_once(plan_context)))
+        page.ended(measured.report_alone, measured.seconds)
+        limit = measured.report.requests.limit or _USUAL_LIMIT
+        stop.wait(None if config.captured is not None else config.interval_for(limit, measured.hetzner_requests))
+
+
+def _guarded(run_pass: Callable[[], Report]) -> Report:
+    """The report; one that says so when a bug of ours ended it, which must not end the page."""
+    try:
+        return run_pass()
+    except Exception as error:  # noqa: BLE001 - whoever looks at the page has to hear of it
+        return Report(errors=(internal_error(error),))
+
+
+def _tell(config: Config, port: int) -> None:
+    """Where the page is, on stdout; and who else may look."""
+    host = (config.ui_address or ("", 0))[0]
+    shown = f"[{host}]" if ":" in host else host or "localhost"
+    url = f"http://{shown}:{port}/"
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
+    if not is_loopback(url) or not host:
+        say("warning: whoever reaches this address sees the plan, as nobody has to log in; 127.0.0.1 is for you alone")
+    say("the page is there until Ctrl-C")
