@@ -20,14 +20,15 @@ from actuators.http.robot import RobotLogin
 from desired.model.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
-from reconciler.leader_election.leadership import Leadership
+from reconciler.leader_election.leadership import Leadership, Look
+from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.passes.converge import converge
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime, permission_gaps
 from reconciler.telemetry.health import Health
-from reconciler.telemetry.http_server import serve
+from reconciler.telemetry.http_server import serve, serve_page
 from reconciler.telemetry.logs import harmless, hide, pairs
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
@@ -185,6 +186,8 @@ class Passes:
     """Of calls to Hetzner."""
     publish: Callable[[Report, float | None], None] = lambda _report, _seconds: None
     """Writes the status down for people, where that is news."""
+    page: LivePage | None = None
+    """None when it is not served."""
 
     def __call__(self, why: str) -> tuple[Measured, Pace]:
         """The report of the pass, and the pace after it."""
@@ -193,6 +196,8 @@ class Passes:
         self.begins_to_watch()
         self.health.began()
         self.budget.begin_pass()
+        if self.page is not None:
+            self.page.began()
         measured = self.meter.measure(self.run, why)
         report = measured.report
         suspended: tuple[Change, ...] = ()
@@ -208,6 +213,9 @@ class Passes:
         with harmless("metrics"):
             if self.metrics is not None:
                 self.metrics.passed(measured, pace.interval_s, suspended)
+        with harmless("page"):
+            if self.page is not None:
+                self.page.ended(measured.report_alone, measured.seconds, why)
         self.health.passed(report, pace.interval_s)
         return measured, pace
 
@@ -224,7 +232,7 @@ def run_controller(
 ) -> None:
     """Run passes until ``stop`` is set. ``guarded`` turns a bug into a report, ``publish`` gets what is news.
 
-    Raises ConfigurationError when probes cannot be served.
+    Raises ConfigurationError when probes, or the page, cannot be served.
     """
     connections.leader.when_lost(runtime.plan_context.readers.left.forget)
     connections.leader.when_lost(lambda: wake.call("the lead was lost"))
@@ -260,6 +268,7 @@ def run_controller(
         secrets=tuple(_secrets(runtime, connections, config)),
         budget=budget,
         publish=connections.publish,
+        page=LivePage(config.ui_hosts) if config.ui_address else None,
     )
 
     def tell(ended: Measured) -> None:
@@ -270,12 +279,14 @@ def run_controller(
     with ExitStack() as beside:
         render = metrics.render if metrics else None
         beside.enter_context(closing(serve(health, config.health_address, render, config.metrics_address)))
+        if passes.page is not None and config.ui_address is not None:
+            beside.enter_context(closing(serve_page(passes.page.answer, config.ui_address, HEADERS)))
         beside.callback(triggers.stop)
         _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
         threading.Thread(target=_name_gaps, args=(config, stop), name="permissions", daemon=True).start()
         wake.call("the start")
-        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(connections.leader, health))
+        run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(connections.leader, health, passes.page))
     _log.info("stopped")
 
 
@@ -303,15 +314,19 @@ def _name_gaps(config: Config, stop: threading.Event) -> None:
 class Standby:
     """Waits for the lead, and reports after each try whether another process has it."""
 
-    def __init__(self, leader: Leadership, health: Health) -> None:
+    def __init__(self, leader: Leadership, health: Health, page: LivePage | None = None) -> None:
         self._leader = leader
         self._health = health
+        self._page = page
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads. False: ``stop`` was set first."""
-        if self._leader.is_leader():
-            return not stop.is_set()
-        return self._leader.wait(_Rounds(stop, self._went_round))
+        if not self._leader.is_leader():
+            if not self._leader.wait(_Rounds(stop, self._went_round)):
+                return False
+            if self._page is not None:
+                self._page.leads(self._leader.identity)
+        return not stop.is_set()
 
     def _went_round(self) -> None:
         look = self._leader.last_look
@@ -319,6 +334,19 @@ class Standby:
             self._health.standby()
         else:
             self._health.leaderless(look.trouble)
+        if self._page is not None:
+            self._page.stands_by(_why_no_page(look))
+
+
+def _why_no_page(look: Look) -> str:
+    """Why a process that does not lead has no plan, and where there is one."""
+    if not look.is_of_another:
+        return look.trouble or "this process waits for the lead"
+    holder = look.holder.partition("_")[0]
+    return (
+        f"this process stands by, and {look.holder} leads; to see its page: kubectl port-forward, in the namespace of"
+        f" the controller, to its pod on {holder}"
+    )
 
 
 class _Rounds(threading.Event):

@@ -13,7 +13,7 @@ from reconciler.cli.streams import begin, fail, say
 from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
-from reconciler.live_page import HEADERS, LivePage
+from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.passes.converge import PlanContext, plan_once
 from reconciler.report.terminal import TerminalProgress
 from reconciler.result import Report

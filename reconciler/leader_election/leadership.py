@@ -79,6 +79,10 @@ class Leadership(Protocol):
     """Whether this process may write."""
 
     @property
+    def identity(self) -> str:
+        """The name under which it leads; "" where nobody has to."""
+
+    @property
     def last_look(self) -> Look:
         """The result of the last try to lead. A failed read is no sign of another leader."""
 
@@ -104,6 +108,8 @@ class Leadership(Protocol):
 
 class NoElection:
     """Leadership without an election: this process always leads. Implements ``Leadership``."""
+
+    identity = ""
 
     @property
     def last_look(self) -> Look:

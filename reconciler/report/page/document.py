@@ -4,17 +4,14 @@ In a file the policy stands in the document, and nothing is fetched. A server se
 again for what is new.
 """
 
-import base64
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
 from desired.model.key import Key
 from reconciler.config.program import PROGRAM
 from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
 from reconciler.report.page.model import Page
+from reconciler.report.page.policy import asset, policy
 from reconciler.report.page.sections import Section, anchor, facts, sections_of, status, status_tone
 from reconciler.report.text_report import TextLine, Tone
 
@@ -32,13 +29,13 @@ class Document:
     def file(self) -> str:
         """The whole document, which asks nobody for anything."""
         own = tag("meta", http_equiv="Content-Security-Policy", content=policy(is_live=False))
-        return self._whole([own], tag("body", self.body, verbatim("script", _asset("script.js"))))
+        return self._whole([own], tag("body", self.body, verbatim("script", asset("script.js"))))
 
     def served(self, poll: str, etag: str) -> str:
         """The whole document as a server sends it. The script asks ``poll`` for another one than ``etag``; without
         scripts it is loaded again and again."""
         refresh = tag("noscript", tag("meta", http_equiv="refresh", content=_REFRESH_S))
-        script = verbatim("script", _asset("script.js"))
+        script = verbatim("script", asset("script.js"))
         return self._whole([refresh], tag("body", self.body, script, data_poll=poll, data_tag=etag))
 
     def fragment(self) -> str:
@@ -54,19 +51,9 @@ class Document:
             tag("meta", name="referrer", content="no-referrer"),
             tag("meta", name="color-scheme", content="light dark"),
             tag("title", self.title),
-            verbatim("style", _asset("style.css")),
+            verbatim("style", asset("style.css")),
         )
         return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
-
-
-def policy(*, is_live: bool) -> str:
-    """The Content-Security-Policy: nothing but the one style and the one script. What only a header may say is left out
-    of a file."""
-    hashes = {"style-src": _hash(_asset("style.css")), "script-src": _hash(_asset("script.js"))}
-    told = ["default-src 'none'", *(f"{name} '{value}'" for name, value in hashes.items())]
-    told += ["connect-src 'self'"] if is_live else []
-    told += ["base-uri 'none'", "form-action 'none'"]
-    return "; ".join([*told, *(["frame-ancestors 'none'"] if is_live else [])])
 
 
 def document_of(page: Page, *, is_live: bool = False) -> Document:
@@ -75,21 +62,23 @@ def document_of(page: Page, *, is_live: bool = False) -> Document:
     return _document(page, _title(page), sections, join(*(_section(section) for section in sections)))
 
 
-def explanation_of(page: Page, key: Key, lines: Iterable[TextLine]) -> Document:
-    """The explanation of one object on a live page, whose ``lines`` are those of the command."""
+def explanation_of(page: Page, key: Key, lines: Sequence[TextLine]) -> Document:
+    """The explanation of one object on a live page, whose ``lines`` are those of the command; there are none where
+    nothing is known of it."""
     back = tag("p", tag("a", "the whole page", href=f"/#{anchor(key)}"))
     command = tag("p", "As ", tag("code", _command_of(key)), " shows it:")
     title = tag("h2", "Explanation of ", foreign(key), id="explanation")
-    said = tag("pre", *(_line(line) for line in lines), data_key=key)
+    said = tag("div", *(map(_line, lines) if lines else ["Nothing is known of it now."]), class_="explained")
     return _document(page, f"{key}: {_title(page)}", (), join(back, title, command, said))
 
 
-def _line(line: TextLine) -> Html:
-    classes = {Tone.HEADING: None, Tone.DETAIL: "dim", Tone.GOOD: "good", Tone.WARNING: "warning", Tone.BAD: "bad"}
-    text = line.text or " "
+def _line(line: TextLine) -> Html | None:
+    if not line.text:
+        return None
     if line.tone is Tone.HEADING:
-        return join(tag("strong", tag("bdi", text)), "\n")
-    return tag("span", tag("bdi", text), "\n", class_=classes.get(line.tone, line.tone.value), data_row="")
+        return tag("h3", foreign(line.text))
+    tones = {Tone.PLAIN: "", Tone.DETAIL: "dim"}
+    return tag("div", foreign(line.text), class_=f"line {tones.get(line.tone, line.tone.value)}".rstrip(), data_row="")
 
 
 def _command_of(key: Key) -> str:
@@ -143,13 +132,3 @@ def _document(page: Page, title: str, sections: tuple[Section, ...], body: Html)
         tag("footer", tag("p", "This page only shows: nothing on it changes anything.")),
     )
     return Document(title, whole)
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files(__package__) / name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"

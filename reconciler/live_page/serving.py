@@ -6,31 +6,26 @@ nobody looks, the report is let go of when the next pass begins, which needs the
 """
 
 import gzip
-import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from actuators.outcome import Applied
-from desired.explain import explain_object
 from desired.model.key import Key, ObjectKind
-from desired.plan.change import Plan
-from desired.planner import DesiredState, compute_desired
-from reconciler.report.explanation_text import render_explanation
-from reconciler.report.page.document import Document, document_of, explanation_of, policy
-from reconciler.report.page.model import page_of
+from reconciler.report.page.policy import policy
 from reconciler.report.page.ring import Ring
-from reconciler.report.text_report import TextLine, Tone
-from reconciler.result import Explained, Report
+from reconciler.result import Report
 from reconciler.telemetry.health import NOT_FOUND, Page, Request
 
-_log = logging.getLogger("hcloud-reconciler.page")
+if TYPE_CHECKING:
+    from reconciler.live_page.making import Maker
+    from reconciler.report.page.document import Document
 
-HEADERS = {
+HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -67,11 +62,11 @@ class _Made:
     """What was made of a scene."""
 
     version: int = -1
-    bodies: dict[tuple[str, bool], bytes] = field(default_factory=dict)
-    """Path and whether it is compressed → what is sent."""
-    documents: dict[str, Document] = field(default_factory=dict)
+    maker: "Maker | None" = None
+    documents: "dict[str, Document]" = field(default_factory=dict)
     """Path → document."""
-    desired: DesiredState | None = None
+    bodies: dict[tuple[str, bool, bool], bytes] = field(default_factory=dict)
+    """Path, whether it is what the script asks for, and whether it is compressed → what is sent."""
 
 
 class LivePage:
@@ -131,7 +126,7 @@ class LivePage:
         if path != "/" and key is None:
             return NOT_FOUND
         self._asked_at = self._clock()
-        etag = f'W/"{self._instance}-{self._scene.version}"'
+        etag = self._etag(self._scene.version)
         told = {"ETag": etag, "Vary": "Accept-Encoding"}
         if etag in [text.strip() for text in request.if_none_match.split(",")]:
             return Page(304, b"", headers=told)
@@ -140,7 +135,7 @@ class LivePage:
         if found is None:
             return NOT_FOUND
         version, body = found
-        told["ETag"] = f'W/"{self._instance}-{version}"'
+        told["ETag"] = self._etag(version)
         return Page(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
 
     def _tell(self, report: Report | None, why_empty: str, *, leader: str = "") -> None:
@@ -148,14 +143,13 @@ class LivePage:
             self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
 
     def _body(self, path: str, key: Key | None, *, is_fragment: bool, is_small: bool) -> tuple[int, bytes] | None:
-        """What is sent, and of which version it is; None for an object that nothing is known of."""
+        """What is sent, and of which version it is; None for an object that does not exist."""
         with self._making:
-            scene = self._scene
+            scene, wanted = self._scene, (path, is_fragment, is_small)
             if self._made.version != scene.version:
                 self._made = _Made(scene.version)
             made = self._made
-            name = f"main {path}" if is_fragment else path
-            if (name, is_small) not in made.bodies:
+            if wanted not in made.bodies:
                 if (wait_s := self._free_at - self._clock()) > 0:
                     self._rest(wait_s)
                 began = self._clock()
@@ -166,28 +160,23 @@ class LivePage:
                     made.documents.clear()
                     made.bodies.clear()
                 made.documents[path] = document
-                etag = f'W/"{self._instance}-{scene.version}"'
-                poll = "/main" if path == "/" else f"/main{path}"
-                text = document.fragment() if is_fragment else document.served(poll, etag)
+                poll = "/main" + path.removesuffix("/")
+                text = document.fragment() if is_fragment else document.served(poll, self._etag(scene.version))
                 body = text.encode("utf-8", "backslashreplace")
-                made.bodies[name, is_small] = gzip.compress(body, 6, mtime=0) if is_small else body
+                made.bodies[wanted] = gzip.compress(body, 6, mtime=0) if is_small else body
                 self._free_at = self._clock() + _REST * (self._clock() - began)
-            return scene.version, made.bodies[name, is_small]
+            return scene.version, made.bodies[wanted]
 
-    def _document(self, scene: _Scene, made: _Made, key: Key | None) -> Document | None:
-        page = page_of(scene.report, self._ring.last, leader=scene.leader, why_empty=scene.why_empty, is_watched=True)
-        if key is None:
-            return document_of(page, is_live=True)
-        if scene.report is None or scene.report.snapshot is None:
-            return explanation_of(page, key, [TextLine("  nothing is known of it now", Tone.DETAIL)])
-        report, snapshot = scene.report, scene.report.snapshot
-        made.desired = made.desired or compute_desired(snapshot, report.settings)
-        left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
-        plan = Plan(left, report.notes, report.holds)
-        found = explain_object(key, snapshot, report.settings, plan, made.desired)
-        if isinstance(found, str):
-            return None
-        return explanation_of(page, key, render_explanation(Explained(key, report, found)))
+    def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | None":
+        from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller that nobody asks need not pay
+
+        if made.maker is None:
+            made.maker = Maker(scene.report, self._ring.last, scene.leader, scene.why_empty)
+        return made.maker.page() if key is None else made.maker.explanation(key)
+
+    def _etag(self, version: int) -> str:
+        """Weak, as the compressed and the plain text are one page."""
+        return f'W/"{self._instance}-{version}"'
 
     def _is_ours(self, host: str) -> bool:
         """Whether the page is served under this name. A name of somebody else's that leads here would let the pages of

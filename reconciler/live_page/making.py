@@ -1,0 +1,52 @@
+"""Making of documents from what the last pass has left: the page, and the explanation of one object."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from actuators.outcome import Applied
+from desired.explain import explain_object
+from desired.model.key import Key
+from desired.plan.change import Plan
+from desired.planner import DesiredState, compute_desired
+from reconciler.report.explanation_text import render_explanation
+from reconciler.report.page.document import Document, document_of, explanation_of
+from reconciler.report.page.model import Page, page_of
+from reconciler.report.page.ring import PassRecord
+from reconciler.result import Explained, Report
+
+
+@dataclass(slots=True)
+class Maker:
+    """Makes documents of one report, from one thread at a time. What they share is computed once."""
+
+    report: Report | None
+    """None while there is none: ``why_empty`` says why."""
+    passes: Sequence[PassRecord]
+    leader: str
+    why_empty: str
+    _page: Page | None = field(default=None, init=False)
+    _desired: DesiredState | None = field(default=None, init=False)
+
+    def page(self) -> Document:
+        """The page."""
+        return document_of(self._model(), is_live=True)
+
+    def explanation(self, key: Key) -> Document | None:
+        """The explanation of a Node or Service; None where there is no such object."""
+        report = self.report
+        if report is None or report.snapshot is None:
+            return explanation_of(self._model(), key, ())
+        if self._desired is None:
+            self._desired = compute_desired(report.snapshot, report.settings)
+        left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
+        plan = Plan(left, report.notes, report.holds)
+        found = explain_object(key, report.snapshot, report.settings, plan, self._desired)
+        if isinstance(found, str):
+            return None
+        return explanation_of(self._model(), key, tuple(render_explanation(Explained(key, report, found))))
+
+    def _model(self) -> Page:
+        if self._page is None:
+            told = {"leader": self.leader, "why_empty": self.why_empty}
+            self._page = page_of(self.report, self.passes, **told, is_watched=True)
+        return self._page
