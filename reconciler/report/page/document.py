@@ -101,7 +101,7 @@ def _title(page: Page) -> str:
 
 
 def _section(section: Section) -> Html:
-    title = f"{section.name}-title"
+    title = f"{section.name}-heading"
     return tag("section", tag("h2", section.title, id=title), section.body, id=section.name, aria_labelledby=title)
 
 

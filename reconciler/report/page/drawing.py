@@ -342,9 +342,10 @@ def _edge(edge: Edge, placed: Mapping[str, tuple[int, int, int]]) -> Html:
 
 def fitted(text: str, room: int) -> str:
     """The text, cut where it has more columns than there is room for; wide characters take two."""
-    taken = 0
-    for place, character in enumerate(text):
+    taken, kept = 0, 0
+    for character in text:
         taken += 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if taken > room:
-            return fitted(text[: max(0, place - 1)], room) + "…" if place else "…"
+            return f"{text[:kept]}…"
+        kept += taken < room
     return text

@@ -109,7 +109,7 @@ def _of(read: int, expected: int | None) -> str:
 
 def anchor(key: str, prefix: str = "") -> str:
     """The id of an element that is about this key, and what stands behind ``#`` in a link to it."""
-    return quote(f"{prefix}{key}", safe="/:.-_~")
+    return quote(f"{prefix}{key}", safe="/:.-_~", errors="backslashreplace")
 
 
 def _moment(moment: datetime) -> Html:

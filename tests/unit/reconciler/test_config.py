@@ -356,8 +356,8 @@ def test_right_environments(environ: dict[str, str]) -> None:
             id="approving in a dry run",
         ),
         pytest.param(
-            {"--output": "html"},
-            ["--output is 'html': expect one of auto, text, json, yaml, markdown, name"],
+            {"--output": "xml"},
+            ["--output is 'xml': expect one of auto, text, json, yaml, markdown, name, html"],
             id="wrong value",
         ),
     ],
@@ -373,7 +373,7 @@ def test_bad_usage(flags: dict[str, str], lines: list[str]) -> None:
 def test_all_problems_at_once() -> None:
     """Everything that is wrong is said together, the command line first, and then it is not usage alone."""
     error = refused(
-        {"--output": "html", "--interval": "5"},
+        {"--output": "xml", "--interval": "5"},
         RECONCILER_POLICY="all",
         RECONCILER_X_Y_Z="1",
         HCLOUD_DEBUG="",
@@ -382,7 +382,7 @@ def test_all_problems_at_once() -> None:
     )
 
     assert error.lines == (
-        "--output is 'html': expect one of auto, text, json, yaml, markdown, name",
+        "--output is 'xml': expect one of auto, text, json, yaml, markdown, name, html",
         "--interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms",
         "RECONCILER_POLICY is 'all': expect one of observe, upsert, sync",
         "unknown variable RECONCILER_X_Y_Z",

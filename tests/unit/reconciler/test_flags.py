@@ -69,6 +69,8 @@ def test_defaults() -> None:
         "--leader-elect-resource-name": "cloud-controller-manager",
         "--leader-elect-resource-namespace": "kube-system",
         "--health-address": ("", 10258),
+        "--ui-address": None,
+        "--ui-hosts": (),
         "--log-format": LogFormat.TEXT,
     }
 
@@ -110,6 +112,9 @@ def test_defaults() -> None:
         (["--policy", "upsert"], "--policy", Policy.UPSERT),
         (["--request-timeout=500ms"], "--request-timeout", 0.5),
         (["--health-address", "127.0.0.1:0"], "--health-address", ("127.0.0.1", 0)),
+        (["--ui-address", "[::1]:8234"], "--ui-address", ("::1", 8234)),
+        (["--ui-address", ""], "--ui-address", None),
+        (["--ui-hosts", "Page.example.com., page.lan"], "--ui-hosts", ("page.example.com", "page.lan")),
         (["--log-format=json"], "--log-format", LogFormat.JSON),
         (["--leader-elect-resource-namespace", "ops"], "--leader-elect-resource-namespace", "ops"),
         (["--ignore-nodes", "team in (a,b),!x"], "--ignore-nodes", parse_selector("team in (a,b),!x")),
@@ -140,7 +145,11 @@ def test_command_line(words: list[str], flag: str, value: Any) -> None:
             "--dry-run is 'yes': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False",
         ),
         (["--dry-run="], "--dry-run is '': expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"),
-        (["--output", "html"], "--output is 'html': expect one of auto, text, json, yaml, markdown, name"),
+        (
+            ["--ui-hosts", "http://page.lan"],
+            "--ui-hosts is 'http://page.lan': 'http://page.lan' is no host name: give it without scheme, port and path",
+        ),
+        (["--output", "xml"], "--output is 'xml': expect one of auto, text, json, yaml, markdown, name, html"),
         (["--policy", "Sync"], "--policy is 'Sync': expect one of observe, upsert, sync"),
         (["--interval", "60"], "--interval is '60': expect a duration with a unit, such as 30s, 1m30s or 500ms"),
         (["--interval", "0"], "--interval is '0': expect a duration of more than 0"),
@@ -242,7 +251,7 @@ def test_wrong_variables_are_no_bad_usage() -> None:
     _, usage, errors = read("--policy", "x", RECONCILER_OUTPUT="y")
 
     assert usage == ["--policy is 'x': expect one of observe, upsert, sync"]
-    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json, yaml, markdown, name"]
+    assert errors == ["RECONCILER_OUTPUT is 'y': expect one of auto, text, json, yaml, markdown, name, html"]
 
 
 @pytest.mark.parametrize("command", [Command.EXPLAIN, Command.ORPHANS, Command.VALIDATE, Command.RUN], ids=str)

@@ -1,0 +1,91 @@
+"""``reconcile ui``: it shows what is there, follows it, only reads, and tells what keeps it from being there."""
+
+import json
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from reconciler.sandbox.clock import SimulatedClock
+from reconciler.sandbox.demo_world import demo_world
+from tests.support.objects import joining_node, server
+from tests.support.pages import Element, read_page
+from tests.support.stage import DEADLINE_S, Stage, killed_at_the_end
+
+pytestmark = pytest.mark.processes
+
+
+def shown(url: str) -> Element:
+    """The page as it is now."""
+    with urlopen(Request(url), timeout=20) as answer:
+        return read_page(answer.read().decode())
+
+
+def follows(url: str, meets: Callable[[Element], bool]) -> Element:
+    """The first page that meets a condition. Raises AssertionError when none does for long."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not meets(page := shown(url)):
+        assert time.monotonic() < deadline, page.text
+    return page
+
+
+@contextmanager
+def running(stage: Stage, *arguments: str) -> Iterator[str]:
+    """The address of a page that the command serves; at the end Ctrl-C stops it, which is said."""
+    process = stage.start("ui", "--ui-address", "127.0.0.1:0", *arguments)
+    with killed_at_the_end(process):
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:[0-9]+/", url), process.communicate(timeout=DEADLINE_S)
+        yield url
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=DEADLINE_S)
+        assert process.wait() == 130
+        assert stderr.splitlines()[-1] == "reconcile: interrupted"
+
+
+def test_it_follows_the_cluster_and_only_reads(stage: Stage) -> None:
+    """What is changed by hand is on the page after the next interval; a token that is revoked is told, and the page
+    stays."""
+    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.register(joining_node("web-1"))
+    with running(stage, "--interval", "200ms") as url:
+        follows(url, lambda page: "node/web-1" in page.by_id("main").keys)
+
+        stage.register(joining_node("web-2"))
+        follows(url, lambda page: "node/web-2" in page.by_id("main").keys)
+
+        stage.proxy.set_faults([{"kind": "status", "code": 401, "count": None}])
+        follows(url, lambda page: page.by_id("status").text.startswith("error"))
+        assert stage.writes() == []
+        assert stage.written_to_hetzner() == []
+
+
+def test_a_captured_cluster(stage: Stage, tmp_path: Path) -> None:
+    """Planned once; nothing is asked of anybody."""
+    file = tmp_path / "world.json"
+    now = SimulatedClock().now()
+    file.write_text(json.dumps({**demo_world(now), "captured": {"taken_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}}))
+    with running(stage, "--from", str(file), "--cluster-cidr", "10.244.0.0/16") as url:
+        page = follows(url, lambda page: "worker-1" in page.by_id("main").text)
+
+        assert "reconcile apply" not in page.text
+        assert stage.asked_hetzner() == []
+        explained = shown(f"{url}node/worker-1")
+    assert "server 102" in explained.by_id("main").text
+
+
+def test_a_port_that_is_taken(stage: Stage) -> None:
+    """The remedy is told."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        ran = stage.reconcile("ui", "--ui-address", where)
+
+    assert ran.code == 1
+    assert f"cannot listen on {where}: the port is taken; free it, or name another one with --ui-address" in ran.stderr

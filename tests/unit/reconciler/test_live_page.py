@@ -1,0 +1,308 @@
+"""The live page: what is answered to whom, when it is made, and what a pass pays for it."""
+
+import gzip
+import threading
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pytest
+
+from reconciler.config.config import ConfigurationError
+from reconciler.live_page.serving import HEADERS, LivePage
+from reconciler.report.page.policy import asset
+from reconciler.result import Report, Requests
+from reconciler.telemetry.health import Page, Request
+from reconciler.telemetry.http_server import serve_page
+from tests.balancers import a_balancer, a_served_service, a_world
+from tests.builders import a_server, a_settled_node
+from tests.support.pages import Element, read_page
+from tests.unit.reconciler.test_http_server import send
+
+HERE = ("127.0.0.1", 0)
+REPORT = Report(
+    snapshot=a_world([a_served_service()], [a_balancer()], nodes=[a_settled_node()], servers=[a_server()]),
+    requests=Requests(2, 3),
+)
+
+
+@dataclass
+class Stage:
+    """A live page whose time only the test moves."""
+
+    now: float = 1000.0
+    rested: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page = LivePage(("page.example.com",), clock=lambda: self.now, rest=self.rested.append)
+
+    def ask(self, path: str = "/", host: str = "127.0.0.1:8234", **more: str) -> Page:
+        """One answer."""
+        return self.page.answer(Request(path=path, host=host, **more))
+
+    def shown(self, path: str = "/") -> Element:
+        """What a browser reads there."""
+        answer = self.ask(path)
+        assert answer.status == 200, answer
+        return read_page(answer.body.decode())
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:8234", 200),
+        ("[::1]:8234", 200),
+        ("10.1.2.3:80", 200),
+        ("localhost:8234", 200),
+        ("LOCALHOST.", 200),
+        ("page.example.com", 200),
+        ("Page.Example.com:443", 200),
+        ("evil.example", 421),
+        ("evil.example:8234", 421),
+        ("page.example.com.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("evil.example:port", 421),
+        ("127.0.0.1@evil.example", 421),
+        ("", 421),
+        (":8234", 421),
+        ("[::1", 421),
+    ],
+)
+def test_hosts(host: str, status: int) -> None:
+    """A page of another name that leads here gets nothing, be it by a name that a stranger's DNS gives this address."""
+    assert Stage().ask(host=host).status == status
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/", 200),
+        ("/main", 200),
+        ("/node/web-1", 200),
+        ("/main/node/web-1", 200),
+        ("/service/default/web", 200),
+        ("/favicon.ico", 204),
+        ("/node/other", 404),
+        ("/node/web-1/", 404),
+        ("/node/..", 404),
+        ("/../node/web-1", 404),
+        ("/node/%2e%2e", 404),
+        ("/node/default%2Fweb", 404),
+        ("/service/web", 404),
+        ("/route/4/10.0.0.0", 404),
+        ("/main/", 200),
+        ("/mainx", 404),
+        ("/livez", 404),
+        (f"/node/{'x' * 5000}", 404),
+    ],
+)
+def test_paths(path: str, status: int) -> None:
+    """The page, its parts, and the explanation of what exists."""
+    stage = Stage()
+    stage.page.ended(REPORT, 0.5)
+
+    assert stage.ask(path).status == status
+
+
+def test_a_page_before_there_is_a_plan() -> None:
+    """It says so, and has its sections when the first pass has ended."""
+    stage = Stage()
+    stage.page.began()
+    before = stage.shown()
+    stage.page.ended(REPORT, 0.5, "the start")
+    after = stage.shown()
+
+    assert before.by_id("status").text == "No plan here: no pass has ended yet: this page follows"
+    assert [section.attributes["id"] for section in before.by_id("main").named("section")] == ["passes"]
+    assert after.by_id("status").text.startswith("no_changes")
+    assert "1, took 0.5 s, called by the start" in after.by_id("facts").text
+
+
+def test_a_standby_names_the_leader() -> None:
+    """And when it leads it has a plan, and its own name."""
+    stage = Stage()
+    stage.page.ended(REPORT, 0.5)
+    stage.page.stands_by("kube-2 leads")
+    assert "kube-2 leads" in stage.shown().by_id("status").text
+
+    stage.page.leads("kube-1")
+    stage.page.ended(REPORT, 0.5)
+
+    assert "kube-1" in stage.shown().by_id("facts").text
+    assert "kube-2" not in stage.shown().by_id("status").text
+
+
+def test_nothing_new_is_not_sent_again() -> None:
+    """By the ETag of what a client has; another pass is something new, and another process as well."""
+    stage = Stage()
+    stage.page.ended(REPORT, 0.5)
+    first = stage.ask("/main")
+    same = stage.ask("/main", if_none_match=f'"x", {first.headers["ETag"]}')
+    stage.page.ended(REPORT, 0.6)
+    other = stage.ask("/main", if_none_match=first.headers["ETag"])
+
+    assert (same.status, same.body, same.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    assert (other.status, other.headers["ETag"] != first.headers["ETag"]) == (200, True)
+    assert Stage().ask("/main", if_none_match=Stage().ask("/main").headers["ETag"]).status == 200
+    assert stage.shown().named("body")[0].attributes["data-tag"] == other.headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_small"),
+    [
+        ("gzip, deflate, br", True),
+        ("br;q=1.0, gzip;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("br", False),
+        ("", False),
+    ],
+)
+def test_compression(accepted: str, is_small: bool) -> None:
+    """As the client takes it, of the same page."""
+    stage = Stage()
+    stage.page.ended(REPORT, 0.5)
+    plain, answer = stage.ask(), stage.ask(accept_encoding=accepted)
+
+    assert answer.headers.get("Content-Encoding") == ("gzip" if is_small else None)
+    assert (gzip.decompress(answer.body) if is_small else answer.body) == plain.body
+
+
+def test_it_is_made_once_for_all_who_ask() -> None:
+    """Until the next pass has ended; and then not before a rest, so that nobody keeps the process busy by asking."""
+    stage = Stage()
+    ticks = iter(range(10_000))
+    page = LivePage(clock=lambda: float(next(ticks)), rest=stage.rested.append)
+    page.ended(REPORT, 0.5)
+    bodies = {page.answer(Request(host="localhost")).body for _ in range(20)}
+    assert (len(bodies), stage.rested) == (1, [])
+
+    page.ended(REPORT, 0.5)
+    page.answer(Request(host="localhost"))
+    for _ in range(3):
+        page.answer(Request(host="localhost", path="/node/web-1"))
+
+    assert all(wait_s > 0 for wait_s in stage.rested)
+
+
+def test_a_pass_waits_for_no_reader() -> None:
+    """While a page is being made, passes begin and end."""
+    making, goes_on = threading.Event(), threading.Event()
+
+    def rest(_: float) -> None:
+        making.set()
+        goes_on.wait(20)
+
+    ticks = iter(range(10_000))
+    page = LivePage(clock=lambda: float(next(ticks)), rest=rest)
+    page.ended(REPORT, 0.5)
+    page.answer(Request(host="localhost"))
+    page.ended(REPORT, 0.5)
+    reader = threading.Thread(target=lambda: page.answer(Request(host="localhost")), daemon=True)
+    reader.start()
+    assert making.wait(20)
+
+    page.began()
+    page.ended(REPORT, 0.5)
+
+    goes_on.set()
+    reader.join(20)
+    assert not reader.is_alive()
+
+
+def test_what_nobody_looks_at_is_let_go_of() -> None:
+    """When a pass begins, its world is not kept beside the last one's, unless somebody looks."""
+    stage = Stage()
+    stage.page.ended(REPORT, 0.5)
+    stage.page.began()
+    assert "a pass is running" in stage.shown().by_id("status").text
+
+    stage.page.ended(REPORT, 0.5)
+    stage.shown()
+    stage.now += 100
+    stage.page.began()
+    assert stage.shown().by_id("status").text.startswith("no_changes")
+
+    stage.now += 121
+    stage.page.began()
+    assert "a pass is running" in stage.shown().by_id("status").text
+
+
+def test_the_explanation_of_an_object() -> None:
+    """In the words of the command, with a link back to where the object stands."""
+    stage = Stage()
+    stage.page.ended(REPORT, 0.5)
+    page = stage.shown("/service/default/web")
+
+    assert "load balancer" in page.by_id("main").text.lower()
+    assert "/#service/default/web" in _links(page)
+    assert "/service/default/web" in _links(stage.shown())
+
+
+def _links(page: Element) -> list[str | None]:
+    return [link.attributes["href"] for link in page.with_attribute("href")]
+
+
+def asked(port: int, *lines: str) -> tuple[str, dict[str, str], bytes]:
+    """Status line, headers and body of one answer."""
+    head, _, body = send(
+        port, "\r\n".join((*lines, "Connection: close", "", "")).encode(), until_closed=True
+    ).partition(b"\r\n\r\n")
+    status, *rest = head.decode().split("\r\n")
+    return status.split(" ", 1)[1], dict(line.split(": ", 1) for line in rest), body
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (("GET / HTTP/1.1", "Host: localhost"), "200 OK"),
+        (("HEAD / HTTP/1.1", "Host: localhost"), "200 OK"),
+        (("GET /none HTTP/1.1", "Host: localhost"), "404 Not Found"),
+        (("GET / HTTP/1.1", "Host: evil.example"), "421 Misdirected Request"),
+        (("GET / HTTP/1.1", "Host: localhost", "Host: localhost"), "421 Misdirected Request"),
+        (("GET / HTTP/1.1",), "421 Misdirected Request"),
+        (("GET http://evil.example/ HTTP/1.1", "Host: localhost"), "404 Not Found"),
+        (("POST / HTTP/1.1", "Host: localhost"), "405 Method Not Allowed"),
+        (("OPTIONS / HTTP/1.1", "Host: localhost", "Origin: http://evil.example"), "405 Method Not Allowed"),
+        (("GET / HTTP/1.1", f"Host: {'x' * 20_000}"), "431 Request Header Fields Too Large"),
+    ],
+)
+def test_on_the_wire(lines: tuple[str, ...], status: str) -> None:
+    """Every answer, refusals included, has the headers that keep other origins out, and is stored by nobody."""
+    page = LivePage()
+    page.ended(REPORT, 0.5)
+    with closing(serve_page(page.answer, HERE, HEADERS)) as server:
+        found, headers, body = asked(server.ports()[0], *lines)
+
+    assert found == status
+    assert HEADERS.items() <= headers.items()
+    assert not [name for name in headers if name.lower().startswith("access-control")]
+    assert "Cache-Control" not in headers or headers["Cache-Control"] == "no-store"
+    assert (not body) == lines[0].startswith("HEAD")
+
+
+def test_the_policy() -> None:
+    """As specified: nothing by default, one style and one script by their hashes, and no frame around it."""
+    told = dict(rule.split(" ", 1) for rule in HEADERS["Content-Security-Policy"].split("; "))
+    hashes = told.pop("style-src"), told.pop("script-src")
+
+    assert told == {
+        "default-src": "'none'",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert all(found.startswith("'sha256-") and found.count("'") == 2 for found in hashes)
+    assert "url(" not in asset("style.css")
+    assert "@import" not in asset("style.css")
+
+
+def test_an_address_that_is_taken() -> None:
+    """Whoever wanted the page is told."""
+    with (
+        closing(serve_page(LivePage().answer, HERE, HEADERS)) as server,
+        pytest.raises(ConfigurationError, match="the port is taken; free it, or name another one with --ui-address"),
+    ):
+        serve_page(LivePage().answer, ("127.0.0.1", server.ports()[0]), HEADERS)

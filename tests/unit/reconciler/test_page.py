@@ -1,0 +1,221 @@
+"""The page of a report: it says what the JSON document of the same report says, and nothing that is foreign acts."""
+
+import re
+import zlib
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuators.outcome import Failed
+from desired.model.key import Key, ObjectKind
+from desired.model.settings import Settings
+from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
+from reconciler.config.flags import Output
+from reconciler.report.escaping import visible
+from reconciler.report.json_report import report_as_json
+from reconciler.report.page.document import document_of
+from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
+from reconciler.report.page.model import lines_of, page_of
+from reconciler.report.page.policy import asset, policy
+from reconciler.report.page.sections import anchor
+from reconciler.result import Line, Report
+from tests.balancers import a_balancer, a_served_service, a_world
+from tests.builders import a_change, a_server, a_settled_node, a_snapshot
+from tests.property.strategies import law
+from tests.support.pages import Element, read_page
+from tests.support.rendering import written
+from tests.support.scenarios import SCENARIOS
+
+HOSTILE = "</bdi></script><img src=x onerror=alert(1)>\"' style=x &lt; \u202e\x1b[2J\ud800 `]]><!--"
+
+
+def shown(report: Report) -> Element:
+    """The page of a report, read."""
+    return read_page(document_of(page_of(report)).file())
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_page_is_the_report(name: str) -> None:
+    """Section by section: each change with its sides, each hold with its command, each note, each error."""
+    report, page = SCENARIOS[name], shown(SCENARIOS[name])
+    document = report_as_json(report)
+
+    changes = {
+        element.attributes["data-key"]: element.text for element in page.by_id("plan").with_attribute("data-key")
+    }
+    assert Counter(page.by_id("plan").keys) == Counter(change["key"] for change in document["changes"])
+    for change in document["changes"]:
+        for field in change["fields"]:
+            for side in (field["before"], field["after"]):
+                if isinstance(side, str) and side and not re.match(r"\d{4}-", side):
+                    assert visible(side) in changes[change["key"]]
+    holds = page.by_id("holds").text
+    for hold in document["holds"]:
+        assert all(visible(text) in holds for text in (hold["approve"], hold["why"], hold["value"], *hold["keys"]))
+    notes = page.by_id("notes")
+    assert Counter(notes.keys) == Counter(note["key"] for note in document["notes"])
+    assert all(visible(note["text"]) in notes.text for note in document["notes"])
+    status = page.by_id("status").text
+    assert status.startswith(document["result"])
+    assert all(visible(error) in status for error in document["errors"])
+
+
+def test_every_change_is_in_one_place() -> None:
+    """Whether it is folded with others or not."""
+    lines = tuple(
+        Line(a_change(f"node/w-{number}/labels", "node.labels", before={"a": "1"}, after={"a": f"{number + 2}"}))
+        for number in range(30)
+    )
+    report = Report(snapshot=a_snapshot(), lines=(Line(a_change()), *lines))
+
+    page = page_of(report)
+
+    assert sorted(line.change.key for line in lines_of(page)) == sorted(line.change.key for line in report.lines)
+    assert page.changes == 31
+    assert [len(part.blocks) for part in page.plan] == [2]
+    assert len(shown(report).by_id("plan").keys) == 31
+
+
+def test_a_file_of_its_own() -> None:
+    """Nothing is fetched, and what may run is what stands in the policy."""
+    text = written(SCENARIOS["joining"], Output.HTML)
+    page = read_page(text)
+
+    (told,) = [meta.attributes for meta in page.named("meta") if "http-equiv" in meta.attributes]
+    assert told["content"] == policy(is_live=False)
+    assert "frame-ancestors" not in policy(is_live=False)  # a document cannot say it, and browsers complain
+    assert page.with_attribute("src") == page.with_attribute("style") == page.with_attribute("data-poll") == []
+    assert [element.children for name in ("style", "script") for element in page.named(name)] == [
+        [asset("style.css")],
+        [asset("script.js")],
+    ]
+
+
+def hostile_report(text: str) -> Report:
+    """A report in which everything that somebody else may have written is this text."""
+    key = Key(ObjectKind.NODE, f"web-{text}")
+    change = a_change(
+        str(key),
+        "node.labels",
+        before={"a": text},
+        after={text: "b"},
+        reason=text,
+        consequences=(text,),
+    )
+    failed = Failed(text)
+    node = a_settled_node(f"web-{text}", labels={"node.kubernetes.io/instance-type": text})
+    balancer = a_balancer(spec={"name": text})
+    world = a_world([a_served_service()], [balancer], nodes=[node], servers=[a_server(1, text, type=text)])
+    hold = Hold("sha256:0123456789abcdef", GuardName.ADOPTION, text, text, (f"node/{text}",), text)
+    return Report(
+        snapshot=world,
+        lines=(Line(change, failed),),
+        notes=(Note(key, NoteKind.UNKNOWN, text),),
+        holds=(hold,),
+        errors=(text,),
+        approve_flags=text,
+        next_step=text,
+    )
+
+
+@law
+@given(
+    st.just(HOSTILE) | st.text(min_size=1, max_size=60) | st.text(st.sampled_from("<>&\"'/!-=` \u202ea\n"), min_size=1)
+)
+def test_foreign_text_stays_text(text: str) -> None:
+    """Whatever it says, the page has the same elements as with an ordinary name, and shows it."""
+    tame, wild = shown(hostile_report("tame")), shown(hostile_report(text))
+
+    assert [element.name for element in wild.every] == [element.name for element in tame.every]
+    assert [sorted(element.attributes) for element in wild.every] == [
+        sorted(element.attributes) for element in tame.every
+    ]
+    assert visible(text) in wild.by_id("notes").text
+    assert visible(text) in wild.by_id("map").text
+
+
+def test_markup_that_could_act_is_never_made() -> None:
+    """Handlers, styles and links to elsewhere are refused where they would be written."""
+    for attributes in (
+        {"onclick": "x"},
+        {"style": "x"},
+        {"href": "javascript:x"},
+        {"href": "//evil"},
+        {"src": "http://x"},
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            tag("a", **attributes)
+    for name in ("script", "style"):
+        with pytest.raises(ValueError, match=name):
+            tag(name, "x")
+    with pytest.raises(ValueError, match="script"):
+        verbatim("script", "'</script>'")
+    assert tag("p", "<b>", tag("b", "&"), None, [1, Html("<i></i>")], title='"', hidden=True, id=None) == (
+        '<p title="&quot;" hidden>&lt;b&gt;<b>&amp;</b>1<i></i></p>'
+    )
+    assert join(foreign("\n")) == "<bdi>\\n</bdi>"
+
+
+def test_a_link_leads_to_the_object() -> None:
+    """Each change links the place on the map of what it serves, and an id is made so that a link finds it."""
+    report = hostile_report("x")
+    page = shown(
+        replace(report, lines=(Line(a_change("node/web-x/labels", "node.labels", before={}, after={"a": "b"})),))
+    )
+
+    assert {"node/web-x", "service/default/web"} <= {element.attributes["id"] for element in page.with_attribute("id")}
+    assert anchor("route/4/10.244.1.0/24") == "route/4/10.244.1.0/24"
+    assert anchor('node/a b"<') == "node/a%20b%22%3C"
+
+
+def test_what_somebody_has_to_look_at_is_open() -> None:
+    """A held change shows its fields at once, however many others there are; those do not."""
+    held = a_change("node/web-1")
+    held = held.ruled(replace(held.decision, verdict=Verdict.HELD, rule=GuardName.PROJECT_ANCHOR, why="why not"))
+    others = tuple(Line(a_change(f"node/x{chr(97 + n)}", reason=f"r{n}", consequences=())) for n in range(4))
+    many = tuple(
+        Line(a_change(f"load_balancer/a/x{n}/type", "lb.type", before="lb11", after="lb21")) for n in range(10)
+    )
+    page = shown(Report(snapshot=a_snapshot(), lines=(Line(held), *others, *many)))
+
+    opened = [
+        element.attributes["data-key"]
+        for element in page.by_id("plan").named("details")
+        if "open" in element.attributes
+    ]
+    assert opened == ["node/web-1"]
+
+
+def test_nothing_of_the_surroundings_is_told() -> None:
+    """Annotations and labels that no rule reads, and uids, stay where they are: the page has what a plan may show."""
+    secret = "s3cr3t-marker"
+    node = a_settled_node(labels={"example.com/x": secret}, uid=secret)
+    service = a_served_service(labels={"example.com/x": secret})
+    server = a_server(labels={"x": secret})
+    labels = {"x": secret, "hcloud-ccm/service-uid": service.uid}
+    balancer = a_balancer(spec={"labels": labels})
+    world = a_world([service], [balancer], nodes=[node], servers=[server])
+
+    text = document_of(page_of(Report(snapshot=world, settings=Settings()))).file()
+
+    assert secret not in text
+    assert balancer.spec.name in text
+
+
+def test_a_large_cluster() -> None:
+    """Five thousand changes, on a page of less than a megabyte when it is compressed."""
+    names = [f"worker-{number:04}" for number in range(5000)]
+    lines = tuple(
+        Line(a_change(f"node/{name}/labels", "node.labels", before={"a": name}, after={"a": f"{name}x", "b": name}))
+        for name in names
+    )
+    nodes = [a_settled_node(name, number + 1) for number, name in enumerate(names[:1000])]
+    report = Report(snapshot=a_snapshot(nodes), lines=lines)
+
+    text = document_of(page_of(report)).file()
+
+    assert len(zlib.compress(text.encode())) < 1_000_000
+    assert len(read_page(text).by_id("plan").keys) == 5000
