@@ -59,7 +59,7 @@ def _is_on(text: str) -> bool:
         return True
 
 
-def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ...]) -> int:
+def _called(command: Command, flags: Mapping[str, str], arguments: tuple[str, ...]) -> int:  # noqa: C901 - a table
     match command:
         case Command.BARE | Command.RUN | Command.PLAN | Command.APPLY:
             from reconciler.cli.run import run  # noqa: PLC0415

@@ -304,7 +304,7 @@ def _holds(report: Report) -> Iterator[TextLine]:
         yield TextLine("Held until somebody approves", Tone.HEADING)
     # The anchor explains most of the others, so it comes first.
     for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
-        yield TextLine(f"  ! {hold.rule}: {_measure(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
+        yield TextLine(f"  ! {hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
         if hold.end is not None:
             yield TextLine(f"      ends by itself {hold.end}")
@@ -315,7 +315,8 @@ def _holds(report: Report) -> Iterator[TextLine]:
         yield approve_line(hold.hash, report.approve_flags, "      ")
 
 
-def _measure(hold: Hold) -> str:
+def measure_of(hold: Hold) -> str:
+    """What a hold's guard has measured, and its limit."""
     return f"measured {hold.value}, limit {hold.limit}"
 
 

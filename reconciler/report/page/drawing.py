@@ -6,30 +6,35 @@ A map that nobody could read is folded: what is fine and has nothing planned giv
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from desired.syntax.bounds import counted
+from reconciler.report.folding import LEAST, names, natural_order, summed_up
 from reconciler.report.page.markup import Html, tag
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import BalancerRow, NodeRow, ServiceRow, State, TargetRow, WorldMap, worst
 from reconciler.result import Result
 
 SERVICES = 40
-"""How many Services are drawn one by one."""
+"""How many boxes of Services there are at most, besides one for the rest."""
 NODES = 25
-"""How many Nodes are."""
+"""How many of Nodes there are."""
 _COLUMN = 7.3
 """Pixels of one column of text, of 12 pixels of any usual monospace font."""
 _LINE, _PADDING, _GAP, _TOP = 15, 8, 14, 26
-_LEFT = (0, 262, 590, 892)
-_WIDTH = (220, 286, 260, 188)
+_LEFT = (0, 272, 676, 1014)
+_WIDTH = (228, 286, 280, 190)
 _TITLES = ("Service", "load balancer", "server / Node", "route")
 _SIGNS = {State.OK: "ok", State.BAD: "!!", State.UNKNOWN: "??", State.PLANNED: ""}
 """What says the state of a target without color."""
 _ROUTES = 2
 """Routes of a Node that are drawn; of more the rest is counted."""
+_LOOSE = 20
+"""Likewise of those that lead to no Node."""
+_ALONE = frozenset({"!", "-"})
+"""What is never one of many: what is withheld, and what goes."""
 
 
 _Row = TypeVar("_Row")
@@ -73,47 +78,111 @@ class Drawing:
 
 
 def plan_drawing(world: WorldMap) -> Drawing:
-    """What a map shows, folded where it is large."""
-    services, left_services = _chosen(world.services, SERVICES, _needs_eyes)
-    health = _worst_states(world)
-    nodes, left_nodes = _chosen(world.nodes, NODES, lambda node: _node_needs_eyes(node, health))
-    place = {name: number for number, name in enumerate(_in_order_of_balancers(services))}
-    nodes = sorted(nodes, key=lambda node: (place.get(node.key.name, len(place)), node.key))
-    shown = {node.key.name for node in nodes}
-    edges: dict[tuple[str, str], Edge] = {}
-    rows: list[tuple[Box, Box | None]] = []
-    for row in services:
-        box, balancer = _service_box(row), row.balancer and _balancer_box(row.balancer)
-        rows.append((box, balancer or None))
-        if row.balancer is None:
-            continue
-        if row.key is not None:
-            edges[box.name, row.balancer.key] = Edge(box.name, row.balancer.key)
-        for target in row.balancer.targets:
-            end = f"node/{target.node}" if target.node in shown else _REST if target.node else f"!{target.name}"
-            known = edges.get((row.balancer.key, end))
-            state = target.state if known is None or known.state is None else worst((known.state, target.state))
-            edges[row.balancer.key, end] = Edge(row.balancer.key, end, state)
+    """What a map shows: five or more alike as one box, and where that is not enough only what somebody should look
+    at."""
+    drafter = _Drafter(world)
+    services, left_services = drafter.services, drafter.left_services
+    rows = [(_service_box(group), _balancer_box(group)) for group in services]
     if left_services:
         rows.append((Box("services", _rest_of_services(left_services)), None))
-    others = _targets_that_are_no_nodes(services)
-    third = [*(_node_box(node, health.get(node.key.name)) for node in nodes), *others]
-    if left_nodes:
-        third.append(Box(_REST, _rest_of_nodes(left_nodes, health)))
-    routes = [_routes_box(node, world) for node in nodes if node.routes]
-    edges |= {
-        (f"node/{node.key.name}", f"to {node.key.name}"): _route_edge(node, world) for node in nodes if node.routes
-    }
+    third = [*(_node_box(group, drafter.health) for group in drafter.nodes), *_targets_that_are_no_nodes(services)]
+    if drafter.left_nodes:
+        third.append(Box(_REST, _rest_of_nodes(drafter.left_nodes, drafter.health)))
+    marks = {row.destination: row.mark for row in world.routes}
+    states = {row.destination: row.state for row in world.routes}
+    routed = [group for group in drafter.nodes if group[0].routes]
+    fourth = [_routes_box(group, marks) for group in routed]
+    edges = [*drafter.edges(), *(_route_edge(group, states) for group in routed)]
     loose = [row for row in world.routes if row.node is None]
     if loose:
-        names = [f"{row.mark} {row.destination}".lstrip() for row in loose[:NODES]]
-        more = [f"{len(loose) - NODES} more"] if len(loose) > NODES else []
-        routes.append(Box("loose", ("to no Node:", *names, *more), worst(row.state for row in loose)))
-    first = tuple(box for box, _ in rows)
-    second = tuple(balancer for _, balancer in rows if balancer)
+        told = [_marked(row.mark, row.destination) for row in loose[:_LOOSE]]
+        more = [f"{len(loose) - _LOOSE} more"] if len(loose) > _LOOSE else []
+        fourth.append(Box("loose", ("to no Node:", *told, *more), worst(row.state for row in loose)))
+    first, second = tuple(box for box, _ in rows), tuple(balancer for _, balancer in rows if balancer)
     return Drawing(
-        (first, second, tuple(third), tuple(routes)), tuple(edges.values()), len(left_services), len(left_nodes)
+        (first, second, tuple(third), tuple(fourth)), tuple(edges), _count(left_services), _count(drafter.left_nodes)
     )
+
+
+def _count(groups: Iterable[Sequence[object]]) -> int:
+    return sum(map(len, groups))
+
+
+class _Drafter:
+    """Groups of what is alike, those that are drawn and those that are only counted, and what leads where."""
+
+    def __init__(self, world: WorldMap) -> None:
+        self.health: Mapping[str, State] = _worst_states(world)
+        reach: dict[str, set[tuple[str, State, str]]] = {}
+        for row in world.services:
+            for target in row.balancer.targets if row.balancer else ():
+                if row.balancer and target.node is not None:
+                    reach.setdefault(target.node, set()).add((row.balancer.key, target.state, target.mark))
+        marks = {row.destination: row.mark for row in world.routes}
+        every = _grouped(
+            sorted(world.nodes, key=lambda node: natural_order(node.key)),
+            lambda node: (
+                frozenset(reach.get(node.key.name, ())),
+                node.mark,
+                node.state,
+                tuple(marks.get(route, "") for route in node.routes),
+            ),
+            lambda node: node.mark in _ALONE or (not node.mark and _node_needs_eyes(node, self.health)),
+        )
+        nodes, self.left_nodes = _chosen(every, NODES, lambda group: _node_needs_eyes(group[0], self.health))
+        self._box_of = {row.key.name: _node_name(group[0]) for group in nodes for row in group}
+        found = _grouped(
+            world.services,
+            lambda row: (row.mark, row.why, row.balancer and self._likeness(row.balancer)),
+            lambda row: row.key is None or row.balancer is None or {row.mark, row.balancer.mark} & _ALONE != set(),
+        )
+        self.services, self.left_services = _chosen(found, SERVICES, lambda group: _needs_eyes(group[0]))
+        led_to = [self._end(target) for group in self.services for target in _targets_of(group[0])]
+        place = {name: number for number, name in enumerate(dict.fromkeys(led_to))}
+        self.nodes = sorted(nodes, key=lambda group: place.get(_node_name(group[0]), len(place)))
+
+    def _likeness(self, row: BalancerRow) -> object:
+        ends = frozenset((self._end(target), target.state, target.mark) for target in row.targets)
+        return row.type, row.place, row.mark, row.health, len(row.ports), ends
+
+    def _end(self, target: TargetRow) -> str:
+        """The box that a target is in."""
+        return f"!{target.name}" if target.node is None else self._box_of.get(target.node, _REST)
+
+    def edges(self) -> Iterator[Edge]:
+        """From Services to load balancers, and from these to their targets: one for each two boxes."""
+        for group in self.services:
+            row = group[0]
+            if row.balancer is None:
+                continue
+            if row.key is not None:
+                yield Edge(row.key, row.balancer.key)
+            ends: dict[str, list[State]] = {}
+            for target in row.balancer.targets:
+                ends.setdefault(self._end(target), []).append(target.state)
+            yield from (Edge(row.balancer.key, end, worst(states)) for end, states in ends.items())
+
+
+def _grouped(
+    rows: Iterable[_Row], likeness: Callable[[_Row], Hashable], is_alone: Callable[[_Row], bool]
+) -> list[tuple[_Row, ...]]:
+    """Five or more alike as one, each other one alone, in the order of the first."""
+    found: dict[Hashable, list[_Row]] = {}
+    for number, row in enumerate(rows):
+        found.setdefault(number if is_alone(row) else (likeness(row),), []).append(row)
+    groups: list[tuple[_Row, ...]] = []
+    for alike in found.values():
+        groups += [tuple(alike)] if len(alike) >= LEAST else [(row,) for row in alike]
+    return groups
+
+
+def _targets_of(row: ServiceRow) -> tuple[TargetRow, ...]:
+    return row.balancer.targets if row.balancer else ()
+
+
+def _node_name(node: NodeRow) -> str:
+    """The name of the box in which a Node is the first."""
+    return f"node/{node.key.name}"
 
 
 def draw_map(world: WorldMap) -> Html:
@@ -225,79 +294,94 @@ def _worst_states(world: WorldMap) -> Mapping[str, State]:
     return found
 
 
-def _in_order_of_balancers(services: Iterable[ServiceRow]) -> Iterator[str]:
-    """Names of Nodes in the order in which load balancers lead to them, so that few lines cross."""
-    seen = dict.fromkeys(
-        target.node for row in services if row.balancer for target in row.balancer.targets if target.node
-    )
-    return iter(seen)
-
-
-def _service_box(row: ServiceRow) -> Box:
+def _service_box(group: Sequence[ServiceRow]) -> Box:
+    row = group[0]
     if row.key is None:
         return Box(f"no service of {row.balancer.key if row.balancer else ''}", ("no Service", "wants this one"))
-    texts = (_marked(row.mark, row.key.name), *filter(None, [row.why]))
+    told = names([each.key.name for each in group if each.key], 1)
+    texts = (_marked(row.mark, _times(group, told)), *filter(None, [row.why]))
     return Box(row.key, texts, mark=row.mark)
 
 
-def _balancer_box(row: BalancerRow) -> Box:
-    what = " ".join(filter(None, (row.type, row.place, *row.addresses[:1])))
+def _balancer_box(group: Sequence[ServiceRow]) -> Box | None:
+    row = group[0].balancer
+    if row is None:
+        return None
+    told = names([each.balancer.name for each in group if each.balancer], 1)
+    what = " ".join(filter(None, (row.type, row.place, *(row.addresses[:1] if len(group) == 1 else ()))))
     ports = ", ".join(row.ports[:2]) + (f" +{len(row.ports) - 2}" if len(row.ports) > 2 else "")
+    if len(group) > 1:
+        ports = f"{counted(len(row.ports), 'port')} each"
     texts = (
-        _marked(row.mark, row.name),
+        _marked(row.mark, _times(group, told)),
         what if row.id is not None else f"planned: {what}",
         ports or "no port",
-        row.health,
+        row.health + (" each" if len(group) > 1 else ""),
     )
     return Box(row.key, texts, row.state if row.targets else None, row.mark)
 
 
-def _node_box(node: NodeRow, target: State | None) -> Box:
-    ready = "" if node.state is State.OK else f", {'not Ready' if node.state is State.BAD else 'Ready unknown'}"
+def _node_box(group: Sequence[NodeRow], health: Mapping[str, State]) -> Box:
+    node = group[0]
+    target = health.get(node.key.name)
+    ready = {State.OK: "", State.BAD: ", not Ready"}.get(node.state, ", Ready?")
     sign = f"{_SIGNS[target]} ".lstrip() if target is not None else ""
-    what = " ".join(filter(None, (node.server or "no server", node.type, node.location)))
+    told = [node.server or "no server", node.type, node.location] if len(group) == 1 else _kinds(group)
     state = target if target is not None else node.state if node.state is not State.OK else None
-    return Box(f"node/{node.key.name}", (sign + _marked(node.mark, node.key.name), what + ready), state, node.mark)
+    name = _times(group, names([each.key.name for each in group], 1))
+    return Box(
+        _node_name(node), (sign + _marked(node.mark, name), " ".join(filter(None, told)) + ready), state, node.mark
+    )
 
 
-def _targets_that_are_no_nodes(services: Iterable[ServiceRow]) -> list[Box]:
-    found: dict[str, list[TargetRow]] = {}
-    for row in services:
-        for target in row.balancer.targets if row.balancer else ():
+def _kinds(group: Sequence[NodeRow]) -> list[str]:
+    """The types of many servers, and where they are."""
+    return [summed_up(node.type or "no server" for node in group), summed_up(node.location for node in group)]
+
+
+def _times(group: Sequence[object], name: str) -> str:
+    return f"{len(group)} x {name}" if len(group) > 1 else name
+
+
+def _targets_that_are_no_nodes(services: Iterable[Sequence[ServiceRow]]) -> list[Box]:
+    found: dict[str, list[State]] = {}
+    for group in services:
+        for target in _targets_of(group[0]):
             if target.node is None:
-                found.setdefault(target.name, []).append(target)
-    shown = list(found.items())[:NODES]
-    states = {name: worst(row.state for row in rows) for name, rows in shown}
+                found.setdefault(target.name, []).append(target.state)
+    states = {name: worst(told) for name, told in list(found.items())[:NODES]}
     return [
         Box(f"!{name}", (f"{_SIGNS[state]} {name}".lstrip(), "no Node of the cluster"), state)
         for name, state in states.items()
     ]
 
 
-def _routes_box(node: NodeRow, world: WorldMap) -> Box:
-    marks = {row.destination: row.mark for row in world.routes} if node.routes else {}
-    texts = [_marked(marks.get(route, ""), route) for route in node.routes[:_ROUTES]]
-    if len(node.routes) > _ROUTES:
-        texts.append(f"{len(node.routes) - _ROUTES} more")
-    mark = next((marks[route] for route in node.routes if marks.get(route)), "")
-    return Box(f"to {node.key.name}", tuple(texts), mark=mark)
+def _routes_box(group: Sequence[NodeRow], marks: Mapping[str, str]) -> Box:
+    every = [route for node in group for route in node.routes]
+    mark = next((marks[route] for route in every if marks.get(route)), "")
+    if len(group) > 1:
+        texts = [_marked(mark, f"{len(every)} x {names(every, 1)}")]
+    else:
+        texts = [_marked(marks.get(route, ""), route) for route in every[:_ROUTES]]
+        texts += [f"{len(every) - _ROUTES} more"] if len(every) > _ROUTES else []
+    return Box(f"to {group[0].key.name}", tuple(texts), mark=mark)
 
 
-def _route_edge(node: NodeRow, world: WorldMap) -> Edge:
-    states = {row.state for row in world.routes if row.node == node.key.name}
-    return Edge(f"node/{node.key.name}", f"to {node.key.name}", worst(states))
+def _route_edge(group: Sequence[NodeRow], states: Mapping[str, State]) -> Edge:
+    found = worst(states[route] for node in group for route in node.routes if route in states)
+    return Edge(_node_name(group[0]), f"to {group[0].key.name}", found)
 
 
-def _rest_of_services(rows: Sequence[ServiceRow]) -> tuple[str, ...]:
-    bad = sum(_needs_eyes(row) for row in rows)
-    return f"{len(rows)} more Services", f"{bad} to look at" if bad else "nothing planned, healthy"
+def _rest_of_services(groups: Sequence[Sequence[ServiceRow]]) -> tuple[str, ...]:
+    bad = sum(_needs_eyes(row) for group in groups for row in group)
+    return f"{_count(groups)} more Services", f"{bad} to look at" if bad else "nothing planned, healthy"
 
 
-def _rest_of_nodes(rows: Sequence[NodeRow], health: Mapping[str, State]) -> tuple[str, ...]:
-    counts = Counter(health[row.key.name] for row in rows if row.key.name in health)
+def _rest_of_nodes(groups: Sequence[Sequence[NodeRow]], health: Mapping[str, State]) -> tuple[str, ...]:
+    counts = Counter(health[row.key.name] for group in groups for row in group if row.key.name in health)
     words = {State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.OK: "healthy", State.PLANNED: "planned"}
     told = ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state])
-    return f"{len(rows)} more Nodes", told or "no targets"
+    return f"{_count(groups)} more Nodes", told or "no targets"
 
 
 def _marked(mark: str, name: str) -> str:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import GuardName, Hold, Note, NoteKind
 from desired.section import Present
 from reconciler import __version__
-from reconciler.config.flags import Detail
-from reconciler.report.folding import LEAST, Block, Fold, blocks
+from reconciler.report.folding import LEAST, Block, Fold
+from reconciler.report.money import LIST_PRICE, a_month, money, shown_cost, shown_total
 from reconciler.report.outline import removals, section_counts, sections
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import WorldMap, map_of
-from reconciler.report.text_report import EXPLANATIONS
+from reconciler.report.text_report import EXPLANATION, blocks_of, next_step_of
 from reconciler.result import Line, Report, Result, approve_command, needs_a_person, summary
 
 
@@ -92,6 +92,16 @@ class LikeNotes:
 
 
 @dataclass(frozen=True, slots=True)
+class PageCost:
+    """What the load balancers of the cluster cost a month, and what changes make of it."""
+
+    total: str = ""
+    """In a sentence; "" where nothing has a cost."""
+    changes: tuple[tuple[str, str], ...] = ()
+    """Key of a change, and what it makes of the price."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """All that is on the page."""
 
@@ -102,6 +112,7 @@ class Page:
     map: WorldMap = field(default_factory=WorldMap)
     holds: tuple[HeldChanges, ...] = ()
     notes: tuple[LikeNotes, ...] = ()
+    cost: PageCost = PageCost()
     passes: tuple[PassRecord, ...] = ()
     """The latest first."""
     is_watched: bool = False
@@ -130,15 +141,14 @@ def page_of(
     return Page(
         head=_head(report, leader, passes),
         plan=tuple(
-            PlanPart(
-                heading, lines if report.detail is Detail.FULL else blocks(lines), _occurring(counts[heading].items())
-            )
+            PlanPart(heading, blocks_of(lines, report.detail), _occurring(counts[heading].items()))
             for heading, lines in sections(report.lines).items()
         ),
         goes=tuple(removals(report.lines).items()),
         map=map_of(report),
         holds=tuple(_holds(report)),
         notes=_like(report.notes),
+        cost=_cost(report),
         passes=tuple(passes),
         is_watched=is_watched,
     )
@@ -167,22 +177,34 @@ def _head(report: Report, leader: str, passes: Sequence[PassRecord]) -> Head:
         for name, section in (snapshot.sections() if snapshot else {}).items()
         if not section.complete
     ]
-    is_due = any(line.change.decision.verdict is Verdict.ALLOWED for line in report.lines)
     return Head(
         version=__version__,
         cluster=uid.value if isinstance(uid, Present) else "",
         read_at=snapshot.taken_at if snapshot else None,
         result=report.result,
-        means=EXPLANATIONS[report.result].removeprefix(": "),
+        means=EXPLANATION[report.result].removeprefix(": "),
         counts=_occurring(summary(report).items()),
         leader=leader,
         requests=f"{requests.kubernetes} to Kubernetes{robot}, {requests.hetzner} to Hetzner",
         left="" if requests.remaining is None else f"{requests.remaining} of {requests.limit}",
         errors=report.errors,
         gaps=tuple(gaps),
-        next_step=report.next_step if report.result is Result.CHANGES and is_due else "",
+        next_step=next_step_of(report),
         last=passes[0] if passes else None,
     )
+
+
+def _cost(report: Report) -> PageCost:
+    cost, whole = report.cost, report.cost.cluster
+    total = shown_total(cost)
+    if not total and whole.is_known and whole.before.gross:
+        total = f"{a_month(money(whole.before.gross), cost.currency)}, {LIST_PRICE}"
+    told = [
+        (line.change.key, shown_cost(line.change.cost, cost.currency))
+        for line in report.lines
+        if line.change.cost is not None
+    ]
+    return PageCost(total, tuple(told))
 
 
 def _holds(report: Report) -> list[HeldChanges]:

@@ -14,14 +14,16 @@ from reconciler.report.fields import FieldChange, field_changes
 from reconciler.report.folding import Block, Fold, names, reasons, summed_up_sides
 from reconciler.report.page.drawing import draw_map, draw_passes, tone_of
 from reconciler.report.page.markup import Child, Html, foreign, join, tag
-from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PlanPart
+from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PageCost, PlanPart
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import BalancerRow, NodeRow, RouteRow, ServiceRow, WorldMap
-from reconciler.report.text_report import fate_of, measure_of, shown_due, shown_sides, symbol_of
+from reconciler.report.text_report import measure_of, shown_due, shown_fate, shown_sides, symbol_of
 from reconciler.result import Line
 
 OPEN = 12
 """Up to so many changes all of them are shown with their fields at once."""
+_LONG = 34
+"""Characters of a key that a table shows; the whole of a longer one is told by its tooltip, and can be copied."""
 _RANGES = 20
 """How many names, or ranges of names, stand for the targets of a load balancer at most."""
 _MOMENT = "%Y-%m-%d %H:%M:%S UTC"
@@ -47,15 +49,20 @@ def sections_of(page: Page, explain: Explain) -> tuple[Section, ...]:
     """The sections of a page, in the order in which people read them."""
     if page.head.result is None:
         return (Section("passes", "Passes", None, _passes(page.passes)),) if page.is_watched else ()
+    holds = Section("holds", "Holds", len(page.holds), _holds(page.holds))
     found = [
+        *([holds] if page.holds else []),  # before all that it keeps from being done
         Section("plan", "Plan", page.changes, _plan(page, explain)),
         Section("map", "Map", None, _map(page.map, explain)),
     ]
     if page.map.routes_used is not None:
         found.append(Section("routes", "Routes", len(page.map.routes), _routes(page.map)))
-    found.append(Section("holds", "Holds", len(page.holds), _holds(page.holds)))
+    if not page.holds:
+        found.append(holds)
     if page.is_watched:
         found.append(Section("passes", "Passes", None, _passes(page.passes)))
+    if page.cost.total or page.cost.changes:
+        found.append(Section("cost", "Cost", None, _cost(page.cost)))
     found.append(Section("notes", "Notes", sum(len(each.notes) for each in page.notes), _notes(page.notes)))
     return tuple(found)
 
@@ -202,7 +209,7 @@ def _is_explained(key: Key) -> bool:
 
 
 def _key(key: str) -> Html:
-    return tag("bdi", key, class_="key")
+    return tag("bdi", key, class_="key", title=key if len(key) > _LONG else None)
 
 
 def _link(key: Key) -> Html:
@@ -211,7 +218,7 @@ def _link(key: Key) -> Html:
 
 
 def _fate(line: Line) -> Html | None:
-    fate = fate_of(line).strip()
+    fate = shown_fate(line).strip()
     return join(" ", tag("bdi", fate, class_="fate")) if fate else None
 
 
@@ -509,6 +516,15 @@ def _outcomes(record: PassRecord) -> Html | None:
     more = [tag("li", f"{record.left_out} more, of which no more is kept")] if record.left_out else []
     title = tag("summary", ", ".join(words) or f"{tried} tried")
     return tag("details", title, tag("ul", *each, *more), id=f"outcomes/{record.number}")
+
+
+def _cost(cost: PageCost) -> Html:
+    rows = [
+        tag("tr", tag("th", _key(key), scope="row"), tag("td", told), data_row="", data_key=key)
+        for key, told in cost.changes
+    ]
+    table = _table("What each change makes of the price", ("change", "cost"), rows, name="cost/table") if rows else None
+    return join(tag("p", cost.total) if cost.total else None, table)
 
 
 def _notes(notes: Sequence[LikeNotes]) -> Html:

@@ -20,7 +20,7 @@ from desired.model.load_balancer import (
     Target,
 )
 from desired.model.route import Route, route_key
-from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.model.snapshot import AddressType, Node, Readiness, Server, Snapshot
 from desired.names import LABEL_INSTANCE_TYPE
 from desired.plan.change import Change, NodeIdentity, NoteKind
 from desired.plan.kinds import ChangeKind, Verb
@@ -28,6 +28,7 @@ from desired.section import Present, Unmanaged
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 from reconciler.report.escaping import LIMITS
+from reconciler.report.folding import natural_order
 from reconciler.report.text_report import symbol_of
 from reconciler.result import Report
 
@@ -128,6 +129,7 @@ class NodeRow:
     type: str
     location: str
     addresses: tuple[str, ...]
+    """But for a host name that is the Node's own."""
     routes: tuple[str, ...]
     """Destinations of the routes that lead to it."""
     mark: str = ""
@@ -222,7 +224,10 @@ class _Cartographer:
         read = self._snapshot.routes
         return WorldMap(
             services=(*self._services(), *self._without_service()),
-            nodes=tuple(self._node(node, tuple(to.get(node.name, ()))) for node in self._snapshot.nodes),
+            nodes=tuple(
+                self._node(node, tuple(to.get(node.name, ())))
+                for node in sorted(self._snapshot.nodes, key=lambda node: natural_order(node.name))
+            ),
             routes=routes,
             routes_used=read.total if read is not None and self._network is not None else None,
             routes_limit=LIMITS.get("routes"),
@@ -342,7 +347,11 @@ class _Cartographer:
             server=key.name if key else "",
             type=server.type if server else label,
             location=server.location if server else "",
-            addresses=tuple(f"{address.type} {address.address}" for address in node.addresses),
+            addresses=tuple(
+                f"{address.type} {address.address}"
+                for address in node.addresses
+                if (address.type, address.address) != (AddressType.HOSTNAME, node.name)
+            ),
             routes=routes,
             mark=self._mark(node.key),
         )

@@ -130,9 +130,9 @@ def test_foreign_text_stays_text(text: str) -> None:
     tame, wild = shown(hostile_report("tame")), shown(hostile_report(text))
 
     assert [element.name for element in wild.every] == [element.name for element in tame.every]
-    assert [sorted(element.attributes) for element in wild.every] == [
-        sorted(element.attributes) for element in tame.every
-    ]
+    assert [element.attributes.keys() - {"title"} for element in wild.every] == [
+        element.attributes.keys() - {"title"} for element in tame.every
+    ]  # a long key has a tooltip
     assert visible(text) in wild.by_id("notes").text
     assert visible(text) in wild.by_id("map").text
 

@@ -1,11 +1,14 @@
 """The map of the page: what leads where, as rows and as a picture, and what of it folds."""
 
+from dataclasses import replace
+
 import pytest
 
+from desired.model.key import Key
 from desired.model.load_balancer import Health, ServerTarget
 from desired.model.snapshot import Readiness
-from reconciler.report.page.drawing import NODES, SERVICES, draw_map, fitted, plan_drawing
-from reconciler.report.page.world_map import State, WorldMap, map_of
+from reconciler.report.page.drawing import NODES, draw_map, fitted, plan_drawing
+from reconciler.report.page.world_map import ServiceRow, State, WorldMap, map_of
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_service, a_world
 from tests.builders import a_change, a_server, a_settled_node
@@ -66,28 +69,52 @@ def test_nothing_was_read() -> None:
     assert map_of(Report(errors=("no answer",))) == WorldMap()
 
 
-@pytest.mark.parametrize(("count", "services"), [(NODES, SERVICES), (NODES + 30, SERVICES + 20), (400, 3)])
-def test_a_large_map_folds(count: int, services: int) -> None:
-    """What is fine gives way to one box with its count. Each Service and Node is drawn, or counted."""
-    drawing = plan_drawing(a_map(count, services=services))
+def test_many_alike_are_one_box() -> None:
+    """Four hundred Nodes behind sixty load balancers are read at a glance; what does not answer stands alone."""
+    drawing = plan_drawing(a_map(400, ill=(7,), services=60))
+
+    assert [box.texts[0] for column in drawing.columns for box in column] == [
+        "60 x default/app-[000-059]",
+        "60 x app-[000-059]",
+        "ok 399 x web-001 and 398 more",
+        "!! web-007",
+    ]
+    assert [len(column) for column in drawing.columns] == [1, 1, 2, 0]
+    assert [edge.state for edge in drawing.edges] == [None, State.OK, State.BAD]
+    assert (drawing.folded_services, drawing.folded_nodes) == (0, 0)
+
+
+def test_four_alike_are_four_boxes() -> None:
+    """Fewer are read faster one by one."""
+    drawing = plan_drawing(a_map(4, services=4))
+
+    assert [len(column) for column in drawing.columns] == [4, 4, 4, 0]
+
+
+@pytest.mark.parametrize("count", [NODES, NODES + 30])
+def test_what_is_not_alike_is_drawn_or_counted(count: int) -> None:
+    """Where each Node is behind a load balancer of its own, so many are drawn, first what somebody should look at."""
+    ill = count - 1
+    rows = [row for number in range(count) for row in _one_of(a_map(count), number, ill)]
+    drawing = plan_drawing(replace(a_map(count), services=tuple(rows)))
     first, second, third, _ = drawing.columns
 
-    assert len(first) == min(services, SERVICES) + bool(drawing.folded_services)
-    assert len(second) == min(services, SERVICES)
-    assert drawing.folded_services == max(0, services - SERVICES)
-    assert len(third) == min(count, NODES) + bool(drawing.folded_nodes)
-    assert drawing.folded_nodes == max(0, count - NODES)
-    if drawing.folded_nodes:
-        assert third[-1].texts == (f"{count - NODES} more Nodes", f"{count - NODES} healthy")
+    assert len(first) == len(second) == NODES + (count > NODES)  # those behind the Nodes that are counted are alike
+    assert drawing.folded_nodes == count - NODES
+    assert len(third) == NODES + bool(drawing.folded_nodes)
+    assert any(box.texts[0].startswith("!! ") for box in third)
+    assert [edge.state for edge in drawing.edges].count(State.BAD) == 1
 
 
-def test_what_is_ill_is_drawn_first() -> None:
-    """However late in the alphabet."""
-    drawing = plan_drawing(a_map(300, ill=(299, 300)))
-
-    names = [box.name for box in drawing.columns[2]]
-    assert {"node/web-299", "node/web-300"} <= set(names)
-    assert {edge.end for edge in drawing.edges if edge.state is State.BAD} == {"node/web-299", "node/web-300"}
+def _one_of(world: WorldMap, number: int, ill: int) -> list[ServiceRow]:
+    """A Service whose load balancer leads to the Node of this number alone."""
+    (row,) = world.services
+    assert row.key is not None
+    assert row.balancer is not None
+    target = replace(row.balancer.targets[number], state=State.BAD if number == ill else State.OK)
+    key, name = Key(row.key.kind, f"default/x{number}"), f"x{number}"
+    balancer = replace(row.balancer, key=row.balancer.key.part(name), name=name, targets=(target,))
+    return [replace(row, key=key, balancer=balancer)]
 
 
 def test_the_picture() -> None:
