@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.config.command_line import parse_command_line
 from reconciler.config.config import load_config
-from tests.support.chart import by_kind, container_in, rendered
+from tests.support.chart import RefusedError, by_kind, container_in, rendered
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 """The first test may have to build helm."""
@@ -87,3 +87,47 @@ def test_no_port_is_open_to_the_world_unasked(values: Mapping[str, Any], address
     assert config.health_address is not None
     assert config.metrics_address is not None
     assert config.health_address[0] == config.metrics_address[0] == (host or given[-1].rpartition(":")[0].strip("[]"))
+
+
+def test_the_page_is_off_unasked() -> None:
+    """No flag, no port, no Service, and nobody is let in."""
+    objects = rendered({"networkPolicy": {"enabled": True}})
+
+    assert "Service" not in by_kind(objects)
+    assert not [argument for argument in container_in(objects)["args"] if "--ui" in argument]
+    assert "8234" not in str(by_kind(objects)["NetworkPolicy"])
+
+
+@pytest.mark.parametrize("values", [{}, {"hostNetwork": True}, {"bindAddress": "pod"}])
+def test_the_page_is_for_port_forward(values: Mapping[str, Any]) -> None:
+    """Wherever the pods run, at their own 127.0.0.1, which no other pod reaches."""
+    objects = rendered({**values, "page": {"enabled": True}, "networkPolicy": {"enabled": True}})
+    command, flags, _ = parse_command_line(container_in(objects)["args"])
+
+    assert load_config(command, flags, {"HCLOUD_TOKEN": "t" * 64}).ui_address == ("127.0.0.1", 8234)
+    assert "Service" not in by_kind(objects)
+    assert "page" not in [port["name"] for port in container_in(objects)["ports"]]
+    assert "8234" not in str(by_kind(objects)["NetworkPolicy"])
+
+
+def test_the_page_behind_a_service() -> None:
+    """For who is let in, under the names of the Service and those that were given."""
+    proxies: list[Mapping[str, Any]] = [{"podSelector": {"matchLabels": {"app": "proxy"}}}]
+    page = {"enabled": True, "service": {"enabled": True}, "hosts": ["page.example.com"], "from": proxies}
+    objects = rendered({"page": page, "networkPolicy": {"enabled": True}})
+    command, flags, _ = parse_command_line(container_in(objects)["args"])
+    config = load_config(command, flags, {"HCLOUD_TOKEN": "t" * 64})
+    (service,), (network,) = by_kind(objects)["Service"], by_kind(objects)["NetworkPolicy"]
+    name = service["metadata"]["name"]
+
+    assert config.ui_address == ("", 8234)
+    assert config.ui_hosts == (name, f"{name}.kube-system", f"{name}.kube-system.svc", "page.example.com")
+    assert service["spec"]["ports"] == [{"name": "page", "port": 8234, "targetPort": "page", "protocol": "TCP"}]
+    assert {"name": "page", "containerPort": 8234} in container_in(objects)["ports"]
+    assert {"ports": [{"port": 8234, "protocol": "TCP"}], "from": proxies} in network["spec"]["ingress"]
+
+
+def test_a_service_that_leads_nowhere_is_refused() -> None:
+    """In the Nodes' network nothing is served but at 127.0.0.1 unless somebody says where."""
+    with pytest.raises(RefusedError, match=r'page\.service\.enabled is set.*set bindAddress to "pod"'):
+        rendered({"hostNetwork": True, "page": {"enabled": True, "service": {"enabled": True}}})

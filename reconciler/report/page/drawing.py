@@ -24,8 +24,8 @@ NODES = 25
 _COLUMN = 7.3
 """Pixels of one column of text, of 12 pixels of any usual monospace font."""
 _LINE, _PADDING, _GAP, _TOP = 15, 8, 14, 26
-_LEFT = (0, 272, 676, 1014)
-_WIDTH = (228, 286, 280, 190)
+_LEFT = (0, 252, 616, 920)
+_WIDTH = (214, 270, 262, 190)
 _TITLES = ("Service", "load balancer", "server / Node", "route")
 _SIGNS = {State.OK: "ok", State.BAD: "!!", State.UNKNOWN: "??", State.PLANNED: ""}
 """What says the state of a target without color."""

@@ -1,6 +1,6 @@
 """Sections of the page, each a function from its part of the model to HTML. Nothing is decided or counted here."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from desired.plan.change import Change, Verdict
 from desired.plan.kinds import Verb
 from desired.syntax.bounds import counted
 from reconciler.report.fields import FieldChange, field_changes
-from reconciler.report.folding import Block, Fold, names, reasons, summed_up_sides
+from reconciler.report.folding import Fold, names, reasons, summed_up_sides
 from reconciler.report.page.drawing import draw_map, draw_passes, tone_of
 from reconciler.report.page.markup import Child, Html, foreign, join, tag
 from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PageCost, PlanPart
@@ -157,7 +157,8 @@ def _plan(page: Page, explain: Explain) -> Html:
     if not page.plan:
         return tag("p", "Nothing is planned.")
     is_open = page.changes <= OPEN
-    parts = [_part(part, explain, is_open=is_open) for part in page.plan]
+    prices = dict(page.cost.changes)
+    parts = [_part(part, explain, prices, is_open=is_open) for part in page.plan]
     goes = [
         tag("p", tag("strong", f"{end}: ", class_="remove"), _keys(keys, f"goes-{number}"))
         for number, (end, keys) in enumerate(page.goes)
@@ -165,22 +166,21 @@ def _plan(page: Page, explain: Explain) -> Html:
     return join(*goes, *parts)
 
 
-def _part(part: PlanPart, explain: Explain, *, is_open: bool) -> Html:
+def _part(part: PlanPart, explain: Explain, prices: Mapping[str, str], *, is_open: bool) -> Html:
     counts = ", ".join(f"{count} {word}" for word, count in part.counts)
     return tag(
         "section",
         tag("h3", part.heading, tag("span", f" {counts}", class_="dim")),
-        [_block(block, explain, is_open=is_open) for block in part.blocks],
+        [
+            _fold(block) if isinstance(block, Fold) else _single(block, explain, prices, is_open=is_open)
+            for block in part.blocks
+        ],
         aria_label=f"changes of {part.heading}",
     )
 
 
-def _block(block: Block, explain: Explain, *, is_open: bool) -> Html:
-    return _fold(block) if isinstance(block, Fold) else _single(block, explain, is_open=is_open)
-
-
-def _single(line: Line, explain: Explain, *, is_open: bool) -> Html:
-    """One change; what somebody has to look at is open."""
+def _single(line: Line, explain: Explain, prices: Mapping[str, str], *, is_open: bool) -> Html:
+    """One change; what somebody has to look at is open. ``prices`` say by keys what changes cost."""
     change = line.change
     is_pressing = change.decision.verdict in (Verdict.HELD, Verdict.REFUSED) or isinstance(line.outcome, Failed)
     return tag(
@@ -191,6 +191,7 @@ def _single(line: Line, explain: Explain, *, is_open: bool) -> Html:
             _key(change.key),
             " ",
             tag("span", change.kind, class_="kind"),
+            f" {prices[change.key]}" if change.key in prices else None,
             _fate(line),
             tag("span", ": ", foreign(change.reason), class_="dim"),
         ),

@@ -50,6 +50,9 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- if regexMatch "(^|/)hcloud-cloud-controller-manager([:@]|$)" .Values.image.repository }}
 {{- printf "image.repository is %s, which is another controller: leave it out, or name where you have pushed the image that deploy/Dockerfile makes" .Values.image.repository | fail }}
 {{- end }}
+{{- if and (include "hcloud-reconciler.servesPage" .) (eq (include "hcloud-reconciler.bindAddress" .) "127.0.0.1") }}
+{{- fail "page.service.enabled is set, and the page is served at 127.0.0.1 alone: set bindAddress to \"pod\" where the Nodes' own addresses are not public, or page.service.enabled to false" }}
+{{- end }}
 {{- with .Values }}
 {{- $switches := dict "networking.enabled" .networking.enabled "robot.enabled" .robot.enabled "monitoring.enabled" .monitoring.enabled "monitoring.podMonitor.enabled" .monitoring.podMonitor.enabled "rbac.create" .rbac.create }}
 {{- range $name, $value := $switches }}
@@ -60,6 +63,21 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- end }}
 {{- end }}
 
+{{/* Whether the page is served where a Service finds it. */}}
+{{- define "hcloud-reconciler.servesPage" -}}
+{{- if and .Values.page.enabled .Values.page.service.enabled (ne .Values.kind "CronJob") }}true{{ end }}
+{{- end }}
+
+{{/* Names under which the page is asked for: those of its Service, and those that the values add. */}}
+{{- define "hcloud-reconciler.pageHosts" -}}
+{{- $hosts := .Values.page.hosts }}
+{{- if include "hcloud-reconciler.servesPage" . }}
+{{- $name := include "hcloud-reconciler.named" (list . "page") }}
+{{- $hosts = concat (list $name (printf "%s.%s" $name .Release.Namespace) (printf "%s.%s.svc" $name .Release.Namespace)) $hosts }}
+{{- end }}
+{{- join "," $hosts }}
+{{- end }}
+
 {{/* Flag → value: what other values of the chart stand for, and over it `args`. */}}
 {{- define "hcloud-reconciler.flags" -}}
 {{- $flags := dict "policy" .Values.policy "log-format" .Values.logFormat }}
@@ -68,6 +86,11 @@ be the same whether the values say so or not. Where HCCM's chart stands beside t
 {{- $_ := set $flags "once" "" }}
 {{- else }}
 {{- $_ := set $flags "health-address" (printf "%s:%d" (include "hcloud-reconciler.bindAddress" .) (int .Values.health.port)) }}
+{{- end }}
+{{- if and .Values.page.enabled (ne .Values.kind "CronJob") }}
+{{- $host := eq (include "hcloud-reconciler.servesPage" .) "true" | ternary (include "hcloud-reconciler.bindAddress" .) "127.0.0.1" }}
+{{- $_ := set $flags "ui-address" (printf "%s:%d" $host (int .Values.page.port)) }}
+{{- with include "hcloud-reconciler.pageHosts" . }}{{ $_ := set $flags "ui-hosts" . }}{{ end }}
 {{- end }}
 {{- if .Values.networking.enabled }}{{ $_ := set $flags "cluster-cidr" .Values.networking.clusterCIDR }}{{ end }}
 {{- if eq .Values.policy "observe" }}{{ $_ := set $flags "leader-elect" "false" }}{{ end }}

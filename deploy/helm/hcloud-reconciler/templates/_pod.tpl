@@ -113,6 +113,10 @@ spec:
         - name: metrics
           containerPort: {{ int .Values.monitoring.port }}
         {{- end }}
+        {{- if include "hcloud-reconciler.servesPage" . }}
+        - name: page
+          containerPort: {{ int .Values.page.port }}
+        {{- end }}
       livenessProbe:
         httpGet:
           {{- with $host }}
