@@ -31,8 +31,8 @@ class Maker:
         """The page."""
         return document_of(self._model(), is_live=True)
 
-    def explanation(self, key: Key) -> Document | None:
-        """The explanation of a Node or Service; None where there is no such object."""
+    def explanation(self, key: Key) -> Document | str:
+        """The explanation of a Node or Service; a text says why there is none."""
         report = self.report
         if report is None or report.snapshot is None:
             return explanation_of(self._model(), key, ())
@@ -42,7 +42,7 @@ class Maker:
         plan = Plan(left, report.notes, report.holds)
         found = explain_object(key, report.snapshot, report.settings, plan, self._desired)
         if isinstance(found, str):
-            return None
+            return found
         return explanation_of(self._model(), key, tuple(render_explanation(Explained(key, report, found))))
 
     def _model(self) -> Page:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from desired.model.key import Key, ObjectKind
+from reconciler.report.escaping import visible
 from reconciler.report.page.policy import policy
 from reconciler.report.page.ring import Ring
 from reconciler.result import Report
@@ -132,8 +133,8 @@ class LivePage:
             return Page(304, b"", headers=told)
         is_small = _takes_gzip(request.accept_encoding)
         found = self._body(path, key, is_fragment=is_fragment, is_small=is_small)
-        if found is None:
-            return NOT_FOUND
+        if isinstance(found, str):
+            return Page(404, f"404 {visible(found)}\n".encode())
         version, body = found
         told["ETag"] = self._etag(version)
         return Page(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
@@ -142,8 +143,8 @@ class LivePage:
         with self._telling:
             self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
 
-    def _body(self, path: str, key: Key | None, *, is_fragment: bool, is_small: bool) -> tuple[int, bytes] | None:
-        """What is sent, and of which version it is; None for an object that does not exist."""
+    def _body(self, path: str, key: Key | None, *, is_fragment: bool, is_small: bool) -> tuple[int, bytes] | str:
+        """What is sent, and of which version it is; a text says why there is no such object."""
         with self._making:
             scene, wanted = self._scene, (path, is_fragment, is_small)
             if self._made.version != scene.version:
@@ -154,8 +155,8 @@ class LivePage:
                     self._rest(wait_s)
                 began = self._clock()
                 document = made.documents.get(path) or self._document(scene, made, key)
-                if document is None:
-                    return None
+                if isinstance(document, str):
+                    return document
                 if len(made.documents) >= _MOST_OBJECTS:
                     made.documents.clear()
                     made.bodies.clear()
@@ -167,7 +168,7 @@ class LivePage:
                 self._free_at = self._clock() + _REST * (self._clock() - began)
             return scene.version, made.bodies[wanted]
 
-    def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | None":
+    def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | str":
         from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller that nobody asks need not pay
 
         if made.maker is None:

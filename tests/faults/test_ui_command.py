@@ -1,6 +1,5 @@
 """``reconcile ui``: it shows what is there, follows it, only reads, and tells what keeps it from being there."""
 
-import json
 import re
 import signal
 import socket
@@ -12,8 +11,6 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.demo_world import demo_world
 from tests.support.objects import joining_node, server
 from tests.support.pages import Element, read_page
 from tests.support.stage import DEADLINE_S, Stage, killed_at_the_end
@@ -69,16 +66,17 @@ def test_it_follows_the_cluster_and_only_reads(stage: Stage) -> None:
 
 def test_a_captured_cluster(stage: Stage, tmp_path: Path) -> None:
     """Planned once; nothing is asked of anybody."""
-    file = tmp_path / "world.json"
-    now = SimulatedClock().now()
-    file.write_text(json.dumps({**demo_world(now), "captured": {"taken_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}}))
-    with running(stage, "--from", str(file), "--cluster-cidr", "10.244.0.0/16") as url:
-        page = follows(url, lambda page: "worker-1" in page.by_id("main").text)
+    stage.servers(server(1, "web-1"))
+    stage.register(joining_node("web-1"))
+    assert stage.reconcile("capture", "--to", str(tmp_path / "world.json")).code == 0
+    stage.forget()
+    with running(stage, "--from", str(tmp_path / "world.json")) as url:
+        page = follows(url, lambda page: "node/web-1" in page.by_id("main").keys)
+        explained = shown(f"{url}node/web-1")
 
-        assert "reconcile apply" not in page.text
-        assert stage.asked_hetzner() == []
-        explained = shown(f"{url}node/worker-1")
-    assert "server 102" in explained.by_id("main").text
+    assert "reconcile apply" not in page.text
+    assert stage.asked_hetzner() == []
+    assert "matched by name" in explained.by_id("main").text
 
 
 def test_a_port_that_is_taken(stage: Stage) -> None:

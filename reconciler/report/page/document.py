@@ -57,8 +57,8 @@ class Document:
 
 
 def document_of(page: Page, *, is_live: bool = False) -> Document:
-    """The page. Where it ``is_live``, an explanation is a link away, else the command is shown that tells it."""
-    sections = sections_of(page, _linked if is_live else _typed)
+    """The page. Where it ``is_live``, an explanation is a link away; else the command is named that tells it."""
+    sections = sections_of(page, _linked if is_live else None)
     return _document(page, _title(page), sections, join(*(_section(section) for section in sections)))
 
 
@@ -87,10 +87,6 @@ def _command_of(key: Key) -> str:
 
 def _linked(key: Key) -> Html:
     return tag("a", "explain", tag("span", f" {key}", class_="only-read"), href=f"/{anchor(key)}")
-
-
-def _typed(key: Key) -> Html:
-    return tag("code", _command_of(key))
 
 
 def _title(page: Page) -> str:

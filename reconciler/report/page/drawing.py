@@ -25,7 +25,7 @@ _COLUMN = 7.3
 """Pixels of one column of text, of 12 pixels of any usual monospace font."""
 _LINE, _PADDING, _GAP, _TOP = 15, 8, 14, 26
 _LEFT = (0, 252, 616, 920)
-_WIDTH = (214, 270, 262, 190)
+_WIDTH = (214, 270, 262, 212)
 _TITLES = ("Service", "load balancer", "server / Node", "route")
 _SIGNS = {State.OK: "ok", State.BAD: "!!", State.UNKNOWN: "??", State.PLANNED: ""}
 """What says the state of a target without color."""
@@ -298,8 +298,8 @@ def _service_box(group: Sequence[ServiceRow]) -> Box:
     row = group[0]
     if row.key is None:
         return Box(f"no service of {row.balancer.key if row.balancer else ''}", ("no Service", "wants this one"))
-    told = names([each.key.name for each in group if each.key], 1)
-    texts = (_marked(row.mark, _times(group, told)), *filter(None, [row.why]))
+    first, *more = _named(row.mark, [each.key.name for each in group if each.key], "Services")
+    texts = (first, *more, *filter(None, [row.why]))
     return Box(row.key, texts, mark=row.mark)
 
 
@@ -307,13 +307,13 @@ def _balancer_box(group: Sequence[ServiceRow]) -> Box | None:
     row = group[0].balancer
     if row is None:
         return None
-    told = names([each.balancer.name for each in group if each.balancer], 1)
+    named = _named(row.mark, [each.balancer.name for each in group if each.balancer], "load balancers")
     what = " ".join(filter(None, (row.type, row.place, *(row.addresses[:1] if len(group) == 1 else ()))))
     ports = ", ".join(row.ports[:2]) + (f" +{len(row.ports) - 2}" if len(row.ports) > 2 else "")
     if len(group) > 1:
         ports = f"{counted(len(row.ports), 'port')} each"
     texts = (
-        _marked(row.mark, _times(group, told)),
+        *named,
         what if row.id is not None else f"planned: {what}",
         ports or "no port",
         row.health + (" each" if len(group) > 1 else ""),
@@ -327,11 +327,11 @@ def _node_box(group: Sequence[NodeRow], health: Mapping[str, State]) -> Box:
     ready = {State.OK: "", State.BAD: ", not Ready"}.get(node.state, ", Ready?")
     sign = f"{_SIGNS[target]} ".lstrip() if target is not None else ""
     told = [node.server or "no server", node.type, node.location] if len(group) == 1 else _kinds(group)
-    state = target if target is not None else node.state if node.state is not State.OK else None
-    name = _times(group, names([each.key.name for each in group], 1))
-    return Box(
-        _node_name(node), (sign + _marked(node.mark, name), " ".join(filter(None, told)) + ready), state, node.mark
-    )
+    is_settled = node.state is State.OK or node.mark == "+"  # who joins is not Ready yet
+    state = target if target is not None else None if is_settled else node.state
+    first, *more = _named(node.mark, [each.key.name for each in group], "Nodes")
+    texts = (sign + first, *more, " ".join(filter(None, told)) + ready)
+    return Box(_node_name(node), texts, state, node.mark)
 
 
 def _kinds(group: Sequence[NodeRow]) -> list[str]:
@@ -339,8 +339,14 @@ def _kinds(group: Sequence[NodeRow]) -> list[str]:
     return [summed_up(node.type or "no server" for node in group), summed_up(node.location for node in group)]
 
 
-def _times(group: Sequence[object], name: str) -> str:
-    return f"{len(group)} x {name}" if len(group) > 1 else name
+def _named(mark: str, found: Sequence[str], what: str) -> tuple[str, ...]:
+    """The first lines of a box: a name, or how many and which."""
+    if len(found) == 1:
+        return (_marked(mark, found[0]),)
+    told = names(found, 1)
+    if " and " not in told:
+        return (_marked(mark, f"{len(found)} x {told}"),)
+    return _marked(mark, f"{len(found)} {what}"), names(found)
 
 
 def _targets_that_are_no_nodes(services: Iterable[Sequence[ServiceRow]]) -> list[Box]:

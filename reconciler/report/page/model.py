@@ -16,7 +16,7 @@ from reconciler.report.outline import removals, section_counts, sections
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import WorldMap, map_of
 from reconciler.report.text_report import EXPLANATION, blocks_of, next_step_of
-from reconciler.result import Line, Report, Result, approve_command, needs_a_person, summary
+from reconciler.result import Line, Report, Result, approve_command, look_command, needs_a_person, summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ class HeldChanges:
     """One hold, with what to type."""
 
     hold: Hold
+    look: str
+    """The command that shows all of it."""
     approve: str
 
 
@@ -210,7 +212,8 @@ def _cost(report: Report) -> PageCost:
 def _holds(report: Report) -> list[HeldChanges]:
     """The anchor explains most of the others, so it comes first."""
     ordered = sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)
-    return [HeldChanges(hold, approve_command(hold, report.approve_flags)) for hold in ordered]
+    flags = report.approve_flags
+    return [HeldChanges(hold, look_command(hold.hash, flags), approve_command(hold.hash, flags)) for hold in ordered]
 
 
 def _like(notes: Sequence[Note]) -> tuple[LikeNotes, ...]:

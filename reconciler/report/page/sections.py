@@ -10,6 +10,7 @@ from desired.model.key import Key, ObjectKind
 from desired.plan.change import Change, Verdict
 from desired.plan.kinds import Verb
 from desired.syntax.bounds import counted
+from reconciler.config.program import PROGRAM
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.report.folding import Fold, names, reasons, summed_up_sides
 from reconciler.report.page.drawing import draw_map, draw_passes, tone_of
@@ -29,8 +30,8 @@ _RANGES = 20
 _MOMENT = "%Y-%m-%d %H:%M:%S UTC"
 _WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
 _TONES = {"+": "add", "~": "modify", "-": "remove", "!": "bad", "?": "warning"}
-Explain = Callable[[Key], Html]
-"""Key of a Node or Service → what leads to its explanation."""
+Explain = Callable[[Key], Html] | None
+"""Key of a Node or Service → what leads to its explanation; None where nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +158,8 @@ def _plan(page: Page, explain: Explain) -> Html:
     if not page.plan:
         return tag("p", "Nothing is planned.")
     is_open = page.changes <= OPEN
-    prices = dict(page.cost.changes)
-    parts = [_part(part, explain, prices, is_open=is_open) for part in page.plan]
+    context = _Context(explain, dict(page.cost.changes), page.holds)
+    parts = [_part(part, context, is_open=is_open) for part in page.plan]
     goes = [
         tag("p", tag("strong", f"{end}: ", class_="remove"), _keys(keys, f"goes-{number}"))
         for number, (end, keys) in enumerate(page.goes)
@@ -166,21 +167,39 @@ def _plan(page: Page, explain: Explain) -> Html:
     return join(*goes, *parts)
 
 
-def _part(part: PlanPart, explain: Explain, prices: Mapping[str, str], *, is_open: bool) -> Html:
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What is said of changes besides what they say themselves."""
+
+    explain: Explain
+    prices: Mapping[str, str]
+    """Key → what the change makes of the price."""
+    holds: Sequence[HeldChanges]
+
+    def hold_of(self, line: Line) -> str | None:
+        """The hash of the hold that holds a change; None where none does."""
+        decision = line.change.decision
+        if decision.verdict is not Verdict.HELD:
+            return None
+        of_rule = (held.hold for held in self.holds if held.hold.rule is decision.rule)
+        return next((hold.hash for hold in of_rule if line.change.key in hold.keys), None)
+
+
+def _part(part: PlanPart, context: _Context, *, is_open: bool) -> Html:
     counts = ", ".join(f"{count} {word}" for word, count in part.counts)
     return tag(
         "section",
         tag("h3", part.heading, tag("span", f" {counts}", class_="dim")),
         [
-            _fold(block) if isinstance(block, Fold) else _single(block, explain, prices, is_open=is_open)
+            _fold(block) if isinstance(block, Fold) else _single(block, context, is_open=is_open)
             for block in part.blocks
         ],
         aria_label=f"changes of {part.heading}",
     )
 
 
-def _single(line: Line, explain: Explain, prices: Mapping[str, str], *, is_open: bool) -> Html:
-    """One change; what somebody has to look at is open. ``prices`` say by keys what changes cost."""
+def _single(line: Line, context: _Context, *, is_open: bool) -> Html:
+    """One change; what somebody has to look at is open."""
     change = line.change
     is_pressing = change.decision.verdict in (Verdict.HELD, Verdict.REFUSED) or isinstance(line.outcome, Failed)
     return tag(
@@ -191,18 +210,25 @@ def _single(line: Line, explain: Explain, prices: Mapping[str, str], *, is_open:
             _key(change.key),
             " ",
             tag("span", change.kind, class_="kind"),
-            f" {prices[change.key]}" if change.key in prices else None,
+            f" {context.prices[change.key]}" if change.key in context.prices else None,
             _fate(line),
             tag("span", ": ", foreign(change.reason), class_="dim"),
         ),
-        _warnings(line),
+        _warnings(line, context.hold_of(line)),
         _fields(change, field_changes(change)),
-        tag("p", "for ", _link(change.owner), " ", explain(change.owner)) if _is_explained(change.owner) else None,
+        _served(change.owner, context.explain),
         id=anchor(change.key, "plan/"),
         open=is_open or is_pressing or bool(change.consequences),
         data_row="",
         data_key=change.key,
     )
+
+
+def _served(owner: Key, explain: Explain) -> Html | None:
+    """Whom a change serves, with what leads there."""
+    if not _is_explained(owner):
+        return None
+    return tag("p", "for ", _link(owner), " ", explain(owner) if explain else None)
 
 
 def _is_explained(key: Key) -> bool:
@@ -223,10 +249,14 @@ def _fate(line: Line) -> Html | None:
     return join(" ", tag("bdi", fate, class_="fate")) if fate else None
 
 
-def _warnings(line: Line) -> list[Html]:
+def _warnings(line: Line, hold: str | None = None) -> list[Html]:
+    """What withholds a change, and its consequences. Where a ``hold`` of this hash says why, a link leads there."""
     decision = line.change.decision
     found = []
-    if decision.why:
+    if hold is not None:
+        there = tag("a", f"held by {decision.rule}", href=f"#{anchor(hold, 'hold/')}")
+        found.append(tag("p", there, shown_due(decision.due_in_s)))
+    elif decision.why:
         due = shown_due(decision.due_in_s)
         found.append(tag("p", f"{decision.verdict} by {decision.rule}: ", foreign(decision.why), due, class_="warning"))
     found += [tag("p", "consequence: ", foreign(text), class_="warning") for text in line.change.consequences]
@@ -237,9 +267,12 @@ def _fields(change: Change, fields: Sequence[FieldChange]) -> Html | None:
     if not fields:
         return None
     rows = [
-        tag("tr", tag("th", _key(field.path), scope="row"), tag("td", foreign(before)), tag("td", foreign(after)))
+        tag(
+            "tr",
+            tag("th", _key(field.path), scope="row"),
+            [tag("td", foreign(side), class_="wrap") for side in _whole_sides(field)],
+        )
         for field in fields
-        for before, after in [_whole_sides(field)]
     ]
     return _table(f"fields of {change.key}", ("field", "before", "after"), rows, name=anchor(change.key, "fields/"))
 
@@ -261,7 +294,7 @@ def _fold(fold: Fold) -> Html:
         tag(
             "tr",
             tag("th", _key(field.path), scope="row"),
-            tag("td", foreign(summed_up_sides(map(shown_sides, field.members)))),
+            tag("td", foreign(summed_up_sides(map(shown_sides, field.members))), class_="wrap"),
         )
         for field in fold.fields
     ]
@@ -325,15 +358,19 @@ def _map(world: WorldMap, explain: Explain) -> Html:
         return tag("p", "Nothing was read that could be drawn.")
     services = [row for service in world.services for row in [_service(service, explain)]]
     nodes = [_node(node, explain) for node in world.nodes]
+    last = ("explain",) if explain else ()
     legend = "ok: healthy; !!: unhealthy; ??: health unknown; + ~ - ! ?: planned, as in the plan"
     return join(
         tag("p", legend, class_="dim"),
+        None
+        if explain
+        else tag("p", "Why one of them is as it is: ", tag("code", f"{PROGRAM} explain KEY"), class_="dim"),
         tag("div", draw_map(world), class_="scroll", id="map/picture", tabindex=0, role="group", aria_label="map"),
         _folding(
             f"{counted(len(world.services), 'Service')} and load balancers",
             _table(
                 "Services and their load balancers",
-                ("Service", "load balancer", "type", "addresses", "ports", "targets", "explain"),
+                ("Service", "load balancer", "type", "addresses", "ports", "targets", *last),
                 services,
                 name="map/services/table",
             ),
@@ -345,7 +382,7 @@ def _map(world: WorldMap, explain: Explain) -> Html:
             counted(len(world.nodes), "Node"),
             _table(
                 "Nodes",
-                ("Node", "Ready", "server", "type", "location", "addresses", "routes", "explain"),
+                ("Node", "Ready", "server", "type", "location", "addresses", "routes", *last),
                 nodes,
                 name="map/nodes/table",
                 tall=len(nodes) > 40,
@@ -364,12 +401,12 @@ def _folding(title: str, body: Html, name: str) -> Html:
 def _service(row: ServiceRow, explain: Explain) -> Html:
     key, balancer = row.key, row.balancer
     service = join(_sign(row.mark), _key(key)) if key else "no Service"
-    cells = _balancer_cells(balancer) if balancer else (tag("td", foreign(row.why), colspan=5),)
+    cells = _balancer_cells(balancer) if balancer else (tag("td", foreign(row.why), colspan=5, class_="wrap"),)
     return tag(
         "tr",
         tag("th", service, scope="row", id=anchor(key) if key else None),
         cells,
-        tag("td", explain(key) if key else None),
+        tag("td", explain(key) if key else None) if explain else None,
         data_row="",
         data_key=key,
     )
@@ -417,7 +454,7 @@ def _node(row: NodeRow, explain: Explain) -> Html:
         tag("td", row.location),
         tag("td", foreign(", ".join(row.addresses))),
         tag("td", ", ".join(row.routes) or "none"),
-        tag("td", explain(row.key)),
+        tag("td", explain(row.key)) if explain else None,
         data_row="",
         data_key=row.key,
     )
@@ -458,10 +495,11 @@ def _hold(number: int, held: HeldChanges) -> Html:
     return tag(
         "section",
         tag("h3", _sign("!"), f"{hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}"),
-        tag("p", foreign(hold.why)),
+        tag("p", foreign(hold.said)),
+        tag("p", f"Ends by itself {hold.end}.") if hold.end is not None else None,
         tag("p", "Changes: ", _keys(hold.keys, f"hold/{number}")),
-        tag("p", "To let exactly these pass once:"),
-        _command(held.approve),
+        _command(held.look, "Look: "),
+        _command(held.approve, "Let exactly these pass, once, within an hour: "),
         class_="hold",
         id=anchor(hold.hash, "hold/"),
         aria_label=f"held by {hold.rule}, {hold.hash}",

@@ -76,7 +76,7 @@ def test_many_alike_are_one_box() -> None:
     assert [box.texts[0] for column in drawing.columns for box in column] == [
         "60 x default/app-[000-059]",
         "60 x app-[000-059]",
-        "ok 399 x web-001 and 398 more",
+        "ok 399 Nodes",
         "!! web-007",
     ]
     assert [len(column) for column in drawing.columns] == [1, 1, 2, 0]
