@@ -101,7 +101,7 @@ def hostile_report(text: str) -> Report:
         str(key),
         "node.labels",
         before={"a": text},
-        after={text: "b"},
+        after={f"b-{text}": text},
         reason=text,
         consequences=(text,),
     )
