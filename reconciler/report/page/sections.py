@@ -417,10 +417,15 @@ def _balancer_cells(row: BalancerRow) -> tuple[Html, ...]:
     return (
         tag("td", name, id=anchor(row.key)),
         tag("td", " ".join(filter(None, (row.type, row.place)))),
-        tag("td", ", ".join(row.addresses) or ("known after apply" if row.id is None else "none")),
-        tag("td", ", ".join(row.ports) or "none"),
+        tag("td", _lines(row.addresses, "known after apply" if row.id is None else "none")),
+        tag("td", _lines(row.ports, "none")),
         tag("td", _targets(row), class_="long"),
     )
+
+
+def _lines(entries: Sequence[str], otherwise: str) -> Html:
+    """Each entry on a line of its own."""
+    return join(*(tag("div", entry) for entry in entries)) if entries else join(otherwise)
 
 
 def _targets(row: BalancerRow) -> Html:

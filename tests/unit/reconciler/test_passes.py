@@ -10,14 +10,16 @@ from actuators.outcome import Applied
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
+from reconciler.live_page.serving import LivePage
 from reconciler.passes.history import SUSPENDED_S, History
 from reconciler.result import Line, Report, Requests
-from reconciler.telemetry.health import Health
+from reconciler.telemetry.health import Health, Request
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Meter
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.builders import a_change, a_snapshot
+from tests.support.pages import read_page
 
 UNDONE = "hcloud_reconciler_oscillations_total"
 INTERVAL = "hcloud_reconciler_interval_seconds"
@@ -35,6 +37,7 @@ class Loop:
     def __post_init__(self) -> None:
         flags = {"--interval": self.interval} if self.interval else {}
         config = load_config(Command.BARE, flags, {"HCLOUD_TOKEN": "t" * 64})
+        self.page = LivePage(clock=lambda: self.now)
         self.history = History(lambda: self.now, lambda: 0.0)
         self.metrics = Metrics(version="1", policy="sync", mode="loop", lease="ccm", clock=lambda: self.now)
         self.passes = Passes(
@@ -48,6 +51,7 @@ class Loop:
             metrics=self.metrics,
             secrets=(),
             budget=CallBudget(lambda: self.now),
+            page=self.page,
         )
 
     def run(self, told: Report, after_s: float = 1.0) -> float:
@@ -103,3 +107,16 @@ def test_the_interval_is_served(interval: str, reads: int, expected_s: float) ->
     chosen_s = loop.run(Report(snapshot=a_snapshot(), requests=Requests(hetzner=reads, limit=3600)))
 
     assert chosen_s == loop.metric(INTERVAL) == expected_s
+
+
+def test_the_page_shows_the_last_pass() -> None:
+    """With the requests of that pass alone, and each pass as a row."""
+    loop = Loop()
+    loop.run(Report(snapshot=a_snapshot(), requests=Requests(3, 4)))
+    loop.run(Report(snapshot=a_snapshot(), lines=(Line(a_change(), Applied()),), requests=Requests(5, 10)))
+
+    page = read_page(loop.page.answer(Request(host="localhost")).body.decode())
+
+    assert page.by_id("plan").keys == ["node/web-1"]
+    rows = page.by_id("passes").named("tbody")[0].named("tr")
+    assert [row.named("th")[0].text + row.named("td")[5].text for row in rows] == ["28", "17"]

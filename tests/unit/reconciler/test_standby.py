@@ -7,7 +7,9 @@ import pytest
 from actuators.http.errors import ApiError, Conflict, Denied, Transient
 from actuators.lease import LeaseClaim
 from reconciler.controller import Standby
-from reconciler.telemetry.health import Health
+from reconciler.live_page.serving import LivePage
+from reconciler.result import Report
+from reconciler.telemetry.health import Health, Request
 from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 INTERVAL_S, TIMEOUT_S = 1.0, 1.0
@@ -23,7 +25,8 @@ class Waiter:
         self.leases, self.timeline = LeaseInMemory(claim), Timeline()
         self.replica = Replica(self.leases, self.timeline)
         self.health = Health(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=self.timeline.clock)
-        self.standby = Standby(self.replica.elector, self.health)
+        self.page = LivePage()
+        self.standby = Standby(self.replica.elector, self.health, self.page)
         self.ready: list[str] = []
         self.alive: set[str] = set()
 
@@ -147,3 +150,19 @@ def test_who_has_lost_the_lead_before_it_has_read_everything_is_not_ready() -> N
     assert not waiter.waits(10.0)
 
     assert set(waiter.ready) == {_failed(f"the Lease {NAME} could not be had: no answer")}
+
+
+def test_the_page_of_who_waits_names_who_leads() -> None:
+    """And of who leads its own name, as soon as there is a pass to show."""
+    waiter = Waiter(THEIRS)
+    assert not waiter.waits(5)
+    assert "this process stands by, and other-host_1 leads" in _page(waiter)
+
+    waiter = Waiter(None)
+    assert waiter.waits(5)
+    waiter.page.ended(Report(), 0.1)
+    assert waiter.replica.elector.identity in _page(waiter)
+
+
+def _page(waiter: Waiter) -> str:
+    return waiter.page.answer(Request(host="localhost")).body.decode()
