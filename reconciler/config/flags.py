@@ -309,7 +309,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--also",
             parse_artifacts,
             (),
-            "also write text, json, yaml, markdown or name to a file; repeatable",
+            "also write text, json, yaml, markdown, name or html to a file; repeatable",
             "FORMAT=FILE",
             _ENDS,
             repeats=True,

@@ -101,6 +101,8 @@ class PageCost:
     """In a sentence; "" where nothing has a cost."""
     changes: tuple[tuple[str, str], ...] = ()
     """Key of a change, and what it makes of the price."""
+    currency: str | None = None
+    """Its code; None when it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ def _cost(report: Report) -> PageCost:
         for line in report.lines
         if line.change.cost is not None
     ]
-    return PageCost(total, tuple(told))
+    return PageCost(total, tuple(told), cost.currency)
 
 
 def _holds(report: Report) -> list[HeldChanges]:

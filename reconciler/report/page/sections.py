@@ -13,6 +13,7 @@ from desired.syntax.bounds import counted
 from reconciler.config.program import PROGRAM
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.report.folding import Fold, names, reasons, summed_up_sides
+from reconciler.report.money import shown_cost
 from reconciler.report.page.drawing import draw_map, draw_passes, tone_of
 from reconciler.report.page.markup import Child, Html, foreign, join, tag
 from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PageCost, PlanPart
@@ -158,7 +159,7 @@ def _plan(page: Page, explain: Explain) -> Html:
     if not page.plan:
         return tag("p", "Nothing is planned.")
     is_open = page.changes <= OPEN
-    context = _Context(explain, dict(page.cost.changes), page.holds)
+    context = _Context(explain, dict(page.cost.changes), page.cost.currency, page.holds)
     parts = [_part(part, context, is_open=is_open) for part in page.plan]
     goes = [
         tag("p", tag("strong", f"{end}: ", class_="remove"), _keys(keys, f"goes-{number}"))
@@ -174,6 +175,7 @@ class _Context:
     explain: Explain
     prices: Mapping[str, str]
     """Key → what the change makes of the price."""
+    currency: str | None
     holds: Sequence[HeldChanges]
 
     def hold_of(self, line: Line) -> str | None:
@@ -191,7 +193,7 @@ def _part(part: PlanPart, context: _Context, *, is_open: bool) -> Html:
         "section",
         tag("h3", part.heading, tag("span", f" {counts}", class_="dim")),
         [
-            _fold(block) if isinstance(block, Fold) else _single(block, context, is_open=is_open)
+            _fold(block, context) if isinstance(block, Fold) else _single(block, context, is_open=is_open)
             for block in part.blocks
         ],
         aria_label=f"changes of {part.heading}",
@@ -285,11 +287,12 @@ def _whole_sides(field: FieldChange) -> tuple[str, str]:
     )
 
 
-def _fold(fold: Fold) -> Html:
+def _fold(fold: Fold, context: _Context) -> Html:
     """Many like changes: what they have in common, and a table with each of them."""
     change = fold.first.change
     why = f"{'the first: ' if len(reasons(fold)) > 1 else ''}{change.reason}"
-    head = f"{len(fold.lines)} x {change.kind}  "
+    head = f"{len(fold.lines)} x {change.kind}"
+    price = None if fold.cost is None else f" {shown_cost(fold.cost, context.currency)}"
     common = [
         tag(
             "tr",
@@ -317,6 +320,7 @@ def _fold(fold: Fold) -> Html:
             _sign(symbol_of(change)),
             f"{head} ",
             tag("bdi", names(fold.keys), class_="key"),
+            price,
             _fate(fold.first),
         ),
         tag("p", foreign(why)),

@@ -166,14 +166,6 @@ class WorldMap:
     """How many routes the network has; None where there is no network, or where nothing is known of it."""
     routes_limit: int | None = None
 
-    def target_of(self, node: str) -> tuple[str, ...]:
-        """The names of the load balancers of which the Node is a target."""
-        return tuple(
-            row.balancer.name
-            for row in self.services
-            if row.balancer and any(target.node == node for target in row.balancer.targets)
-        )
-
 
 def map_of(report: Report) -> WorldMap:
     """The map of a report; an empty one when nothing was read."""
