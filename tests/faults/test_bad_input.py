@@ -74,7 +74,7 @@ def test_bad_configuration_is_one_line_and_exit_1(stage: Stage, variables: dict[
         pytest.param(["--dry-run", "--once"], "--dry-run and --once exclude each other", id="contradiction"),
         pytest.param(
             ["--output", "xml"],
-            "--output is 'xml': expect one of auto, text, json, yaml, markdown, name",
+            "--output is 'xml': expect one of auto, text, json, yaml, markdown, name, html",
             id="bad choice",
         ),
         pytest.param(["--interval", "fast"], "--interval is 'fast': expect a duration", id="bad duration"),

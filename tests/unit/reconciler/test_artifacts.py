@@ -121,12 +121,12 @@ def refused(*also: str, command: Command = Command.PLAN, plan: str | None = None
     return found.value.lines
 
 
-@pytest.mark.parametrize("text", ["html=a", "json", "json=", "json=-", "=a", "auto=a", "JSON=a"])
+@pytest.mark.parametrize("text", ["xml=a", "json", "json=", "json=-", "=a", "auto=a", "JSON=a"])
 def test_what_is_no_artifact(text: str) -> None:
     """It says what there is."""
     (line,) = refused(text)
 
-    formats = "text, json, yaml, markdown, name"
+    formats = "text, json, yaml, markdown, name, html"
     assert line == f"--also is {text!r}: expect FORMAT=FILE, with one of {formats}, and stdout has the report already"
 
 
