@@ -3,18 +3,23 @@
 import contextlib
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-from tests.support.apiserver import ApiServer, find_binaries, start_api_server
+from tests.support.apiserver import ApiServer, start_api_server
+from tests.support.assets import folder_of
 
 _SIMULATIONS = {"simulate", "sim", "simulation"}
 """Fixtures of simulators, by any of which a test runs against them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses a real API server, and what uses simulators, which ``scripts/test --fast`` leaves out."""
+    """Mark what uses a real API server, a browser, and simulators, which ``scripts/test --fast`` leaves out."""
     for item in items:
+        if _needs_browser(item):
+            item.add_marker(pytest.mark.browser)
         if _needs_binaries(item):
             item.add_marker(pytest.mark.apiserver)
         if not _SIMULATIONS.isdisjoint(getattr(item, "fixturenames", ())):
@@ -23,10 +28,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the binaries before the first test: later, the minutes would count against that test's time limit."""
-    if not session.config.option.collectonly and any(map(_needs_binaries, session.items)):
-        # Reported by the fixtures, for the tests that need them and no others.
+    if session.config.option.collectonly:
+        return
+    # Reported by the fixtures, for the tests that need them and no others.
+    if any(map(_needs_binaries, session.items)):
         with contextlib.suppress(RuntimeError):
-            find_binaries()
+            folder_of("envtest")
+    if any(map(_needs_browser, session.items)):
+        with contextlib.suppress(RuntimeError):
+            folder_of("browser")
+
+
+class _OneBrowser(LoadFileScheduling):  # type: ignore[misc]
+    """A file's tests run in one worker, and those of all files with a browser: one browser is enough for a run."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        lane = "tests/browser/"
+        return lane if nodeid.startswith(lane) else str(super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """The scheduler of ``--dist loadfile``."""
+    return _OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,3 +77,7 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 def _needs_binaries(item: pytest.Item) -> bool:
     return "api_server" in getattr(item, "fixturenames", ())
+
+
+def _needs_browser(item: pytest.Item) -> bool:
+    return "chromium" in getattr(item, "fixturenames", ())

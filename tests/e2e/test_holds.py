@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.apiserver import ROOT, ApiServer
+from tests.support.apiserver import ApiServer
+from tests.support.assets import ROOT
 from tests.support.in_process import ONCE, one_pass
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.permissions import grant, shipped

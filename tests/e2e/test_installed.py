@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from reconciler import __version__
-from tests.support.apiserver import ROOT
+from tests.support.assets import ROOT
 from tests.support.stage import clean_environment
 
 pytestmark = pytest.mark.processes

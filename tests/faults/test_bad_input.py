@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import SimulatedCluster
-from tests.support.apiserver import ROOT
+from tests.support.assets import ROOT
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, clean_environment
 

@@ -5,13 +5,11 @@ The fixture ``api_server`` has one for all tests of a worker. Both processes die
 
 import base64
 import csv
-import functools
 import json
 import os
 import secrets
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,9 @@ from urllib3 import HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from actuators.http.decoding import without_depths
+from tests.support.assets import folder_of
 from tests.support.child_processes import Process, end, free_ports, spawn, wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
 START_DEADLINE_S = 90.0
 USERS = {
     "admin": "system:masters",
@@ -153,7 +151,7 @@ def start_api_server(directory: Path) -> ApiServer:
 
     Raises RuntimeError with the end of the log when they are not ready in time or when there are no binaries.
     """
-    binaries = find_binaries()
+    binaries = folder_of("envtest")
     directory.mkdir(parents=True, exist_ok=True)
     etcd_port, port = free_ports(2)
     etcd_url = f"http://127.0.0.1:{etcd_port}"
@@ -198,20 +196,6 @@ def start_api_server(directory: Path) -> ApiServer:
         server.stop()
         raise
     return server
-
-
-@functools.cache
-def find_binaries() -> Path:
-    """The folder with kube-apiserver and etcd, built now if need be. Raises RuntimeError with the script's message."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "envtest")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip()[-4000:])
-    return Path(done.stdout.strip())
 
 
 def _new_signing_key() -> str:

@@ -1,19 +1,18 @@
-"""The chart and the manifests as real tools render them: helm and kustomize, built once by ``scripts/helm``."""
+"""The chart and the manifests as real tools render them: helm and kustomize."""
 
-import functools
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.support.apiserver import ROOT, ApiServer
+from tests.support.apiserver import ApiServer
+from tests.support.assets import ROOT, folder_of
 
 Object = dict[str, Any]
 
-DEPLOY = Path(ROOT) / "deploy"
+DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "hcloud-reconciler"
 RELEASE = "hcloud-reconciler"
 NAMESPACE = "kube-system"
@@ -26,20 +25,11 @@ class RefusedError(Exception):
     """What the tool says of values that it does not take."""
 
 
-@functools.cache
-def tools() -> Path:
-    """The folder with helm and kustomize, built now if need be. Raises RuntimeError with the script's message."""
-    command = [sys.executable, str(ROOT / "scripts" / "helm")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip()[-4000:])
-    return Path(done.stdout.strip())
-
-
 def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> str:
     """What helm prints; ``values`` are those of a values file. Raises RefusedError with its complaint."""
     given = () if values is None else ("--values", "-")
-    return _run(tools() / "helm", *arguments, *given, text="" if values is None else yaml.safe_dump(dict(values)))
+    text = "" if values is None else yaml.safe_dump(dict(values))
+    return _run(folder_of("helm") / "helm", *arguments, *given, text=text)
 
 
 def template(values: Mapping[str, Any] | None = None, *arguments: str) -> str:
@@ -54,7 +44,7 @@ def rendered(values: Mapping[str, Any] | None = None, *arguments: str) -> list[O
 
 def kustomized(folder: str) -> list[Object]:
     """The objects of a folder under ``deploy/kustomize``."""
-    return objects_in(_run(tools() / "kustomize", "build", str(DEPLOY / "kustomize" / folder)))
+    return objects_in(_run(folder_of("helm") / "kustomize", "build", str(DEPLOY / "kustomize" / folder)))
 
 
 def objects_in(text: str) -> list[Object]:

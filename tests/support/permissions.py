@@ -8,7 +8,8 @@ from urllib.parse import parse_qs
 import yaml
 
 from reconciler.sandbox.exchange import Exchange
-from tests.support.apiserver import ROOT, ApiServer
+from tests.support.apiserver import ApiServer
+from tests.support.assets import ROOT
 
 Grant = tuple[str, str, str]
 """Verb, resource, and the name that it is granted for, "" for any. No two groups have a resource of one name here."""
