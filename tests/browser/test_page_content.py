@@ -1,0 +1,191 @@
+"""What the page says in each section, beside the JSON report of the same pass and the world that it was read from."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from tests.support.browser import Browser
+from tests.support.shown_page import ShownPage
+
+Fields = dict[str, tuple[str | None, str | None]]
+"""Path of a field → how it is, and how it should be; None for nothing."""
+
+_CHANGES = """
+const text = element => element && element.textContent.replace(/\\s+/g, ' ').trim();
+const cells = row => [...row.children].map(text);
+return [...document.querySelectorAll('#plan [data-key]')].map(each => {
+  if (each.localName === 'details') {
+    const rows = [...each.querySelectorAll('tbody tr')].map(cells);
+    const said = [...each.querySelectorAll(':scope > p')].map(text).join(' ');
+    return {key: each.dataset.key, sign: text(each.querySelector('.sign')), head: text(each.querySelector('summary')),
+            said, fields: rows};
+  }
+  const fold = each.closest('table').closest('details').parentElement.closest('details');
+  const paths = [...each.closest('table').querySelectorAll('thead th')].slice(1).map(text);
+  const sides = [...each.querySelectorAll('td')].map(
+    cell => [text(cell.querySelector('del')), text(cell.querySelector('ins'))]);
+  return {key: each.dataset.key, sign: text(fold.querySelector('.sign')), head: text(fold.querySelector('summary')),
+          said: '', fields: paths.map((path, place) => [path, ...(sides[place] || [null, null])])};
+});
+"""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+_SIGNS = {"add": "+", "modify": "~", "remove": "-"}
+
+
+def test_every_change(browser: Browser, eventful: ShownPage) -> None:
+    """Key, symbol, kind and each field of every change, whether it is folded with others or stands alone."""
+    shown = {each["key"]: each for each in browser.run(_CHANGES)}
+    changes = {each["key"]: each for each in eventful.report["changes"]}
+
+    assert sorted(shown) == sorted(changes)
+    for key, change in changes.items():
+        assert change["kind"] in shown[key]["head"], key
+        assert shown[key]["sign"] == ("!" if change["verdict"] == "held" else _SIGNS[change["class"]]), key
+        assert _shown_fields(shown[key]["fields"]) == _reported_fields(change), key
+
+
+def test_what_is_held_says_why_without_a_click(browser: Browser, eventful: ShownPage) -> None:
+    """The reason of the change and the guard's name in what is open from the beginning; and what the guard says, first
+    of all sections."""
+    shown = {each["key"]: f"{each['head']} {each['said']}" for each in browser.run(_CHANGES)}
+    held = [each for each in eventful.report["changes"] if each["verdict"] == "held"]
+
+    assert [change["key"] for change in held] == ["node/worker-2", "node/worker-3"]
+    for change in held:
+        assert change["reason"] in shown[change["key"]]
+        assert f"held by {change['rule']}" in shown[change["key"]]
+        assert change["why"] in browser.texts("main > section:first-child")[0]
+        assert browser.run("return document.getElementById(arguments[0]).open", f"plan/{change['key']}")
+
+
+def test_head(browser: Browser, eventful: ShownPage) -> None:
+    """Cluster, time, requests, result and counts."""
+    report = eventful.report
+    (facts,), (status,) = browser.texts("#facts"), browser.texts("#status")
+
+    assert report["cluster"]["uid"] in facts
+    assert report["taken_at"][:19].replace("T", " ") in facts
+    assert f"{report['requests']['kubernetes']} to Kubernetes, {report['requests']['hetzner']} to Hetzner" in facts
+    assert status.startswith(report["result"])
+    for word in ("add", "modify", "remove"):
+        assert f"{report['summary'][word]} to {word}" in status
+    assert f"{report['summary']['held']} held" in status
+    assert f"Plan {len(report['changes'])}" in browser.texts("nav li")
+
+
+def test_holds(browser: Browser, eventful: ShownPage) -> None:
+    """The rule, what it measures, every change, and the command that approves exactly these."""
+    shown = browser.texts("section.hold")
+    holds = eventful.report["holds"]
+
+    assert len(shown) == len(holds) == 1
+    for text, hold in zip(shown, holds, strict=True):
+        for said in (hold["rule"], hold["value"], hold["limit"], hold["why"], hold["approve"], *hold["keys"]):
+            assert said in text
+
+
+def test_cost(browser: Browser, eventful: ShownPage) -> None:
+    """What all of it costs before and after, and what each change makes of that."""
+    cost = eventful.report["cost"]
+    (text,) = browser.texts("#cost")
+    assert f"{cost['before']['gross']} -> {cost['after']['gross']} {cost['currency']} a month" in text
+
+    told = dict(browser.rows("#cost tbody tr"))
+    assert told == {
+        each["key"]: f"+{each['cost']['after']['gross']} {cost['currency']} a month"
+        for each in eventful.report["changes"]
+        if each["cost"] is not None
+    }
+
+
+def test_notes(browser: Browser, eventful: ShownPage) -> None:
+    """Each of them, with its key and kind; hostile texts as the report has them."""
+    shown = browser.texts("#notes li[data-row]")
+    notes = eventful.report["notes"]
+
+    assert len(shown) == len(notes)
+    for note in notes:
+        assert any(all(said in text for said in (note["key"], note["kind"], note["text"])) for text in shown), note
+
+
+def test_routes(browser: Browser, eventful: ShownPage) -> None:
+    """Those of the network and those that are planned; how many are used, of how many."""
+    section = eventful.report["sections"]["routes"]
+    planned = {each["key"] for each in eventful.report["changes"] if each["kind"] == "route.create"}
+    there = {f"route/4711/{each['destination']}" for each in eventful.project["networks"][0]["routes"]}
+
+    assert f"{section['count']} of {section['limit']} routes" in browser.texts("#routes")[0]
+    assert _keys(browser, "routes") == there | planned
+
+
+def test_map(browser: Browser, eventful: ShownPage) -> None:
+    """Every Node and Service, and of each load balancer the targets that it has, with their health, and those that it
+    gets."""
+    nodes = {f"node/{each['metadata']['name']}" for each in eventful.cluster["nodes"]}
+    services = {f"service/default/{each['metadata']['name']}" for each in eventful.cluster["services"]}
+    assert _keys(browser, "map") == nodes | services
+
+    (balancer,) = eventful.project["load_balancers"]
+    keys = [each["key"] for each in eventful.report["changes"]]
+    planned = sum(key.startswith("load_balancer/default/api/target") for key in keys)
+    targets = browser.texts('tr[data-key="service/default/api"] li')
+    assert "worker-1: 1 unhealthy" in targets
+    assert _counted(targets) == {"unhealthy": len(balancer["targets"]), "planned": planned}
+
+    rows = {row[0]: row for row in browser.rows("#map tr[data-key]")}
+    of_nodes = [each for each in eventful.project["servers"] if each["name"] != "worker-6"]  # its Node is misnamed
+    for server in of_nodes:
+        (row,) = (row for name, row in rows.items() if name.endswith(f"node/{server['name']}"))
+        assert row[2:5] == [f"server {server['id']}", server["server_type"]["name"], server["location"]["name"]]
+
+
+def test_hostile_texts_stay_texts(browser: Browser, eventful: ShownPage) -> None:
+    """Markup from an annotation is neither run nor parsed, and right-to-left text ends where it ends."""
+    assert browser.run("return document.title").endswith("hcloud-reconciler")
+    assert browser.run("return document.querySelectorAll('main script, main img').length") == 0
+    assert (
+        browser.run(
+            "return [...document.querySelectorAll('main *')].flatMap(e => e.getAttributeNames())"
+            ".filter(name => name.startsWith('on') || name === 'style')"
+        )
+        == []
+    )
+
+
+def _keys(browser: Browser, section: str) -> set[str]:
+    return set(
+        browser.run(
+            "return [...document.querySelectorAll(`#${arguments[0]} tr[data-key]`)].map(each => each.dataset.key)",
+            section,
+        )
+    )
+
+
+def _counted(targets: list[str]) -> Counter[str]:
+    """How many targets are said to be what."""
+    found: Counter[str] = Counter()
+    for count, word in (target.rpartition(": ")[2].split(" ", 1) for target in targets):
+        found[word] += int(count)
+    return found
+
+
+def _shown_fields(rows: list[list[str | None]]) -> Fields:
+    return {str(path): (_unless_none(before), _unless_none(after)) for path, before, after in rows}
+
+
+def _reported_fields(change: dict[str, Any]) -> Fields:
+    return {each["path"]: (_as_text(each["before"]), _as_text(each["after"])) for each in change["fields"]}
+
+
+def _unless_none(side: str | None) -> str | None:
+    return None if side == "(none)" else side
+
+
+def _as_text(side: Any) -> str | None:
+    if side is None:
+        return None
+    if isinstance(side, str) and _MOMENT.fullmatch(side):
+        return f"{side[:10]} {side[11:16]} UTC"
+    if isinstance(side, bool):
+        return str(side).lower()
+    return ", ".join(map(str, side)) if isinstance(side, list) else str(side)

@@ -1,0 +1,56 @@
+"""How the page holds up: for people who see, read and move otherwise, at each width, and by its own policy."""
+
+import pytest
+
+from tests.support.browser import SCHEMES, WIDTHS, Browser, Scheme
+from tests.support.shown_page import ShownPage
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("world", ["eventful", "empty"])
+def test_accessible(browser: Browser, pages: dict[str, ShownPage], world: str, scheme: Scheme) -> None:
+    """With every fold open: nothing is found, the contrast of colors included."""
+    browser.in_scheme(scheme)
+    browser.open(pages[world].address)
+    browser.unfold()
+
+    assert browser.accessibility() == []
+
+
+@pytest.mark.parametrize("world", ["demo", "eventful", "large", "empty"])
+def test_fits_the_window(browser: Browser, pages: dict[str, ShownPage], world: str) -> None:
+    """At each width nobody scrolls sideways, with closed and with open folds, and texts of drawings are within their
+    boxes."""
+    browser.open(pages[world].address)
+
+    for opened in ("some folds", "all folds"):
+        for width in WIDTHS:
+            browser.at_width(width)
+            assert browser.beyond_the_right() == [], (opened, width)
+            assert browser.ill_fitting_texts() == [], (opened, width)
+        browser.unfold()
+
+
+@pytest.mark.parametrize("world", ["demo", "eventful", "large", "empty"])
+def test_asks_for_nothing_and_says_nothing(browser: Browser, pages: dict[str, ShownPage], world: str) -> None:
+    """One request, for the file, also when its reader comes back to it; no message in the console, which would tell of
+    violations of the policy as well."""
+    browser.open(pages[world].address)
+    browser.unfold()
+    browser.run("document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))")
+
+    assert browser.requests() == [pages[world].address]
+    assert browser.console() == []
+
+
+def test_drawings_say_what_they_show(browser: Browser, pages: dict[str, ShownPage]) -> None:
+    """Each has a title, and everybody whom a box names stands in a table as well."""
+    browser.open(pages["eventful"].address)
+
+    assert browser.run("return [...document.querySelectorAll('svg')].every(each => each.querySelector('title'))")
+    tables = " ".join(browser.texts("#map table"))
+    names = browser.run("return [...document.querySelectorAll('#map svg g > title')].map(each => each.textContent)")
+    assert names
+    for name in ("default/shop", "worker-1", "worker-3", "10.244.1.0/24"):
+        assert any(name in each for each in names), name
+        assert name in tables, name
