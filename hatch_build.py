@@ -6,19 +6,21 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_RELATIVE = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
-"""A link to a file of the repository: its text, and where it leads."""
+_RELATIVE = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)")
+"""A link to a file of the repository, or a picture in one: what tells which, its text, and where it leads."""
 
 
 def for_an_index(readme: str, address: str | None, version: str) -> str:
     """The README with links that lead somewhere outside of the repository as well.
 
-    ``address`` is that of the repository; a link is its text alone where there is none.
+    ``address`` is that of the repository; a link is its text alone where there is none, and a picture is nothing.
     """
     if address is None:
-        return _RELATIVE.sub(r"\1", readme)
-    there = f"{address.rstrip('/')}/blob/v{version}"
-    return _RELATIVE.sub(lambda link: f"[{link[1]}]({there}/{link[2]})", readme)
+        return _RELATIVE.sub(lambda link: "" if link[1] else link[2], readme)
+    there = address.rstrip("/")
+    return _RELATIVE.sub(
+        lambda link: f"{link[1]}[{link[2]}]({there}/{'raw' if link[1] else 'blob'}/v{version}/{link[3]})", readme
+    )
 
 
 class Readme(MetadataHookInterface):

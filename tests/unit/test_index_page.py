@@ -19,11 +19,13 @@ _THERE = f"{_ADDRESS}/blob/v0.1.0"
         ("see [the rules](docs/a.md)", "see the rules", f"see [the rules]({_THERE}/docs/a.md)"),
         ("[a](a.md), [b](c.md#b)", "a, b", f"[a]({_THERE}/a.md), [b]({_THERE}/c.md#b)"),
         ("[theirs](https://other.example/)", "[theirs](https://other.example/)", "[theirs](https://other.example/)"),
+        ("![a page](docs/a.png)", "", f"![a page]({_ADDRESS}/raw/v0.1.0/docs/a.png)"),
         ("[below](#guards)", "[below](#guards)", "[below](#guards)"),
     ],
 )
 def test_links_to_files(written: str, alone: str, with_address: str) -> None:
-    """They are those of the released version, or their text alone where the repository has no address."""
+    """They are those of the released version, or their text alone where the repository has no address. Pictures are the
+    files themselves, or nothing."""
     assert for_an_index(written, None, "0.1.0") == alone
     assert for_an_index(written, _ADDRESS, "0.1.0") == with_address
     assert for_an_index(written, f"{_ADDRESS}/", "0.1.0") == with_address

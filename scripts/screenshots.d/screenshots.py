@@ -1,0 +1,106 @@
+"""Pictures of the page: for the documentation, or all that somebody should look at before a release."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reconciler.sandbox.demo_world import demo_world
+from reconciler.sandbox.running import Sandbox, SandboxOptions
+from tests.support.assets import folder_of
+from tests.support.browser import SCHEMES, WIDTHS, Browser, Scheme
+from tests.support.page_worlds import page_worlds
+from tests.support.shown_page import Person, page_in_a_file, page_of_the_command
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs" / "images"
+_PASSES = 24
+_LATENCY_S = 0.03
+"""What a request to Hetzner takes from a server there."""
+_TALLEST = 12_000
+"""Pixels of a picture of a whole page: what is below is more of the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One picture of the documentation."""
+
+    name: str
+    scheme: Scheme
+    width: int
+    height: int
+    anchor: str = ""
+
+
+_SHOTS = (
+    Shot("page", "light", 1280, 860),
+    Shot("map", "dark", 1280, 620, "map"),
+    Shot("narrow", "light", 360, 740),
+)
+
+
+def main() -> int:
+    """0, or 1 when there is no browser."""
+    parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
+    parser.add_argument("--all", metavar="FOLDER", type=Path, help="every page of the tests, whole, into this folder")
+    folder = parser.parse_args().all
+    try:
+        assets = folder_of("browser")
+    except RuntimeError as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    with closing(Browser(assets)) as browser:
+        for written in of_everything(browser, folder) if folder else for_the_documentation(browser):
+            print(written)
+    return 0
+
+
+def for_the_documentation(browser: Browser) -> Iterator[Path]:
+    """Pictures of the demo's world after some passes, in which somebody has just deleted a second server: what follows
+    from both is held."""
+    _DOCS.mkdir(parents=True, exist_ok=True)
+    options = SandboxOptions(world=demo_world(datetime.now(UTC)), latency_s=_LATENCY_S, action_s=0.0)
+    with (
+        Sandbox(options) as sandbox,
+        tempfile.TemporaryDirectory() as folder,
+        page_of_the_command(sandbox, Path(folder)) as address,
+    ):
+        person = Person(sandbox)
+        browser.open(address)
+        person.hcloud("DELETE", "/servers/103")
+        person.silence("worker-2")
+        browser.wait_for(lambda: browser.texts(f"#pass\\/{_PASSES}"), f"pass {_PASSES}", 3 * _PASSES)
+        for shot in _SHOTS:
+            browser.reset()
+            browser.in_scheme(shot.scheme)
+            browser.at_width(shot.width, shot.height)
+            browser.open(f"{address}#{shot.anchor}")
+            file = _DOCS / f"{shot.name}-{shot.scheme}.png"
+            browser.picture(file)
+            yield file
+
+
+def of_everything(browser: Browser, folder: Path) -> Iterator[Path]:
+    """Whole pages: each world of the tests, with each scheme and width."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as pages:
+        for name, world in page_worlds(datetime.now(UTC)).items():
+            page = page_in_a_file(world, Path(pages) / f"{name}.html")
+            for scheme in SCHEMES:
+                for width in WIDTHS:
+                    browser.reset()
+                    browser.in_scheme(scheme)
+                    browser.at_width(width)
+                    browser.open(page.address)
+                    tall = int(browser.run("return document.documentElement.scrollHeight"))
+                    browser.at_width(width, min(tall, _TALLEST))
+                    file = folder / f"{name}-{scheme}-{width}.png"
+                    browser.picture(file)
+                    yield file
+
+
+if __name__ == "__main__":
+    sys.exit(main())
