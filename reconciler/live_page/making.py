@@ -1,7 +1,7 @@
 """Making of documents from what the last pass has left: the page, and the explanation of one object."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from actuators.outcome import Applied
 from desired.explain import explain_object
@@ -10,9 +10,11 @@ from desired.plan.change import Plan
 from desired.planner import DesiredState, compute_desired
 from reconciler.report.explanation_text import render_explanation
 from reconciler.report.page.document import Document, document_of, explanation_of
+from reconciler.report.page.markup import with_texts
 from reconciler.report.page.model import Page, page_of
 from reconciler.report.page.ring import PassRecord
 from reconciler.result import Explained, Report
+from reconciler.telemetry.logs import masked
 
 
 @dataclass(slots=True)
@@ -29,24 +31,30 @@ class Maker:
 
     def page(self) -> Document:
         """The page."""
-        return document_of(self._model(), is_live=True)
+        return _without_secrets(document_of(self._model(), is_live=True))
 
     def explanation(self, key: Key) -> Document | str:
         """The explanation of a Node or Service; a text says why there is none."""
         report = self.report
         if report is None or report.snapshot is None:
-            return explanation_of(self._model(), key, ())
+            return _without_secrets(explanation_of(self._model(), key, ()))
         if self._desired is None:
             self._desired = compute_desired(report.snapshot, report.settings)
         left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
         plan = Plan(left, report.notes, report.holds)
         found = explain_object(key, report.snapshot, report.settings, plan, self._desired)
         if isinstance(found, str):
-            return found
-        return explanation_of(self._model(), key, tuple(render_explanation(Explained(key, report, found))))
+            return masked(found)
+        lines = tuple(render_explanation(Explained(key, report, found)))
+        return _without_secrets(explanation_of(self._model(), key, lines))
 
     def _model(self) -> Page:
         if self._page is None:
             told = {"leader": self.leader, "why_empty": self.why_empty}
             self._page = page_of(self.report, self.passes, **told, is_watched=True)
         return self._page
+
+
+def _without_secrets(document: Document) -> Document:
+    """An error repeats what an API or a proxy answered, and more people look at the page than read the log."""
+    return replace(document, title=masked(document.title), body=with_texts(document.body, masked))

@@ -43,9 +43,16 @@ _MOST_OBJECTS = 32
 """Explanations that are kept of one pass."""
 _LONGEST_NAME = 320
 """Of an object in a path: namespace and name, with room for escapes."""
+_MOST_WAITING = 32
+"""Requests that wait for something to be made; each has a thread, also when whoever asked has gone."""
+_BUSY = Page(503, b"503 too many ask at once: ask again in a moment\n", headers={"Retry-After": "5"})
 _MISDIRECTED = Page(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
 _AT_FIRST = "no pass has ended yet: this page follows"
 _RUNNING = "a pass is running, and shows here when it ends"
+
+
+_Wanted = tuple[str, bool, bool]
+"""Path, whether it is what the script asks for, and whether it is compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,8 @@ class _Made:
     maker: "Maker | None" = None
     documents: "dict[str, Document]" = field(default_factory=dict)
     """Path → document."""
-    bodies: dict[tuple[str, bool, bool], bytes] = field(default_factory=dict)
-    """Path, whether it is what the script asks for, and whether it is compressed → what is sent."""
+    bodies: dict[_Wanted, bytes] = field(default_factory=dict)
+    """What is sent."""
 
 
 class LivePage:
@@ -89,6 +96,7 @@ class LivePage:
         self._scene = _Scene()
         self._telling = threading.Lock()
         self._making = threading.Lock()
+        self._places = threading.BoundedSemaphore(_MOST_WAITING)
         self._made = _Made()
         self._instance = secrets.token_hex(6)
         self._asked_at = -_LOOKED_AT_S
@@ -132,7 +140,9 @@ class LivePage:
         if etag in [text.strip() for text in request.if_none_match.split(",")]:
             return Page(304, b"", headers=told)
         is_small = _takes_gzip(request.accept_encoding)
-        found = self._body(path, key, is_fragment=is_fragment, is_small=is_small)
+        found = self._body((path, is_fragment, is_small), key)
+        if found is None:
+            return _BUSY
         if isinstance(found, str):
             return Page(404, f"404 {visible(found)}\n".encode())
         version, body = found
@@ -143,30 +153,47 @@ class LivePage:
         with self._telling:
             self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
 
-    def _body(self, path: str, key: Key | None, *, is_fragment: bool, is_small: bool) -> tuple[int, bytes] | str:
-        """What is sent, and of which version it is; a text says why there is no such object."""
-        with self._making:
-            scene, wanted = self._scene, (path, is_fragment, is_small)
-            if self._made.version != scene.version:
-                self._made = _Made(scene.version)
-            made = self._made
-            if wanted not in made.bodies:
-                if (wait_s := self._free_at - self._clock()) > 0:
-                    self._rest(wait_s)
-                began = self._clock()
-                document = made.documents.get(path) or self._document(scene, made, key)
-                if isinstance(document, str):
-                    return document
-                if len(made.documents) >= _MOST_OBJECTS:
-                    made.documents.clear()
-                    made.bodies.clear()
-                made.documents[path] = document
-                poll = "/main" + path.removesuffix("/")
-                text = document.fragment() if is_fragment else document.served(poll, self._etag(scene.version))
-                body = text.encode("utf-8", "backslashreplace")
-                made.bodies[wanted] = gzip.compress(body, 6, mtime=0) if is_small else body
-                self._free_at = self._clock() + _REST * (self._clock() - began)
-            return scene.version, made.bodies[wanted]
+    def _body(self, wanted: _Wanted, key: Key | None) -> tuple[int, bytes] | str | None:
+        """What is sent, and of which version it is; a text says why there is no such object. None: too many wait."""
+        made = self._made
+        body = made.bodies.get(wanted)
+        if body is not None and made.version == self._scene.version:
+            return made.version, body
+        if not self._places.acquire(blocking=False):
+            return None
+        try:
+            with self._making:
+                return self._made_now(wanted, key)
+        finally:
+            self._places.release()
+
+    def _made_now(self, wanted: _Wanted, key: Key | None) -> tuple[int, bytes] | str:
+        """As ``_body``, for one thread at a time."""
+        scene = self._scene
+        if self._made.version != scene.version:
+            self._made = _Made(scene.version)
+        made = self._made
+        if (body := made.bodies.get(wanted)) is not None:
+            return scene.version, body
+        if (wait_s := self._free_at - self._clock()) > 0:
+            self._rest(wait_s)
+        began = self._clock()
+        try:
+            path, is_fragment, is_small = wanted
+            document = made.documents.get(path) or self._document(scene, made, key)
+            if isinstance(document, str):
+                return document
+            if len(made.documents) >= _MOST_OBJECTS:
+                made.documents.clear()
+                made.bodies.clear()
+            made.documents[path] = document
+            poll = "/main" + path.removesuffix("/")
+            text = document.fragment() if is_fragment else document.served(poll, self._etag(scene.version))
+            body = text.encode("utf-8", "backslashreplace")
+            made.bodies[wanted] = body = gzip.compress(body, 6, mtime=0) if is_small else body
+            return scene.version, body
+        finally:  # what comes to nothing has taken as long
+            self._free_at = self._clock() + _REST * (self._clock() - began)
 
     def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | str":
         from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller that nobody asks need not pay

@@ -134,7 +134,7 @@ class Exchange(BaseHTTPRequestHandler):
         told = {"Content-Type": page.content_type, "Content-Length": str(len(page.body))}
         if page.status in _WITHOUT_BODY:
             told = {}
-        for name, value in {**told, "Cache-Control": "no-store", **page.headers, **headers}.items():
+        for name, value in {**told, **page.headers, **headers}.items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
@@ -144,6 +144,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def end_headers(self) -> None:
         """The headers of each answer of this server, be it an error that the base class tells."""
+        self.send_header("Cache-Control", "no-store")
         for name, value in self._listener.headers.items():
             self.send_header(name, value)
         super().end_headers()

@@ -1,20 +1,28 @@
 """The live page: what is answered to whom, when it is made, and what a pass pays for it."""
 
 import gzip
+import re
+import socket
 import threading
-from contextlib import closing
-from dataclasses import dataclass, field
+import time
+from collections import Counter
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from html import unescape
 
 import pytest
 
+from actuators.outcome import Failed
 from reconciler.config.config import ConfigurationError
 from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.report.page.policy import asset
-from reconciler.result import Report, Requests
+from reconciler.result import Line, Report, Requests
+from reconciler.telemetry import http_server, logs
 from reconciler.telemetry.health import Page, Request
 from reconciler.telemetry.http_server import serve_page
 from tests.balancers import a_balancer, a_served_service, a_world
-from tests.builders import a_server, a_settled_node
+from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete
 from tests.support.pages import Element, read_page
 from tests.unit.reconciler.test_http_server import send
 
@@ -186,6 +194,45 @@ def test_it_is_made_once_for_all_who_ask() -> None:
     assert all(wait_s > 0 for wait_s in stage.rested)
 
 
+def test_what_is_not_there_costs_as_much() -> None:
+    """Whoever asks on and on for objects that do not exist keeps the process no busier."""
+    ticks, rested = iter(range(10_000)), list[float]()
+    page = LivePage(clock=lambda: float(next(ticks)), rest=rested.append)
+    page.ended(REPORT, 0.5)
+
+    for number in range(5):
+        assert page.answer(Request(host="localhost", path=f"/node/none-{number}")).status == 404
+
+    assert len(rested) == 4
+
+
+def test_what_is_made_already_waits_for_nothing() -> None:
+    """While something else is being made; and of those who wait for that, there are only so many."""
+    making, goes_on, statuses = threading.Event(), threading.Event(), list[int]()
+
+    def rest(_: float) -> None:
+        making.set()
+        goes_on.wait(20)
+
+    ticks = iter(range(10_000))
+    page = LivePage(clock=lambda: float(next(ticks)), rest=rest)
+    page.ended(REPORT, 0.5)
+    page.answer(Request(host="localhost"))
+    ask = partial(page.answer, Request(host="localhost", path="/node/web-1"))
+    readers = [threading.Thread(target=lambda: statuses.append(ask().status), daemon=True) for _ in range(200)]
+    for reader in readers:
+        reader.start()
+    assert making.wait(20)
+
+    assert page.answer(Request(host="localhost")).status == 200
+    assert ask().headers["Retry-After"] == "5"
+
+    goes_on.set()
+    for reader in readers:
+        reader.join(20)
+    assert Counter(statuses) == {200: 32, 503: 168}
+
+
 def test_a_pass_waits_for_no_reader() -> None:
     """While a page is being made, passes begin and end."""
     making, goes_on = threading.Event(), threading.Event()
@@ -240,6 +287,25 @@ def test_the_explanation_of_an_object() -> None:
     assert "/service/default/web" in _links(stage.shown())
 
 
+def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API or a proxy may repeat what it was sent: in an error, in the outcome of a change, in why a list is not
+    whole. Everything else stays as it is."""
+    monkeypatch.setattr(logs, "_SECRETS", logs.Redactor())
+    logs.hide("t0ken-of-hetzner", "pass<&word")
+    said = "it said <b> t0ken-of-hetzner"
+    node = incomplete(a_snapshot([a_settled_node()]).nodes, f"{said}, pass<&word, Authorization: Bearer abcdef")
+    report = Report(snapshot=replace(a_snapshot(), nodes=node), errors=(said,), lines=(Line(a_change(), Failed(said)),))
+    stage = Stage()
+    stage.page.ended(report, 0.5)
+
+    for path in ("/", "/main", "/node/web-1", "/node/web-2"):
+        shown = unescape(stage.ask(path).body.decode())
+        assert not re.search("t0ken|pass<&|abcdef", shown), path
+    assert stage.shown().by_id("status").text.count("it said <b> ***") == 2
+    assert stage.shown().by_id("plan").text.count("it said <b> ***") == 1
+    assert stage.shown().by_id("passes").text.count("it said <b> ***") == 1
+
+
 def _links(page: Element) -> list[str | None]:
     return [link.attributes["href"] for link in page.with_attribute("href")]
 
@@ -278,8 +344,46 @@ def test_on_the_wire(lines: tuple[str, ...], status: str) -> None:
     assert found == status
     assert HEADERS.items() <= headers.items()
     assert not [name for name in headers if name.lower().startswith("access-control")]
-    assert "Cache-Control" not in headers or headers["Cache-Control"] == "no-store"
+    assert headers["Cache-Control"] == "no-store"
     assert (not body) == lines[0].startswith("HEAD")
+
+
+def test_many_who_ask_and_do_not_read() -> None:
+    """Neither the next one who asks waits for them, nor a pass."""
+    page = LivePage(rest=lambda _: None)
+    page.ended(REPORT, 0.5)
+    with closing(serve_page(page.answer, HERE, HEADERS)) as server, ExitStack() as idle:
+        (port,) = server.ports()
+        for _ in range(200):
+            connection = idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        page.began()
+        page.ended(REPORT, 0.5)
+
+        status, _, body = asked(port, "GET / HTTP/1.1", "Host: localhost")
+
+    assert status == "200 OK"
+    assert body.endswith(b"</html>\n")
+
+
+def test_a_slow_reader_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who takes the answer byte by byte gets no more time than who takes it at once."""
+    monkeypatch.setattr(http_server, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(http_server.Exchange, "timeout", 0.2)
+    long = Page(200, b"x" * 32_000_000)
+    with closing(serve_page(lambda _: long, HERE, HEADERS)) as server, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", server.ports()[0]))
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        began, found = time.monotonic(), 0
+        while time.monotonic() - began < 0.4:
+            found += len(connection.recv(1))
+        with suppress(ConnectionResetError):
+            while more := len(connection.recv(1_000_000)):
+                found += more
+
+    assert 0 < found < len(long.body)
 
 
 def test_the_policy() -> None:
