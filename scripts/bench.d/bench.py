@@ -34,6 +34,8 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 _ANSWERS: tuple[tuple[str, ...], ...] = (("--help",), ("plan", "--help"), ("plan",))
 """What a person types and waits for."""
 _REPEATED = 5
+_PAGE = ("--ui-address=127.0.0.1:0",)
+"""What lets a loop serve its page."""
 _SMALL = 3
 """Nodes of a small world."""
 _POLL = "GET /v1/actions"
@@ -85,10 +87,25 @@ class Bench:
         self.loop = {**first_request(folder), "peaks": []}
         for nodes in sizes:
             _say(f"loop, {nodes} nodes")
-            world = folder / "world.json"
-            world.write_text(json.dumps(joining_world(nodes)), "utf-8")
-            with SandboxProcess(world, self.conditions) as sandbox:
-                self.loop["peaks"].append({"nodes": nodes, "peak_mib": peak_of_joining(sandbox)})
+            self.loop["peaks"].append({"nodes": nodes, "peak_mib": self._peak(nodes, folder)})
+
+    def measure_page(self, nodes: int, folder: Path, repeated: int) -> None:
+        """What the page costs a loop while nobody asks for it: its least peak with and without, by turns, as whatever
+        else the machine does changes both alike."""
+        peaks: dict[str, list[float]] = {"off_mib": [], "on_mib": []}
+        for number in range(repeated):
+            _say(f"loop with and without the page, {nodes} nodes: {number + 1} of {repeated}")
+            for name, flags in (("off_mib", ()), ("on_mib", _PAGE)):
+                if (peak := self._peak(nodes, folder, *flags)) is not None:
+                    peaks[name].append(peak)
+        self.loop["page"] = {"nodes": nodes, **{name: min(found, default=None) for name, found in peaks.items()}}
+
+    def _peak(self, nodes: int, folder: Path, *flags: str) -> float | None:
+        """The peak of a loop that so many Nodes join, in MiB; None where there is no /proc."""
+        world = folder / "world.json"
+        world.write_text(json.dumps(joining_world(nodes)), "utf-8")
+        with SandboxProcess(world, self.conditions) as sandbox:
+            return peak_of_joining(sandbox, *flags)
 
     def measure_answers(self, folder: Path, repeated: int) -> None:
         """How soon a person has an answer, of help and of the plan of a small world: the least of some, as whatever
@@ -177,6 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for scenario in scenarios(options):
             bench.measure(scenario, Path(folder))
         bench.measure_loop([5] if options.quick else options.loop, Path(folder))
+        bench.measure_page(5 if options.quick else 20, Path(folder), 1 if options.quick else _REPEATED)
         bench.measure_answers(Path(folder), 1 if options.quick else _REPEATED)
     document = _document(bench)
     print(render(document), end="")

@@ -32,7 +32,7 @@ def _creation(
 
 AIMS: Mapping[str, Any] = {
     "conditions": {"latency_ms": 50, "action_ms": 300},
-    "loop": {"first_request_s": 0.5, "peak_mib": 62},
+    "loop": {"first_request_s": 0.5, "peak_mib": 62, "page_mib": 2},
     "answers": {"--help": 0.1, "plan --help": 0.2, "plan": 0.5},
     "rows": (
         _creation(20, 10, 6.0, 28, 63, network=True),
@@ -44,5 +44,5 @@ AIMS: Mapping[str, Any] = {
     ),
 }
 """From Services created to all statuses published, or from Nodes registered to all conditions written, and under which
-conditions; no more memory than HCCM's, where that is known, a loop's at 20 Nodes. In a network creations and routes
-wait for each other, as each locks it."""
+conditions; no more memory than HCCM's, where that is known, a loop's at 20 Nodes, and what a page that nobody asks for
+adds to it. In a network creations and routes wait for each other, as each locks it."""

@@ -47,12 +47,12 @@ def _start(folder: Path) -> tuple[float, float | None]:
     return wall_s, cpu_s
 
 
-def peak_of_joining(sandbox: SandboxProcess) -> float | None:
-    """Peak MiB of a loop that has initialized every Node of the sandbox; None where there is no /proc. Raises
-    RuntimeError when it never does."""
+def peak_of_joining(sandbox: SandboxProcess, *flags: str) -> float | None:
+    """Peak MiB of a loop, run with these flags besides, that has initialized every Node of the sandbox; None where
+    there is no /proc. Raises RuntimeError when it never does."""
     network = {"HCLOUD_NETWORK": str(NETWORK), "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}
     given_up_at = time.monotonic() + _PATIENCE_S
-    with _loop({**sandbox.environment, **network}) as process:
+    with _loop({**sandbox.environment, **network}, *flags) as process:
         while any("providerID" not in node["spec"] for node in sandbox.nodes()):
             if time.monotonic() > given_up_at or _ends_within(_POLL_S, process):
                 raise RuntimeError("the loop did not initialize all Nodes")
@@ -70,11 +70,11 @@ def _ends_within(seconds: float, process: subprocess.Popen[bytes]) -> bool:
 
 
 @contextmanager
-def _loop(environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _loop(environment: Mapping[str, str], *flags: str) -> Iterator[subprocess.Popen[bytes]]:
     """A loop that ends with the block."""
     quiet = subprocess.DEVNULL
     chosen = {**environment, "RECONCILER_LEADER_ELECT": "true", "HCLOUD_METRICS_ADDRESS": "127.0.0.1:0"}
-    process = subprocess.Popen(_COMMAND, env=chosen, stdin=quiet, stdout=quiet, stderr=quiet)
+    process = subprocess.Popen([*_COMMAND, *flags], env=chosen, stdin=quiet, stdout=quiet, stderr=quiet)
     try:
         yield process
     finally:

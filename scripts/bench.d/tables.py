@@ -110,6 +110,11 @@ def _loop(loop: Mapping[str, Any], aim: Mapping[str, float]) -> Iterator[str]:
         if peak["peak_mib"] is not None:
             kept = _kept(peak["peak_mib"], aim["peak_mib"], "MiB", 1)
             yield f"Peak of a loop that {peak['nodes']} nodes join: {kept}."
+    page = loop["page"]
+    if None not in (page["off_mib"], page["on_mib"]):
+        more = _kept(page["on_mib"] - page["off_mib"], aim["page_mib"], "MiB", 1)
+        where = f"to a loop that {page['nodes']} nodes join"
+        yield f"A page that nobody asks for adds {where}: {more}, on top of {page['off_mib']:.1f} MiB."
 
 
 def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

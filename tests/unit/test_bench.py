@@ -215,8 +215,14 @@ def test_a_loop_is_told_by_its_start_and_its_peak(smoke: tuple[str, Mapping[str,
     loop = smoke[1]["loop"]
     assert loop["first_request_s"] >= loop["first_request_cpu_s"] > 0
     assert [(peak["nodes"], peak["peak_mib"] > 0) for peak in loop["peaks"]] == [(_NODES, True)]
-    told = [line.split(":")[0] for line in smoke[0].splitlines() if " of a loop" in line]
-    assert told == ["First request of a loop", f"Peak of a loop that {_NODES} nodes join"]
+    assert loop["page"]["nodes"] == _NODES
+    assert min(loop["page"]["off_mib"], loop["page"]["on_mib"]) > 0
+    told = [line.split(":")[0] for line in smoke[0].splitlines() if " a loop" in line]
+    assert told == [
+        "First request of a loop",
+        f"Peak of a loop that {_NODES} nodes join",
+        f"A page that nobody asks for adds to a loop that {_NODES} nodes join",
+    ]
 
 
 def test_how_soon_a_person_has_an_answer(smoke: tuple[str, Mapping[str, Any]]) -> None:
