@@ -106,7 +106,7 @@ class LivePage:
         """A pass begins. What nobody looks at is let go of."""
         if self._clock() - self._asked_at >= _LOOKED_AT_S:
             self._made = _Made()  # whoever is making something goes on with what was there
-            self._tell(None, _RUNNING if self._ring.last else _AT_FIRST)
+            self._tell(None, _RUNNING if self._ring.last else _AT_FIRST, leader=self._scene.leader)
 
     def ended(self, report: Report, seconds: float, trigger: str = "") -> None:
         """A pass has ended; ``report`` has the requests of this pass alone."""
@@ -121,7 +121,7 @@ class LivePage:
     def stands_by(self, why: str) -> None:
         """This process has no plan, as another one leads; ``why`` says which, and how to see its page."""
         if self._scene.why_empty != why:
-            self._tell(None, why)
+            self._tell(None, why, leader="")
 
     def answer(self, request: Request) -> Page:
         """The answer to a request: the page, what has changed of it, or the explanation of one object."""
@@ -149,7 +149,7 @@ class LivePage:
         told["ETag"] = self._etag(version)
         return Page(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
 
-    def _tell(self, report: Report | None, why_empty: str, *, leader: str = "") -> None:
+    def _tell(self, report: Report | None, why_empty: str, *, leader: str) -> None:
         with self._telling:
             self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
 

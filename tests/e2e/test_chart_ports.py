@@ -125,6 +125,13 @@ def test_the_page_behind_a_service() -> None:
     assert service["spec"]["ports"] == [{"name": "page", "port": 8234, "targetPort": "page", "protocol": "TCP"}]
     assert {"name": "page", "containerPort": 8234} in container_in(objects)["ports"]
     assert {"ports": [{"port": 8234, "protocol": "TCP"}], "from": proxies} in network["spec"]["ingress"]
+    assert _rights(objects) == _rights(rendered({}))
+
+
+def _rights(objects: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
+    """Who may do what: the page asks for no more than there was."""
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount")
+    return [each for kind in kinds for each in by_kind(objects).get(kind, [])]
 
 
 def test_a_service_that_leads_nowhere_is_refused() -> None:

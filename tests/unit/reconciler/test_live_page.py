@@ -141,6 +141,18 @@ def test_a_standby_names_the_leader() -> None:
     assert "kube-2" not in stage.shown().by_id("status").text
 
 
+def test_who_leads_is_told_of_every_pass() -> None:
+    """Also when nobody has looked before, or for long, and in between."""
+    stage = Stage()
+    stage.page.leads("kube-1")
+    for _ in range(2):
+        stage.page.began()
+        assert "kube-1" in stage.shown().by_id("facts").text
+        stage.page.ended(REPORT, 0.5)
+        assert "kube-1" in stage.shown().by_id("facts").text
+        stage.now += 500
+
+
 def test_nothing_new_is_not_sent_again() -> None:
     """By the ETag of what a client has; another pass is something new, and another process as well."""
     stage = Stage()
