@@ -182,37 +182,39 @@ def names(keys: Iterable[str], most: int = ALIKE) -> str:
 
 def _pieces(ordered: Sequence[str]) -> Iterator[str]:
     """The names in their order, with ranges for those that follow each other."""
-    run: list[str] = []
+    run: list[list[str]] = []
     place: int | None = None
     for name in ordered:
-        step = _step(run[0], run[-1], name) if run else None
+        parts = _NUMBER.split(name)
+        step = _step(run[0], run[-1], parts) if run else None
         if run and (step is None or place not in (None, step)):
             yield _piece(run, place)
             run, step = [], None
         place = step
-        run.append(name)
+        run.append(parts)
     if run:
         yield _piece(run, place)
 
 
-def _step(first: str, last: str, following: str) -> int | None:
+def _step(first: Sequence[str], last: Sequence[str], following: Sequence[str]) -> int | None:
     """Where the one number is by which ``following`` comes next after ``last`` in the range that ``first`` begins; None
     where it does not."""
-    before, after = _NUMBER.split(last), _NUMBER.split(following)
-    differing = [place for place, parts in enumerate(zip(before, after, strict=False)) if parts[0] != parts[1]]
-    if len(before) != len(after) or len(differing) != 1 or differing[0] % 2 == 0:
+    if len(last) != len(following):
+        return None
+    differing = [place for place, part in enumerate(last) if part != following[place]]
+    if len(differing) != 1 or differing[0] % 2 == 0:
         return None
     (place,) = differing
-    digits, width = before[place], len(_NUMBER.split(first)[place])
-    if len(digits) > _MOST_DIGITS or after[place] != str(int(digits) + 1).zfill(width):
+    digits, width = last[place], len(first[place])
+    if len(digits) > _MOST_DIGITS or following[place] != str(int(digits) + 1).zfill(width):
         return None
     return place
 
 
-def _piece(run: Sequence[str], place: int | None) -> str:
+def _piece(run: Sequence[Sequence[str]], place: int | None) -> str:
+    first, last = run[0], run[-1]
     if place is None:
-        return _plain(run[0])
-    first, last = _NUMBER.split(run[0]), _NUMBER.split(run[-1])
+        return _plain("".join(first))
     before, after = "".join(first[:place]), "".join(first[place + 1 :])
     return f"{_plain(before)}[{first[place]}-{last[place]}]{_plain(after)}"
 

@@ -1,5 +1,6 @@
 """The page that is served: it follows what people change by hand, and leaves alone what its reader is at."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -197,6 +198,16 @@ def test_accessible(browser: Browser, seen: WatchedPage, scheme: Scheme) -> None
     for path in ("", "node/worker-1"):
         browser.open(f"{seen.address}{path}")
         assert browser.accessibility() == []
+
+
+def test_says_how_old_it_is(browser: Browser, seen: WatchedPage) -> None:
+    """Also while nothing is new: passes that do not end any more must not look like a world that is still."""
+    shown = browser.texts("#facts")[0]
+    assert re.search(r"UTC \(\d+ s ago\)", shown)
+
+    browser.run("document.querySelector('#facts time').dateTime = new Date(Date.now() - 3 * 3600e3).toISOString()")
+
+    browser.wait_for(lambda: "(3 h ago)" in browser.texts("#facts")[0], "the age")
 
 
 def test_before_the_first_pass(browser: Browser, watched: WatchedPage) -> None:

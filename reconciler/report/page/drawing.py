@@ -125,6 +125,8 @@ class _Drafter:
                 frozenset(reach.get(node.key.name, ())),
                 node.mark,
                 node.state,
+                node.is_gone,
+                node.ill,
                 tuple(marks.get(route, "") for route in node.routes),
             ),
             lambda node: node.mark in _ALONE or (not node.mark and _node_needs_eyes(node, self.health)),
@@ -133,7 +135,7 @@ class _Drafter:
         self._box_of = {row.key.name: _node_name(group[0]) for group in nodes for row in group}
         found = _grouped(
             world.services,
-            lambda row: (row.mark, row.why, row.balancer and self._likeness(row.balancer)),
+            lambda row: (row.mark, row.why, row.ill, row.balancer and self._likeness(row.balancer)),
             lambda row: row.key is None or row.balancer is None or {row.mark, row.balancer.mark} & _ALONE != set(),
         )
         self.services, self.left_services = _chosen(found, SERVICES, lambda group: _needs_eyes(group[0]))
@@ -277,11 +279,12 @@ def _chosen(rows: Sequence[_Row], most: int, needs_eyes: Callable[[_Row], bool])
 
 
 def _needs_eyes(row: ServiceRow) -> bool:
-    return bool(row.mark or row.balancer is None or row.balancer.mark or row.balancer.state is State.BAD)
+    return bool(row.mark or row.ill or row.balancer is None or row.balancer.mark or row.balancer.state is State.BAD)
 
 
 def _node_needs_eyes(node: NodeRow, health: Mapping[str, State]) -> bool:
-    return bool(node.mark or node.state is not State.OK or health.get(node.key.name) is State.BAD)
+    is_bad = node.is_gone or node.state is not State.OK or health.get(node.key.name) is State.BAD
+    return bool(node.mark or node.ill or is_bad)
 
 
 def _worst_states(world: WorldMap) -> Mapping[str, State]:
@@ -289,8 +292,8 @@ def _worst_states(world: WorldMap) -> Mapping[str, State]:
     found: dict[str, State] = {}
     for row in world.services:
         for target in row.balancer.targets if row.balancer else ():
-            if target.node is not None:
-                found[target.node] = worst((found.get(target.node, target.state), target.state))
+            if target.node is not None and (before := found.get(target.node)) is not target.state:
+                found[target.node] = target.state if before is None else worst((before, target.state))
     return found
 
 
@@ -299,8 +302,8 @@ def _service_box(group: Sequence[ServiceRow]) -> Box:
     if row.key is None:
         return Box(f"no service of {row.balancer.key if row.balancer else ''}", ("no Service", "wants this one"))
     first, *more = _named(row.mark, [each.key.name for each in group if each.key], "Services")
-    texts = (first, *more, *filter(None, [row.why]))
-    return Box(row.key, texts, mark=row.mark)
+    texts = (first, *more, *filter(None, [row.why]), *_ill(row.ill))
+    return Box(row.key, texts, State.BAD if row.ill else None, row.mark)
 
 
 def _balancer_box(group: Sequence[ServiceRow]) -> Box | None:
@@ -326,12 +329,25 @@ def _node_box(group: Sequence[NodeRow], health: Mapping[str, State]) -> Box:
     target = health.get(node.key.name)
     ready = {State.OK: "", State.BAD: ", not Ready"}.get(node.state, ", Ready?")
     sign = f"{_SIGNS[target]} ".lstrip() if target is not None else ""
-    told = [node.server or "no server", node.type, node.location] if len(group) == 1 else _kinds(group)
+    told = [shown_server(node), *((node.type, node.location) if not node.is_gone else ())]
+    if len(group) > 1:
+        told = _kinds(group)
     is_settled = node.state is State.OK or node.mark == "+"  # who joins is not Ready yet
     state = target if target is not None else None if is_settled else node.state
+    if node.is_gone or node.ill:
+        state = State.BAD
     first, *more = _named(node.mark, [each.key.name for each in group], "Nodes")
-    texts = (sign + first, *more, " ".join(filter(None, told)) + ready)
+    texts = (sign + first, *more, " ".join(filter(None, told)) + ready, *_ill(node.ill))
     return Box(_node_name(node), texts, state, node.mark)
+
+
+def _ill(kind: str) -> tuple[str, ...]:
+    return (f"needs a person: {kind}",) if kind else ()
+
+
+def shown_server(node: NodeRow) -> str:
+    """The server of a Node: ``server 102``, ``server 102 is gone``."""
+    return f"{node.server} is gone" if node.is_gone else node.server or "no server"
 
 
 def _kinds(group: Sequence[NodeRow]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from html import escape, unescape
 
 from reconciler.report.escaping import visible
@@ -75,12 +76,18 @@ def _texts(children: Iterable[Child]) -> Iterable[str]:
             yield from _texts(child)
 
 
-def _attribute(key: str, value: Attribute) -> str:
-    if value is None or value is False:
-        return ""
+@cache  # of names that stand in our own code
+def _attribute_name(key: str) -> str:
     name = key.rstrip("_").replace("_", "-")
     if name == "style" or name.startswith("on"):
         raise ValueError(f"no element has the attribute {name}")
+    return name
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = _attribute_name(key)
     if value is True:
         return f" {name}"
     text = visible(str(value))

@@ -16,7 +16,16 @@ from reconciler.report.outline import removals, section_counts, sections
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import WorldMap, map_of
 from reconciler.report.text_report import EXPLANATION, blocks_of, next_step_of
-from reconciler.result import Line, Report, Result, approve_command, look_command, needs_a_person, summary
+from reconciler.result import (
+    Line,
+    Report,
+    Result,
+    approve_command,
+    look_command,
+    needing_a_person,
+    needs_a_person,
+    summary,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,8 @@ class Head:
     gaps: tuple[Gap, ...]
     next_step: str
     """The command that carries the plan out; "" where there is none."""
+    need_a_person: int = 0
+    """How many objects wait for one to correct them."""
     why_empty: str = ""
     """Why there is nothing else on the page; "" where there is."""
     last: PassRecord | None = None
@@ -194,6 +205,7 @@ def _head(report: Report, leader: str, passes: Sequence[PassRecord]) -> Head:
         errors=report.errors,
         gaps=tuple(gaps),
         next_step=next_step_of(report),
+        need_a_person=len(needing_a_person(report)),
         last=passes[0] if passes else None,
     )
 

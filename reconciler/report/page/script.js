@@ -55,12 +55,22 @@ function take(fresh) {
   }
   document.title = fresh.title;
   enhance();
+  age();
   for (const [id, at] of boxes) document.getElementById(id)?.scrollTo(...at);
   scrollTo(x, y);
   if (focus && !(document.activeElement && placeOf(document.activeElement)?.id === focus.id)) {
     const owner = document.getElementById(focus.id);
     owner && [owner, ...owner.querySelectorAll(FOCUSABLE)][focus.place]?.focus({ preventScroll: true });
   }
+}
+
+function age() {
+  const read = document.querySelector("#facts time");
+  if (!read) return;
+  const s = Math.max(0, Math.round((Date.now() - Date.parse(read.dateTime)) / 1000));
+  const shown = s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
+  const told = read.nextElementSibling ?? read.parentElement.appendChild(document.createElement("span"));
+  told.textContent = ` (${shown} ago)`;
 }
 
 let tag = document.body.dataset.tag ?? "";
@@ -86,6 +96,8 @@ addEventListener("click", (event) => { if (event.target.matches("button.copy")) 
 enhance();
 show();
 if (document.body.dataset.poll && location.protocol.startsWith("http")) {
+  age();
+  setInterval(age, 1000);
   setInterval(poll, 5000);
   addEventListener("visibilitychange", poll);
 }

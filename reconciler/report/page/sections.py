@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from urllib.parse import quote
 
 from actuators.outcome import Failed
@@ -14,7 +15,7 @@ from reconciler.config.program import PROGRAM
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.report.folding import Fold, names, reasons, summed_up_sides
 from reconciler.report.money import shown_cost
-from reconciler.report.page.drawing import draw_map, draw_passes, tone_of
+from reconciler.report.page.drawing import draw_map, draw_passes, shown_server, tone_of
 from reconciler.report.page.markup import Child, Html, foreign, join, tag
 from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PageCost, PlanPart
 from reconciler.report.page.ring import PassRecord
@@ -28,11 +29,15 @@ _LONG = 34
 """Characters of a key that a table shows; the whole of a longer one is told by its tooltip, and can be copied."""
 _RANGES = 20
 """How many names, or ranges of names, stand for the targets of a load balancer at most."""
+_TALL = 40
+"""Up to so many rows of a table stand on the page; a longer one scrolls in a box of its own."""
 _MOMENT = "%Y-%m-%d %H:%M:%S UTC"
 _WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
 _TONES = {"+": "add", "~": "modify", "-": "remove", "!": "bad", "?": "warning"}
 Explain = Callable[[Key], Html] | None
 """Key of a Node or Service → what leads to its explanation; None where nothing does."""
+_Ranges = Callable[[tuple[str, ...]], str]
+"""Names → the text that stands for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +92,9 @@ def facts(head: Head) -> Html:
 
 
 def status_tone(head: Head) -> str:
-    """The class of the line that says the result."""
-    return tone_of(head.result)
+    """The class of the line that says the result: nothing is fine while somebody waits for a person."""
+    tone = tone_of(head.result)
+    return "warning" if head.need_a_person and tone in ("good", "plain") else tone
 
 
 def status(head: Head) -> Html:
@@ -104,8 +110,16 @@ def status(head: Head) -> Html:
             tag("p", f"incomplete: {_section_name(gap.name)}, {_of(gap.read, gap.expected)} read: ", foreign(gap.why))
             for gap in head.gaps
         ],
+        _needy(head.need_a_person),
         _command(head.next_step, "Next: ") if head.next_step else None,
     )
+
+
+def _needy(objects: int) -> Html | None:
+    if not objects:
+        return None
+    told = f"{objects} objects need a person" if objects > 1 else "1 object needs a person"
+    return tag("p", tag("a", told, href="#notes"), ".")
 
 
 def _section_name(name: str) -> str:
@@ -360,7 +374,8 @@ def _keys(keys: Sequence[str], name: str) -> Html:
 def _map(world: WorldMap, explain: Explain) -> Html:
     if not world.services and not world.nodes:
         return tag("p", "Nothing was read that could be drawn.")
-    services = [row for service in world.services for row in [_service(service, explain)]]
+    ranges = cache(partial(names, most=_RANGES))  # most load balancers lead to the same Nodes
+    services = [_service(service, explain, ranges) for service in world.services]
     nodes = [_node(node, explain) for node in world.nodes]
     last = ("explain",) if explain else ()
     legend = "ok: healthy; !!: unhealthy; ??: health unknown; + ~ - ! ?: planned, as in the plan"
@@ -374,9 +389,10 @@ def _map(world: WorldMap, explain: Explain) -> Html:
             f"{counted(len(world.services), 'Service')} and load balancers",
             _table(
                 "Services and their load balancers",
-                ("Service", "load balancer", "type", "addresses", "ports", "targets", *last),
+                ("Service", "load balancer", "targets", "type", "addresses", "ports", *last),
                 services,
                 name="map/services/table",
+                tall=len(services) > _TALL,
             ),
             "map/services",
         )
@@ -389,7 +405,7 @@ def _map(world: WorldMap, explain: Explain) -> Html:
                 ("Node", "Ready", "server", "type", "location", "addresses", "routes", *last),
                 nodes,
                 name="map/nodes/table",
-                tall=len(nodes) > 40,
+                tall=len(nodes) > _TALL,
             ),
             "map/nodes",
         )
@@ -402,10 +418,10 @@ def _folding(title: str, body: Html, name: str) -> Html:
     return tag("details", tag("summary", title), body, id=name, open=True)
 
 
-def _service(row: ServiceRow, explain: Explain) -> Html:
+def _service(row: ServiceRow, explain: Explain, ranges: _Ranges) -> Html:
     key, balancer = row.key, row.balancer
-    service = join(_sign(row.mark), _key(key)) if key else "no Service"
-    cells = _balancer_cells(balancer) if balancer else (tag("td", foreign(row.why), colspan=5, class_="wrap"),)
+    service = join(_sign(row.mark), _key(key), _ill(row.ill)) if key else "no Service"
+    cells = _balancer_cells(balancer, ranges) if balancer else (tag("td", foreign(row.why), colspan=5, class_="wrap"),)
     return tag(
         "tr",
         tag("th", service, scope="row", id=anchor(key) if key else None),
@@ -416,14 +432,18 @@ def _service(row: ServiceRow, explain: Explain) -> Html:
     )
 
 
-def _balancer_cells(row: BalancerRow) -> tuple[Html, ...]:
+def _ill(kind: str) -> Html | None:
+    return tag("div", f"needs a person: {kind}", class_="bad") if kind else None
+
+
+def _balancer_cells(row: BalancerRow, ranges: _Ranges) -> tuple[Html, ...]:
     name = join(_sign(row.mark), tag("bdi", row.name), f" {row.id}" if row.id is not None else " (planned)")
     return (
         tag("td", name, id=anchor(row.key)),
+        tag("td", _targets(row, ranges), class_="long"),
         tag("td", " ".join(filter(None, (row.type, row.place)))),
         tag("td", _lines(row.addresses, "known after apply" if row.id is None else "none")),
         tag("td", _lines(row.ports, "none")),
-        tag("td", _targets(row), class_="long"),
     )
 
 
@@ -432,7 +452,7 @@ def _lines(entries: Sequence[str], otherwise: str) -> Html:
     return join(*(tag("div", entry) for entry in entries)) if entries else join(otherwise)
 
 
-def _targets(row: BalancerRow) -> Html:
+def _targets(row: BalancerRow, ranges: _Ranges) -> Html:
     """The targets; of many those of the same health together, by ranges of their names."""
     if not row.targets:
         return join("none")
@@ -447,7 +467,7 @@ def _targets(row: BalancerRow) -> Html:
     return tag(
         "ul",
         *(
-            tag("li", _sign(mark) if mark else None, foreign(names(shown, _RANGES)), f": {health}")
+            tag("li", _sign(mark) if mark else None, foreign(ranges(shown)), f": {health}")
             for mark, shown, health in each
         ),
     )
@@ -456,9 +476,9 @@ def _targets(row: BalancerRow) -> Html:
 def _node(row: NodeRow, explain: Explain) -> Html:
     return tag(
         "tr",
-        tag("th", _sign(row.mark), _key(row.key), scope="row", id=anchor(row.key)),
+        tag("th", _sign(row.mark), _key(row.key), _ill(row.ill), scope="row", id=anchor(row.key)),
         tag("td", row.ready, class_=None if row.state == "ok" else "warning"),
-        tag("td", row.server or "none"),
+        tag("td", shown_server(row), class_="bad" if row.is_gone else None),
         tag("td", foreign(row.type)),
         tag("td", row.location),
         tag("td", foreign(", ".join(row.addresses))),
@@ -478,7 +498,8 @@ def _routes(world: WorldMap) -> Html:
     if not world.routes:
         return use
     columns = ("route", "destination", "gateway", "leads to")
-    return join(use, _table("Routes", columns, [_route(row) for row in world.routes], name="routes/table"))
+    rows = [_route(row) for row in world.routes]
+    return join(use, _table("Routes", columns, rows, name="routes/table", tall=len(rows) > _TALL))
 
 
 def _route(row: RouteRow) -> Html:
@@ -571,7 +592,8 @@ def _cost(cost: PageCost) -> Html:
         tag("tr", tag("th", _key(key), scope="row"), tag("td", told), data_row="", data_key=key)
         for key, told in cost.changes
     ]
-    table = _table("What each change makes of the price", ("change", "cost"), rows, name="cost/table") if rows else None
+    title, columns = "What each change makes of the price", ("change", "cost")
+    table = _table(title, columns, rows, name="cost/table", tall=len(rows) > _TALL) if rows else None
     return join(tag("p", cost.total) if cost.total else None, table)
 
 

@@ -24,13 +24,13 @@ from desired.model.snapshot import AddressType, Node, Readiness, Server, Snapsho
 from desired.names import LABEL_INSTANCE_TYPE
 from desired.plan.change import Change, NodeIdentity, NoteKind
 from desired.plan.kinds import ChangeKind, Verb
-from desired.section import Present, Unmanaged
+from desired.section import Absent, Present, Unmanaged
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 from reconciler.report.escaping import LIMITS
 from reconciler.report.folding import natural_order
 from reconciler.report.text_report import symbol_of
-from reconciler.result import Report
+from reconciler.result import Report, needs_a_person
 
 
 class State(StrEnum):
@@ -116,6 +116,8 @@ class ServiceRow:
     why: str = ""
     """Why it has no load balancer; "" where it has one, or gets one."""
     mark: str = ""
+    ill: str = ""
+    """What a person has to correct first, ``malformed``; "" for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class NodeRow:
     ready: Readiness
     server: str
     """``server 102``; "" while it has none."""
+    is_gone: bool
+    """Whether its project has no such server any more."""
     type: str
     location: str
     addresses: tuple[str, ...]
@@ -133,6 +137,8 @@ class NodeRow:
     routes: tuple[str, ...]
     """Destinations of the routes that lead to it."""
     mark: str = ""
+    ill: str = ""
+    """As of a Service."""
 
     @property
     def state(self) -> State:
@@ -195,8 +201,10 @@ class _Cartographer:
         self._snapshot = snapshot
         self._changes = tuple(line.change for line in report.lines)
         self._marks = _marks(line.change for line in report.lines if line.outcome is None)
+        self._ill = {note.key: note.kind for note in report.notes if needs_a_person(note)}
         self._servers_of = dict(self._server_keys())
         self._node_of = {key: name for name, key in self._servers_of.items()}
+        self._node_with = {key.id: name for key, name in self._node_of.items() if key.provider is Provider.CLOUD}
         self._node_at = {
             address.address: node.name for node in snapshot.nodes for address in node.addresses if node.addresses
         }
@@ -256,17 +264,18 @@ class _Cartographer:
             service = Key(ObjectKind.SERVICE, name)
             key = Key(ObjectKind.LOAD_BALANCER, name)
             mark = self._mark(service)
+            ill = self._ill.get(service, "")
             if isinstance(match, Owned):
-                yield ServiceRow(service, self._balancer(key, match.balancer), mark=mark)
+                yield ServiceRow(service, self._balancer(key, match.balancer), mark=mark, ill=ill)
             elif name in planned:
-                yield ServiceRow(service, self._planned(key, planned[name]), mark=mark)
+                yield ServiceRow(service, self._planned(key, planned[name]), mark=mark, ill=ill)
             else:
                 found = self._snapshot.service(service)
                 is_wanted = found is not None and wants_balancer(found)
                 why = getattr(match, "why", "") or (
                     "none yet" if is_wanted and isinstance(match, Missing) else "none of its own"
                 )
-                yield ServiceRow(service, None, why, mark)
+                yield ServiceRow(service, None, why, mark, ill)
 
     def _without_service(self) -> Iterator[ServiceRow]:
         """Load balancers of this cluster that no Service wants."""
@@ -317,13 +326,14 @@ class _Cartographer:
 
     def _target(self, key: Key, balancer: CloudBalancer, target: Target) -> TargetRow:
         state, health = _health(balancer.checks.get(target, {}))
-        mark = self._mark(key.part("target", target.name))
-        return TargetRow(target.name, self._node_behind(target), state, health, mark)
+        name = target.name
+        # No key is made of so many to look it up: as a text it is the same.
+        return TargetRow(name, self._node_behind(target), state, health, self._mark(f"{key}/target/{name}"))
 
     def _node_behind(self, target: Target) -> str | None:
         match target:
             case ServerTarget(server_id):
-                return self._node_of.get(ServerKey(Provider.CLOUD, server_id))
+                return self._node_with.get(server_id)
             case IpTarget(ip):
                 return self._node_at.get(ip)
         return None
@@ -337,6 +347,7 @@ class _Cartographer:
             key=node.key,
             ready=node.ready,
             server=key.name if key else "",
+            is_gone=isinstance(found, Absent),
             type=server.type if server else label,
             location=server.location if server else "",
             addresses=tuple(
@@ -346,6 +357,7 @@ class _Cartographer:
             ),
             routes=routes,
             mark=self._mark(node.key),
+            ill=self._ill.get(node.key, ""),
         )
 
     def _routes(self) -> Iterator[RouteRow]:
@@ -387,12 +399,13 @@ def _ports(spec: LoadBalancer) -> tuple[str, ...]:
 
 def _health(checks: Mapping[int, Health]) -> tuple[State, str]:
     """How a target is by the checks of all listeners; of one that fails some, which."""
-    failing = sorted(port for port, said in checks.items() if said is Health.UNHEALTHY)
-    if failing:
+    others = [said for said in checks.values() if said is not Health.HEALTHY]
+    if checks and not others:
+        return State.OK, "healthy"
+    if Health.UNHEALTHY in others:
+        failing = sorted(port for port, said in checks.items() if said is Health.UNHEALTHY)
         which = f": {counted(len(failing), 'port')} of {len(checks)}, {', '.join(map(str, failing[:4]))}"
         return State.BAD, f"unhealthy{which if len(checks) > 1 else ''}"
-    if checks and all(said is Health.HEALTHY for said in checks.values()):
-        return State.OK, "healthy"
     return State.UNKNOWN, "health unknown"
 
 

@@ -189,6 +189,17 @@ def test_what_somebody_has_to_look_at_is_open() -> None:
     assert opened == ["node/web-1"]
 
 
+def test_the_head_says_that_a_person_is_needed() -> None:
+    """Nothing is planned, and yet nothing is fine: a green line would send whoever looks back to bed."""
+    note = Note(Key(ObjectKind.SERVICE, "default/web"), NoteKind.MALFORMED, "no such type")
+
+    status = shown(Report(snapshot=a_snapshot(), notes=(note,))).by_id("status")
+
+    assert "1 object needs a person" in status.text
+    assert status.attributes["class"] == "status warning"
+    assert "person" not in shown(Report(snapshot=a_snapshot())).by_id("status").text
+
+
 def test_nothing_of_the_surroundings_is_told() -> None:
     """Annotations and labels that no rule reads, and uids, stay where they are: the page has what a plan may show."""
     secret = "s3cr3t-marker"

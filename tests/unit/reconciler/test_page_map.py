@@ -7,11 +7,14 @@ import pytest
 from desired.model.key import Key
 from desired.model.load_balancer import Health, ServerTarget
 from desired.model.snapshot import Readiness
+from desired.plan.change import Note, NoteKind
+from reconciler.report.page.document import document_of
 from reconciler.report.page.drawing import NODES, draw_map, fitted, plan_drawing
+from reconciler.report.page.model import page_of
 from reconciler.report.page.world_map import ServiceRow, State, WorldMap, map_of
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_service, a_world
-from tests.builders import a_change, a_server, a_settled_node
+from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, servers_of
 from tests.support.pages import read_page
 from tests.support.scenarios import SCENARIOS
 
@@ -154,3 +157,28 @@ def test_a_change_without_object_is_no_trouble() -> None:
     report = Report(snapshot=a_world([], []), lines=(Line(a_change("node/gone")),))
 
     assert [row.key for row in map_of(report).nodes if row.key == "node/gone"] == []
+
+
+def test_a_service_that_needs_a_person_says_so() -> None:
+    """``none yet`` alone would read as if waiting helped."""
+    service = a_service()
+    note = Note(service.key, NoteKind.MALFORMED, "no such type")
+    report = Report(snapshot=a_world([service], []), notes=(note,))
+
+    (box,) = plan_drawing(map_of(report)).columns[0]
+
+    assert (box.texts, box.state) == (("default/web", "none yet", "needs a person: malformed"), State.BAD)
+    assert "needs a person: malformed" in read_page(document_of(page_of(report)).file()).by_id("map/services").text
+
+
+def test_a_node_whose_server_is_gone_says_so() -> None:
+    """Rather than naming a server that nobody has; of one that could not be read nothing is said."""
+    node = a_settled_node("web-1", 7)
+
+    for servers, told in (
+        (servers_of(), "server 7 is gone"),
+        (incomplete(servers_of()), "server 7 cpx32"),
+    ):
+        world = map_of(Report(snapshot=replace(a_snapshot([node]), servers=servers)))
+        (box,) = plan_drawing(world).columns[2]
+        assert (box.texts[1], box.state) == (told, State.BAD if "gone" in told else None), told
