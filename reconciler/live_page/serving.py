@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -215,7 +215,10 @@ class LivePage:
         if name == "localhost" or name.endswith(".localhost") or name in self._hosts:
             return True
         try:
-            ip_address(name.strip("[]").partition("%")[0])
+            if name.startswith("[") and name.endswith("]"):
+                IPv6Address(name[1:-1].partition("%")[0])
+            else:
+                IPv4Address(name)
         except ValueError:
             return False
         return True
