@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from actuators.outcome import Applied
 from desired.explain import explain_object
+from desired.explain.fact import Rule
+from desired.explain.node import NodeExplanation
 from desired.model.key import Key
 from desired.plan.change import Plan
 from desired.planner import DesiredState, compute_desired
@@ -45,6 +47,8 @@ class Maker:
         found = explain_object(key, report.snapshot, report.settings, plan, self._desired)
         if isinstance(found, str):
             return masked(found)
+        if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster
+            found = replace(found, labels=tuple(fact for fact in found.labels if fact.rule is not Rule.FOREIGN))
         lines = tuple(render_explanation(Explained(key, report, found)))
         return _without_secrets(explanation_of(self._model(), key, lines))
 

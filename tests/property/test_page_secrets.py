@@ -37,8 +37,6 @@ from tests.support.passes import Run
 from tests.support.simulators import START
 
 MARKER = "mArKeR"
-LABEL = "lAbEl"
-"""A marker of a label that no rule reads: the explanation of a Node tells those as somebody else's."""
 SHOWN = re.compile(
     r"name|namespace|type|key|value|effect|providerID|podCIDR|address|ip|ip_range|gateway|destination|location"
     r"|zone|network_zone|health_status|protocol|algorithm|currency|ipMode|hostname|image|loadBalancerClass|selector|reason"
@@ -93,15 +91,14 @@ class Marked:
         if not isinstance(found, dict):
             return found
         if name in ("labels", "annotations"):
-            kind = LABEL if name == "labels" else MARKER
-            texts = {key: text if READ_KEYS.search(key) else self._marker(kind) for key, text in found.items()}
-            return {**texts, f"example.com/{self._marker(kind)}": self._marker(kind)}
+            texts = {key: text if READ_KEYS.search(key) else self._marker() for key, text in found.items()}
+            return {**texts, f"example.com/{self._marker()}": self._marker()}
         more: dict[str, Any] = {"labels": {}, "annotations": {}} if name == "metadata" else {}
         marked = {key: self._marked(inner, key, is_kept=kept) for key, inner in {**more, **found}.items()}
         return {**marked, self._marker(): {"name": self._marker()}}
 
-    def _marker(self, kind: str = MARKER) -> str:
-        return f"{kind}{next(self._numbers)}"
+    def _marker(self) -> str:
+        return f"{MARKER}{next(self._numbers)}"
 
 
 @dataclass
@@ -127,7 +124,7 @@ class Pages:
         return [
             (path, text[max(0, at - 80) : at + 80])
             for path, text in self.texts.items()
-            for wanted in (MARKER, *SECRETS, *(() if path.startswith("/node/") else (LABEL,)))
+            for wanted in (MARKER, *SECRETS)
             if (at := text.find(wanted)) >= 0
         ]
 
@@ -182,4 +179,4 @@ def test_nothing_secret_of_a_cluster_in_which_much_happens() -> None:
     assert len(pages.texts) > 20
     assert min(len(report.lines), len(report.notes), len(report.holds)) > 0
     assert pages.leaks == []
-    assert not {text for text in (MARKER, LABEL, *SECRETS) if text in document_of(page_of(report)).file()}
+    assert not {text for text in (MARKER, *SECRETS) if text in document_of(page_of(report)).file()}
