@@ -50,6 +50,22 @@ def test_filter(browser: Browser, eventful: ShownPage) -> None:
     assert browser.run(_SHOWN_ROWS) == everything
 
 
+def test_filter_leaves_no_shells(browser: Browser, eventful: ShownPage) -> None:
+    """A heading or a fold of which nothing is left goes as well; the kind of a fold finds all of its changes."""
+    shells = (
+        "return [...document.querySelectorAll('#plan section, #plan details:not([data-row])')]"
+        ".filter(each => each.checkVisibility() && !each.querySelector('[data-row]:not([hidden])')).length"
+    )
+    folds = "return document.querySelectorAll('#plan section > details:not([data-row]):not([hidden])').length"
+    browser.driver.find_element("id", "filter").click()
+
+    for wanted, left in (("worker-1", 0), ("node.initialise", 1)):
+        browser.press(wanted)
+        assert browser.run(shells) == 0, wanted
+        assert browser.run(folds) == left, wanted
+        browser.press(*[Keys.BACKSPACE] * len(wanted))
+
+
 def test_links_lead_somewhere(browser: Browser, eventful: ShownPage) -> None:
     """Each id is there once, and each link within the page leads to one."""
     ids = browser.run("return [...document.querySelectorAll('[id]')].map(each => each.id)")

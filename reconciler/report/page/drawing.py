@@ -245,7 +245,7 @@ def draw_passes(passes: Sequence[PassRecord]) -> Html:
     width = max(1, len(passes)) * step
     return tag(
         "svg",
-        tag("title", f"{counted(len(passes), 'pass')}: the longest took {longest:.1f} s", id="passes-title"),
+        tag("title", "How long the passes took", id="passes-title"),
         *bars,
         role="img",
         aria_labelledby="passes-title",

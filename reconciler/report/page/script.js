@@ -6,9 +6,13 @@ const filter = document.getElementById("filter");
 function sift() {
   const wanted = filter.value.trim().toLowerCase();
   for (const row of document.querySelectorAll("[data-row]")) {
-    const misses = wanted !== "" && !row.textContent.toLowerCase().includes(wanted);
+    const kind = row.closest("#plan section > details")?.querySelector(".kind").textContent ?? "";
+    const misses = wanted !== "" && !`${kind} ${row.textContent}`.toLowerCase().includes(wanted);
     if (row instanceof SVGElement) row.classList.toggle("dimmed", misses);
     else row.hidden = misses;
+  }
+  for (const part of document.querySelectorAll("#plan section, #plan section > details:not([data-row])")) {
+    part.hidden = wanted !== "" && !part.querySelector("[data-row]:not([hidden])");
   }
 }
 

@@ -104,7 +104,7 @@ def status(head: Head) -> Html:
     counts = ", ".join(f"{count} to {word}" if word in set(Verb) else f"{count} {word}" for word, count in head.counts)
     means = f": {head.means}" if head.means else ""
     return join(
-        tag("p", tag("strong", str(head.result)), f"{means}. {counts or 'Nothing is planned'}."),
+        tag("p", tag("strong", str(head.result)), f"{means}. {counts or _nothing(head)}."),
         [tag("p", tag("span", "error: ", class_="bad"), foreign(error)) for error in head.errors],
         [
             tag("p", f"incomplete: {_section_name(gap.name)}, {_of(gap.read, gap.expected)} read: ", foreign(gap.why))
@@ -113,6 +113,13 @@ def status(head: Head) -> Html:
         _needy(head.need_a_person),
         _command(head.next_step, "Next: ") if head.next_step else None,
     )
+
+
+def _nothing(head: Head) -> str:
+    """Why there is no change: that there is none to make is said only by a pass that has seen all."""
+    if head.errors:
+        return "Nothing could be planned"
+    return "Nothing is planned by what could be read" if head.gaps else "Nothing is planned"
 
 
 def _needy(objects: int) -> Html | None:
@@ -171,7 +178,7 @@ def _sign(symbol: str) -> Html:
 
 def _plan(page: Page, explain: Explain) -> Html:
     if not page.plan:
-        return tag("p", "Nothing is planned.")
+        return tag("p", f"{_nothing(page.head)}.")
     is_open = page.changes <= OPEN
     context = _Context(explain, dict(page.cost.changes), page.cost.currency, page.holds)
     parts = [_part(part, context, is_open=is_open) for part in page.plan]
@@ -332,7 +339,9 @@ def _fold(fold: Fold, context: _Context) -> Html:
         tag(
             "summary",
             _sign(symbol_of(change)),
-            f"{head} ",
+            f"{len(fold.lines)} x ",
+            tag("span", change.kind, class_="kind"),
+            " ",
             tag("bdi", names(fold.keys), class_="key"),
             price,
             _fate(fold.first),
@@ -540,10 +549,12 @@ def _hold(number: int, held: HeldChanges) -> Html:
 def _passes(passes: Sequence[PassRecord]) -> Html:
     if not passes:
         return tag("p", "No pass has ended yet.")
-    columns = ("pass", "ended", "result", "called by", "changes", "seconds", "requests", "outcomes")
+    columns = ("pass", "read at", "result", "called by", "changes", "seconds", "requests", "outcomes")
     rows = [_pass(record) for record in passes]
     numbers = ("pass", "changes", "seconds", "requests")
+    longest = max(record.seconds for record in passes)
     return join(
+        tag("p", f"The latest is on the right; the longest of {len(passes)} took {longest:.1f} s."),
         tag(
             "div",
             draw_passes(passes),

@@ -13,6 +13,7 @@ from actuators.outcome import Failed
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Settings
 from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
+from desired.section import Section
 from reconciler.config.flags import Output
 from reconciler.report.escaping import visible
 from reconciler.report.json_report import report_as_json
@@ -198,6 +199,19 @@ def test_the_head_says_that_a_person_is_needed() -> None:
     assert "1 object needs a person" in status.text
     assert status.attributes["class"] == "status warning"
     assert "person" not in shown(Report(snapshot=a_snapshot())).by_id("status").text
+
+
+def test_nothing_is_planned_by_a_pass_that_saw_all() -> None:
+    """After an error nobody knows; after half a reading somebody knows half."""
+    missing = replace(a_snapshot(), servers=Section.missing("no answer"))
+    for report, said in (
+        (Report(snapshot=a_snapshot()), "Nothing is planned."),
+        (Report(snapshot=missing), "Nothing is planned by what could be read."),
+        (Report(errors=("no answer",)), "Nothing could be planned."),
+    ):
+        page = shown(report)
+        assert said in page.by_id("status").text
+        assert page.by_id("plan").text.endswith(said)
 
 
 def test_nothing_of_the_surroundings_is_told() -> None:
