@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from desired.model.key import Key
 from reconciler.config.program import PROGRAM
+from reconciler.report.page.elements import anchor
 from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
 from reconciler.report.page.model import Page
 from reconciler.report.page.policy import asset, policy
-from reconciler.report.page.sections import Section, anchor, facts, sections_of, status, status_tone
+from reconciler.report.page.sections import Section, facts, sections_of, status, status_tone
 from reconciler.report.text_report import TextLine, Tone
 
 _REFRESH_S = 30

@@ -18,10 +18,10 @@ from reconciler.config.flags import Output
 from reconciler.report.escaping import visible
 from reconciler.report.json_report import report_as_json
 from reconciler.report.page.document import document_of
+from reconciler.report.page.elements import anchor
 from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
 from reconciler.report.page.model import lines_of, page_of
 from reconciler.report.page.policy import asset, policy
-from reconciler.report.page.sections import anchor
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot
