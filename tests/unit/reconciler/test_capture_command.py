@@ -322,12 +322,12 @@ def test_a_signal_leaves_no_file(shell: Shell, tmp_path: Path, monkeypatch: pyte
     [
         pytest.param(
             ("--from", "f"),
-            ["--from goes with 'reconcile plan' and 'reconcile explain': nothing can be applied to a file"],
+            ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],
             id="loop",
         ),
         pytest.param(
             ("--once", "--from", "f"),
-            ["--from goes with 'reconcile plan' and 'reconcile explain': nothing can be applied to a file"],
+            ["--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"],
             id="once",
         ),
         pytest.param(
