@@ -73,9 +73,10 @@ def policy(facts: Facts) -> Iterator[GuardResult]:
 
 
 def withheld_at_first(facts: Facts) -> Iterator[GuardResult]:
-    """What a person had to approve when the pass began waits for the next one, whatever the guard says by now, and so
-    does what ``--only`` kept back: what a pass changes itself, such as the providerID of a Node, is no reason to do
-    what its plan did not show as done. Speaks under the name of the guard that withheld it."""
+    """What a person had to approve when the pass began, or what was refused, waits for the next one, whatever the guard
+    says by now, and so does what ``--only`` kept back: what a pass changes itself, such as the providerID of a Node or
+    the owner of a load balancer, is no reason to do what its plan did not show as done. Speaks under the name of the
+    guard that withheld it."""
     why = (
         "it was withheld when this pass began, and what a pass changes itself proves nothing: the next one judges anew"
     )

@@ -160,10 +160,12 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
 
 
 def _withheld(plan: Plan) -> Mapping[str, GuardName]:
-    """Key of each change that a person would have to approve, or that comes after one, or after what ``--only`` leaves
-    out → the guard that withholds it. What waits for anything else may become possible in a later round."""
+    """Key of each change that a person would have to approve or that is refused, or that comes after one, or after what
+    ``--only`` leaves out → the guard that withholds it. What waits for anything else may become possible in a later
+    round."""
     decisions = {change.key: change.decision for change in plan.changes}
-    rules = {each.rule for each in decisions.values() if each.verdict is Verdict.HELD} | {GuardName.ONLY}
+    stands = (Verdict.HELD, Verdict.REFUSED)
+    rules = {each.rule for each in decisions.values() if each.verdict in stands} | {GuardName.ONLY}
     return {key: each.rule for key, each in decisions.items() if each.rule is not None and each.rule in rules}
 
 

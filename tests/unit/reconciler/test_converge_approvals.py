@@ -8,7 +8,8 @@ from desired.model.settings import Settings
 from desired.plan.approval import Approval
 from desired.plan.change import NoteKind, Verdict
 from reconciler.result import Report, Result
-from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers
+from tests.balancers import annotated
+from tests.support.balanced_passes import BALANCER, SERVICES, a_balanced_run, balancers, load_balancer_service
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run, initialized
 from tests.support.simulators import Simulation
@@ -196,3 +197,30 @@ def test_what_is_held_at_first_is_done_in_no_round(simulate: Callable[..., Simul
 
     run.converge()
     assert not is_target()
+
+
+def test_what_is_refused_at_first_is_done_in_no_round(simulate: Callable[..., Simulation]) -> None:
+    """A Service asks by name for the load balancer of another one, which is being deleted and leaves it behind, empty.
+    The plan refuses that; so it is taken over by the next pass, whose plan shows it."""
+    retained = annotated(name="shared") | {"hcloud-reconciler/deletion-policy": "retain"}
+    run = a_balanced_run(simulate, load_balancer_service(**retained))
+    run.converge()
+    writer, found = run.sim.kubernetes_writer(), run.sim.objects("services")["web"]["metadata"]
+    project = run.sim.hetzner.world()["hetzner"]
+    empty = {**project["load_balancers"][0], "services": [], "targets": []}
+    run.sim.hetzner.replace_world({**project, "load_balancers": [empty]})
+    writer.delete(f"{SERVICES}/web", uid=found["uid"], version=found["resourceVersion"])
+    writer.create(SERVICES, load_balancer_service("api", **annotated(name="shared")))
+
+    def owner() -> str:
+        return str(balancers(run)[0]["labels"].get("hcloud-ccm/service-uid", ""))
+
+    (asked,) = (line.change for line in run.plan().lines if line.change.key == "load_balancer/default/api")
+    assert (asked.decision.verdict, asked.decision.rule) == (Verdict.REFUSED, "foreign-owner")
+
+    run.converge()
+    assert "web" not in run.sim.objects("services")
+    assert owner() != run.sim.objects("services")["api"]["metadata"]["uid"]
+
+    run.converge()
+    assert owner() == run.sim.objects("services")["api"]["metadata"]["uid"]
