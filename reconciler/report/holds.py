@@ -9,21 +9,15 @@ from msgspec import Struct
 
 from desired.plan.approval import Approval, GitApproval
 from desired.plan.change import shown_seconds, with_advice
-from desired.plan.kinds import Verb
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import program_name
 from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
 from reconciler.report.folding import names
 from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
-from reconciler.report.text_report import TextLine, Tone, approve_line, shown_value, with_moments
+from reconciler.report.text_report import SYMBOLS, TONES, TextLine, Tone, approve_line, shown_value, with_moments
 from reconciler.result import approve_command, look_command
 
-_SYMBOLS: Mapping[str, tuple[str, Tone]] = {
-    Verb.ADD: ("+", Tone.ADD),
-    Verb.MODIFY: ("~", Tone.MODIFY),
-    Verb.REMOVE: ("-", Tone.REMOVE),
-}
 _MINUTE = timedelta(minutes=1)
 
 
@@ -176,8 +170,8 @@ def _end(hold: PublishedHold, now: datetime, indent: str) -> Iterator[TextLine]:
 
 
 def _change(change: PublishedChange) -> Iterator[TextLine]:
-    symbol, tone = _SYMBOLS.get(change.class_, ("!", Tone.BAD))
-    yield TextLine(f"  {symbol} {change.key}  {change.kind}", tone)
+    symbol = SYMBOLS.get(change.class_, "!")
+    yield TextLine(f"  {symbol} {change.key}  {change.kind}", TONES[symbol])
     yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)

@@ -24,6 +24,7 @@ from reconciler.report.outline import removals, section_counts, sections
 from reconciler.result import (
     Line,
     Report,
+    Requests,
     Result,
     approve_command,
     look_command,
@@ -57,7 +58,7 @@ class TextLine:
     """What people copy from it: wrapped lines keep it whole."""
 
 
-_SYMBOLS = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
+SYMBOLS: Mapping[str, str] = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
 _LONGEST = 8
 """How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
 MOST_REMOVALS = 20
@@ -72,7 +73,8 @@ _OF_AN_ERROR = frozenset({NoteKind.UNKNOWN})
 """Notes that most likely follow from what the error kept from being read. The last line counts them."""
 _WORDS = {"robot": "Robot servers"}
 """Sections whose name alone does not say what is in them."""
-_TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
+TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
+"""Symbol of a change → the tone of its line."""
 
 
 def render_lines(report: Report, width: int | None = None) -> Iterator[TextLine]:
@@ -144,19 +146,23 @@ def header_lines(report: Report) -> Iterator[TextLine]:
         if (report.obstacles or section.why_incomplete in report.errors) and not section.total
     ]
     if unread:
-        yield TextLine(f"  {', '.join(map(_worded, unread))}: INCOMPLETE, not read", Tone.WARNING)
+        yield TextLine(f"  {', '.join(map(worded, unread))}: INCOMPLETE, not read", Tone.WARNING)
     for name, section in incomplete.items():
         if name not in unread:
-            size = f"{_worded(name)}: {_size(section)} read"
+            size = f"{worded(name)}: {_size(section)} read"
             yield TextLine(f"  {size}, INCOMPLETE: {section.why_incomplete}", Tone.WARNING)
     requests = report.requests
     left = f", {requests.remaining} of {requests.limit} left" if requests.remaining is not None else ""
+    yield TextLine(f"Requests: {shown_requests(requests)}{left}", Tone.DETAIL)
+
+
+def shown_requests(requests: Requests) -> str:
+    """``5 to Kubernetes, 4 to Hetzner``."""
     robot = "" if requests.robot is None else f", {requests.robot} to Robot"
-    sent = f"{requests.kubernetes} to Kubernetes{robot}, {requests.hetzner} to Hetzner"
-    yield TextLine(f"Requests: {sent}{left}", Tone.DETAIL)
+    return f"{requests.kubernetes} to Kubernetes{robot}, {requests.hetzner} to Hetzner"
 
 
-def _worded(section: str) -> str:
+def worded(section: str) -> str:
     """A section's name as people write it."""
     return _WORDS.get(section, section.replace("_", " "))
 
@@ -195,11 +201,11 @@ def _fold_lines(fold: Fold, detail: Detail, price: str, *, is_wide: bool) -> Ite
     head, fate = f"  {symbol} {len(fold.lines)} x {change.kind}  {names(fold.keys)}", shown_fate(fold.first)
     is_short = detail is Detail.SUMMARY
     if is_short:
-        yield TextLine(f"{head}{price}{fate}", _TONES[symbol])
+        yield TextLine(f"{head}{price}{fate}", TONES[symbol])
     elif is_wide and not _says_why(fold.first):
-        yield TextLine(f"{head}{fate}: {'the first: ' if differ else ''}{change.reason}{price}", _TONES[symbol])
+        yield TextLine(f"{head}{fate}: {'the first: ' if differ else ''}{change.reason}{price}", TONES[symbol])
     else:
-        yield TextLine(f"{head}{price}{fate}", _TONES[symbol])
+        yield TextLine(f"{head}{price}{fate}", TONES[symbol])
         whose = ", the first's" if differ else ""
         yield TextLine(f"      why{whose}: {change.reason}", Tone.DETAIL)
     decisions = {line.change.decision for line in fold.lines}
@@ -230,7 +236,7 @@ def change_lines(line: Line, *, fields: bool = True, price: str = "", is_wide: b
 def _head(line: Line, price: str = "") -> TextLine:
     """What a change is of, its kind, what it makes of the price, and what became of it."""
     symbol = symbol_of(line.change)
-    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{price}{shown_fate(line)}", _TONES[symbol])
+    return TextLine(f"  {symbol} {line.change.key}  {line.change.kind}{price}{shown_fate(line)}", TONES[symbol])
 
 
 def _wide_head(line: Line, price: str = "") -> TextLine:
@@ -245,7 +251,7 @@ def warning_lines(line: Line, whose: str = "") -> Iterator[TextLine]:
     change, decision = line.change, line.change.decision
     if decision.why and decision.verdict is not Verdict.HELD:
         why = f"{decision.verdict} by {decision.rule}{whose}: {decision.why}{shown_due(decision.due_in_s)}"
-        yield TextLine(f"      {why}", _TONES[symbol_of(change)])
+        yield TextLine(f"      {why}", TONES[symbol_of(change)])
     for consequence in change.consequences:
         yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
 
@@ -302,8 +308,7 @@ def _says_why(line: Line) -> bool:
 def _holds(report: Report) -> Iterator[TextLine]:
     if report.holds:
         yield TextLine("Held until somebody approves", Tone.HEADING)
-    # The anchor explains most of the others, so it comes first.
-    for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
+    for hold in ordered_holds(report):
         yield TextLine(f"  ! {hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")
         if hold.end is not None:
@@ -313,6 +318,11 @@ def _holds(report: Report) -> Iterator[TextLine]:
         look = look_command(hold.hash, report.approve_flags, program_name())
         yield TextLine(f"      look:    {look}", Tone.WARNING, look)
         yield approve_line(hold.hash, report.approve_flags, "      ")
+
+
+def ordered_holds(report: Report) -> list[Hold]:
+    """The holds in the order of reading: the anchor explains most of the others, so it comes first."""
+    return sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)
 
 
 def measure_of(hold: Hold) -> str:
@@ -355,6 +365,11 @@ def like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
     notes = sorted(_worth_telling(report), key=lambda note: note.kind is not NoteKind.ANCHOR)
     if report.detail is Detail.FULL:
         return tuple((note,) for note in notes)
+    return alike(notes)
+
+
+def alike(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
+    """The notes, those of one kind that say the same together, in the order of the first of each."""
     found: dict[tuple[NoteKind, str], list[Note]] = {}
     for note in notes:
         found.setdefault((note.kind, note.text), []).append(note)
@@ -446,8 +461,8 @@ def next_step_of(report: Report) -> str:
 def _seen(name: str, section: Section[Any, Any]) -> str:
     """``3 servers``, ``7/100 routes``."""
     if name in LIMITS:
-        return f"{shown_use(name, section)} {_worded(name)}"
-    return counted(len(section), _worded(name).removesuffix("s"))
+        return f"{shown_use(name, section)} {worded(name)}"
+    return counted(len(section), worded(name).removesuffix("s"))
 
 
 EXPLANATION = {
@@ -468,7 +483,7 @@ def symbol_of(change: Change) -> str:
         case Verdict.WAITING:
             return "?"
         case _:
-            return _SYMBOLS[change.verb]
+            return SYMBOLS[change.verb]
 
 
 def shown_value(value: Any) -> str:

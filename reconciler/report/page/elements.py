@@ -7,6 +7,7 @@ from urllib.parse import quote
 from desired.model.key import Key
 from reconciler.report.folding import names
 from reconciler.report.page.markup import Html, join, tag
+from reconciler.report.text_report import TONES
 
 OPEN = 12
 """Up to so many changes all of them are shown with their fields at once."""
@@ -16,7 +17,6 @@ TALL = 40
 """Up to so many rows of a table stand on the page; a longer one scrolls in a box of its own."""
 _MOMENT = "%Y-%m-%d %H:%M:%S UTC"
 _WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
-_TONES = {"+": "add", "~": "modify", "-": "remove", "!": "bad", "?": "warning"}
 Explain = Callable[[Key], Html] | None
 """Key of a Node or Service → what leads to its explanation; None where nothing does."""
 
@@ -52,13 +52,19 @@ def scrolling_table(
     table = tag(
         "table", tag("caption", label, class_="only-read"), tag("thead", tag("tr", *heads)), tag("tbody", *rows)
     )
+    return scroll_box(table, label, name, tall=tall)
+
+
+def scroll_box(content: Html, label: str, name: str, *, tall: bool = False) -> Html:
+    """What scrolls in a box of its own where it is wider than the page, or where it is ``tall``."""
     kind = "scroll tall" if tall else "scroll"
-    return tag("div", table, class_=kind, id=name, tabindex=0, role="group", aria_label=label)
+    return tag("div", content, class_=kind, id=name, tabindex=0, role="group", aria_label=label)
 
 
 def sign_of(symbol: str) -> Html:
     """The symbol of a plan, and its word for those who do not see it."""
-    shown = tag("span", symbol, class_=f"sign {_TONES.get(symbol, '')}".strip(), aria_hidden="true")
+    tone = f" {TONES[symbol].value}" if symbol else ""
+    shown = tag("span", symbol, class_=f"sign{tone}", aria_hidden="true")
     return join(shown, tag("span", f"{_WORDS[symbol]} ", class_="only-read"))
 
 

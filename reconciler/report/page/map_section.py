@@ -7,7 +7,7 @@ from desired.syntax.bounds import counted
 from reconciler.config.program import PROGRAM
 from reconciler.report.folding import names
 from reconciler.report.page.drawing import draw_map, shown_server
-from reconciler.report.page.elements import OPEN, TALL, Explain, anchor, scrolling_table, shown_key, sign_of
+from reconciler.report.page.elements import OPEN, TALL, Explain, anchor, scroll_box, scrolling_table, shown_key, sign_of
 from reconciler.report.page.markup import Html, foreign, join, tag
 from reconciler.report.page.world_map import BalancerRow, NodeRow, RouteRow, ServiceRow, WorldMap
 
@@ -32,7 +32,7 @@ def map_section(world: WorldMap, explain: Explain) -> Html:
         None
         if explain
         else tag("p", "Why one of them is as it is: ", tag("code", f"{PROGRAM} explain KEY"), class_="dim"),
-        tag("div", draw_map(world), class_="scroll", id="map/picture", tabindex=0, role="group", aria_label="map"),
+        scroll_box(draw_map(world), "map", "map/picture"),
         _folding(
             f"{counted(len(world.services), 'Service')} and load balancers",
             scrolling_table(
@@ -140,7 +140,7 @@ def _node(row: NodeRow, explain: Explain) -> Html:
 def routes_section(world: WorldMap) -> Html:
     """How many routes are used of how many, and where each leads."""
     used, limit = world.routes_used or 0, world.routes_limit
-    use = tag("p", f"{used} of {limit} routes are used. " if limit else f"{counted(used, 'route')}. ")
+    use = tag("p", f"{counted(used, 'route')}. ")
     if limit:
         meter = tag("meter", f"{used}/{limit}", min=0, max=limit, value=min(used, limit), aria_label="routes used")
         use = tag("p", f"{used} of {limit} routes are used. ", meter)

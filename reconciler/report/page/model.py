@@ -3,11 +3,11 @@
 Pure. What is drawn and how is for ``sections``; what stands here is compared with the JSON report in tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from desired.plan.change import GuardName, Hold, Note, NoteKind
+from desired.plan.change import Hold, Note, NoteKind
 from desired.section import Present
 from reconciler import __version__
 from reconciler.report.folding import LEAST, Block, Fold
@@ -15,9 +15,15 @@ from reconciler.report.money import LIST_PRICE, a_month, money, shown_cost, show
 from reconciler.report.outline import removals, section_counts, sections
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import WorldMap, map_of
-from reconciler.report.text_report import EXPLANATION, blocks_of, next_step_of
+from reconciler.report.text_report import (
+    EXPLANATION,
+    alike,
+    blocks_of,
+    next_step_of,
+    ordered_holds,
+    shown_requests,
+)
 from reconciler.result import (
-    Line,
     Report,
     Result,
     approve_command,
@@ -156,7 +162,7 @@ def page_of(
     return Page(
         head=_head(report, leader, passes),
         plan=tuple(
-            PlanPart(heading, blocks_of(lines, report.detail), _occurring(counts[heading].items()))
+            PlanPart(heading, blocks_of(lines, report.detail), _occurring(counts[heading]))
             for heading, lines in sections(report.lines).items()
         ),
         goes=tuple(removals(report.lines).items()),
@@ -169,24 +175,13 @@ def page_of(
     )
 
 
-def lines_of(page: Page) -> tuple[Line, ...]:
-    """Every change of the page, in its order."""
-    return tuple(
-        line
-        for part in page.plan
-        for block in part.blocks
-        for line in (block.lines if isinstance(block, Fold) else (block,))
-    )
-
-
-def _occurring(counts: object) -> tuple[tuple[str, int], ...]:
-    return tuple((word, count) for word, count in counts if count)  # type: ignore[attr-defined]
+def _occurring(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((word, count) for word, count in counts.items() if count)
 
 
 def _head(report: Report, leader: str, passes: Sequence[PassRecord]) -> Head:
     snapshot, requests = report.snapshot, report.requests
     uid = snapshot.cluster_uid if snapshot else None
-    robot = "" if requests.robot is None else f", {requests.robot} to Robot"
     gaps = [
         Gap(name, len(section), section.expected, section.why_incomplete or "")
         for name, section in (snapshot.sections() if snapshot else {}).items()
@@ -198,9 +193,9 @@ def _head(report: Report, leader: str, passes: Sequence[PassRecord]) -> Head:
         read_at=snapshot.taken_at if snapshot else None,
         result=report.result,
         means=EXPLANATION[report.result].removeprefix(": "),
-        counts=_occurring(summary(report).items()),
+        counts=_occurring(summary(report)),
         leader=leader,
-        requests=f"{requests.kubernetes} to Kubernetes{robot}, {requests.hetzner} to Hetzner",
+        requests=shown_requests(requests),
         left="" if requests.remaining is None else f"{requests.remaining} of {requests.limit}",
         errors=report.errors,
         gaps=tuple(gaps),
@@ -224,19 +219,17 @@ def _cost(report: Report) -> PageCost:
 
 
 def _holds(report: Report) -> list[HeldChanges]:
-    """The anchor explains most of the others, so it comes first."""
-    ordered = sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)
     flags = report.approve_flags
-    return [HeldChanges(hold, look_command(hold.hash, flags), approve_command(hold.hash, flags)) for hold in ordered]
+    return [
+        HeldChanges(hold, look_command(hold.hash, flags), approve_command(hold.hash, flags))
+        for hold in ordered_holds(report)
+    ]
 
 
 def _like(notes: Sequence[Note]) -> tuple[LikeNotes, ...]:
     """All notes, what a person has to correct first."""
-    found: dict[tuple[NoteKind, str], list[Note]] = {}
-    for note in notes:
-        found.setdefault((note.kind, note.text), []).append(note)
-    alike = [
-        LikeNotes(kind, text, tuple(members), any(map(needs_a_person, members)))
-        for (kind, text), members in found.items()
+    found = [
+        LikeNotes(members[0].kind, members[0].text, members, any(map(needs_a_person, members)))
+        for members in alike(notes)
     ]
-    return tuple(sorted(alike, key=lambda each: (each.kind is not NoteKind.ANCHOR, not each.needs_a_person)))
+    return tuple(sorted(found, key=lambda each: (each.kind is not NoteKind.ANCHOR, not each.needs_a_person)))

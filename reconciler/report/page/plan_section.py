@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from actuators.outcome import Failed
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Change, Verdict
-from reconciler.report.fields import FieldChange, field_changes
+from reconciler.report.fields import FieldChange, Leaf, field_changes
 from reconciler.report.folding import Fold, names, reasons, summed_up_sides
 from reconciler.report.money import shown_cost
 from reconciler.report.page.elements import (
@@ -152,10 +152,12 @@ def _fields(change: Change, fields: Sequence[FieldChange]) -> Html | None:
 
 def _whole_sides(field: FieldChange) -> tuple[str, str]:
     """Both sides with all of their entries: the page is where they are looked up."""
-    return tuple(  # type: ignore[return-value]
-        ", ".join(map(str, side)) if isinstance(side, list) else shown
-        for side, shown in zip((field.before, field.after), shown_sides(field), strict=True)
-    )
+    before, after = shown_sides(field)
+    return _whole_side(field.before, before), _whole_side(field.after, after)
+
+
+def _whole_side(side: Leaf, shown: str) -> str:
+    return ", ".join(map(str, side)) if isinstance(side, list) else shown
 
 
 def _fold(fold: Fold, context: _Context) -> Html:

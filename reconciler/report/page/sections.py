@@ -14,6 +14,7 @@ from reconciler.report.page.elements import (
     anchor,
     command_line,
     moment_of,
+    scroll_box,
     scrolling_table,
     shown_key,
     shown_keys,
@@ -24,7 +25,7 @@ from reconciler.report.page.markup import Child, Html, foreign, join, tag
 from reconciler.report.page.model import Head, HeldChanges, LikeNotes, Page, PageCost
 from reconciler.report.page.plan_section import nothing_planned, plan_section
 from reconciler.report.page.ring import PassRecord
-from reconciler.report.text_report import measure_of
+from reconciler.report.text_report import measure_of, worded
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def status(head: Head) -> Html:
         tag("p", tag("strong", str(head.result)), f"{means}. {counts or nothing_planned(head)}."),
         [tag("p", tag("span", "error: ", class_="bad"), foreign(error)) for error in head.errors],
         [
-            tag("p", f"incomplete: {_section_name(gap.name)}, {_of(gap.read, gap.expected)} read: ", foreign(gap.why))
+            tag("p", f"incomplete: {worded(gap.name)}, {_of(gap.read, gap.expected)} read: ", foreign(gap.why))
             for gap in head.gaps
         ],
         _needy(head.need_a_person),
@@ -107,10 +108,6 @@ def _needy(objects: int) -> Html | None:
         return None
     told = f"{objects} objects need a person" if objects > 1 else "1 object needs a person"
     return tag("p", tag("a", told, href="#notes"), ".")
-
-
-def _section_name(name: str) -> str:
-    return "Robot servers" if name == "robot" else name.replace("_", " ")
 
 
 def _of(read: int, expected: int | None) -> str:
@@ -149,15 +146,7 @@ def _passes(passes: Sequence[PassRecord]) -> Html:
     longest = max(record.seconds for record in passes)
     return join(
         tag("p", f"The latest is on the right; the longest of {len(passes)} took {longest:.1f} s."),
-        tag(
-            "div",
-            draw_passes(passes),
-            class_="scroll",
-            id="passes/picture",
-            tabindex=0,
-            role="group",
-            aria_label="bars",
-        ),
+        scroll_box(draw_passes(passes), "bars", "passes/picture"),
         scrolling_table("Passes", columns, rows, name="passes/table", tall=True, numbers=numbers),
     )
 

@@ -205,9 +205,7 @@ class _Cartographer:
         self._servers_of = dict(self._server_keys())
         self._node_of = {key: name for name, key in self._servers_of.items()}
         self._node_with = {key.id: name for key, name in self._node_of.items() if key.provider is Provider.CLOUD}
-        self._node_at = {
-            address.address: node.name for node in snapshot.nodes for address in node.addresses if node.addresses
-        }
+        self._node_at = {address.address: node.name for node in snapshot.nodes for address in node.addresses}
         self._network = snapshot.network.value if isinstance(snapshot.network, Present) else None
         self._server_at = dict(self._private_addresses())
         self._new_targets: dict[Key, list[Change]] = {}

@@ -16,11 +16,12 @@ from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
 from desired.section import Section
 from reconciler.config.flags import Output
 from reconciler.report.escaping import visible
+from reconciler.report.folding import Fold
 from reconciler.report.json_report import report_as_json
 from reconciler.report.page.document import document_of
 from reconciler.report.page.elements import anchor
 from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
-from reconciler.report.page.model import lines_of, page_of
+from reconciler.report.page.model import Page, page_of
 from reconciler.report.page.policy import asset, policy
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_world
@@ -62,6 +63,12 @@ def test_the_page_is_the_report(name: str) -> None:
     status = page.by_id("status").text
     assert status.startswith(document["result"])
     assert all(visible(error) in status for error in document["errors"])
+
+
+def lines_of(page: Page) -> list[Line]:
+    """Every change of the page, in its order."""
+    blocks = [block for part in page.plan for block in part.blocks]
+    return [line for block in blocks for line in (block.lines if isinstance(block, Fold) else (block,))]
 
 
 def test_every_change_is_in_one_place() -> None:
