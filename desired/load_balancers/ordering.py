@@ -5,7 +5,7 @@ comes before the targets that need it and goes after those that needed it, since
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from desired.load_balancers.size import Size
@@ -66,7 +66,22 @@ def in_sequence(
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
     ]
-    return _chained(ordered)
+    return _chained(list(_with_room(ordered, present, types) if larger else ordered))
+
+
+def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
+    """The changes in their order. An addition for which there is room only once the load balancer has its larger type
+    needs that change, which a guard may hold: the API would refuse it in each pass."""
+    enlarging = [change for change in types if not change.depends_on]
+    most = {ChangeKind.LB_TARGET: present.type.max_targets, ChangeKind.LB_LISTENER: present.type.max_services}
+    used = {ChangeKind.LB_TARGET: len(present.targets), ChangeKind.LB_LISTENER: len(present.spec.listeners)}
+    for change in ordered:
+        if change.kind in used:
+            used[change.kind] += (change.verb is Verb.ADD) - (change.verb is Verb.REMOVE)
+            if change.verb is Verb.ADD and used[change.kind] > most[change.kind]:
+                yield _needing(change, enlarging)
+                continue
+        yield change
 
 
 def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: int) -> list[Change]:
@@ -85,10 +100,12 @@ def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: in
 
 
 def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
-    """Changes of listeners. A redirect takes port 80 besides its own: what frees it goes before what takes it."""
-    adds, modifies, removals = _by_verb(changes)
-    is_taken = any(_takes_80(change.after) for change in (*adds, *modifies))
-    freeing = [c for c in (*removals, *modifies) if is_taken and _takes_80(c.before) and not _takes_80(c.after)]
+    """Changes of listeners. A redirect takes port 80 besides its own: what frees it goes before what takes it, which
+    the API refuses until then."""
+    taking = [c for c in changes if _takes_80(c.after) and not _takes_80(c.before)]
+    freeing = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
+    freeing = [*(c for c in freeing if c.verb is Verb.REMOVE), *(c for c in freeing if c.verb is not Verb.REMOVE)]
+    adds, modifies, removals = _by_verb([_needing(c, freeing) if c in taking else c for c in changes])
     others = [change for change in modifies if change not in freeing]
     rest = [change for change in removals if change not in freeing]
     return [*freeing, *others, *interleaved(adds, rest, headroom + len(removals) - len(rest))]

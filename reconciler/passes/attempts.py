@@ -114,11 +114,11 @@ class Attempts:
         return _sorted((*ended, *self._outdated(plan), *(self._line(change, left) for change in plan.changes)))
 
     def _outdated(self, plan: Plan) -> Iterator[Line]:
-        """What was done of those whose keys have another change in ``plan``, or the same one that a person has to
-        approve: a target that was added, and that a move held since would have to add again."""
+        """What was done of those whose keys have another change in ``plan``, or the same one, withheld: a target that
+        was added, and that a move held since would have to add again."""
         for key in self.by_key.keys() & plan.by_key.keys():
             last, planned = self.by_key[key][-1], plan.by_key[key]
-            if isinstance(last.outcome, Applied) and (_needs_approval(planned) or not last.is_of(planned)):
+            if isinstance(last.outcome, Applied) and (_is_withheld(planned) or not last.is_of(planned)):
                 yield Line(last.change, last.outcome)
 
     def left(self, plan: Plan) -> Callable[[Change], Outcome]:
@@ -141,10 +141,10 @@ class Attempts:
         final = self.final(change)
         if final is not None and not isinstance(final.outcome, Applied):
             return Line(final.change, final.outcome)
-        if final is not None and not _needs_approval(change):
-            return Line(change, NOT_SEEN)
-        if change.decision.verdict is not Verdict.ALLOWED:
+        if _is_withheld(change):
             return Line(change)
+        if final is not None:
+            return Line(change, NOT_SEEN)
         last = self.by_key[change.key][-1] if change.key in self.by_key else None
         if last is not None and last.is_of(change) and isinstance(last.outcome, Pending):
             return Line(last.change, last.outcome)
@@ -164,9 +164,9 @@ class Attempts:
         return {key: final.outcome for key, final in tried.items() if final is not None}
 
 
-def _needs_approval(change: Change) -> bool:
-    """Whether a person has to approve the change."""
-    return change.decision.verdict is Verdict.HELD
+def _is_withheld(change: Change) -> bool:
+    """Whether a guard stands before the change, or it waits for one before which one does."""
+    return change.decision.verdict is not Verdict.ALLOWED
 
 
 def _is_lost(outcome: Outcome | None) -> bool:

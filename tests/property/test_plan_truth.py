@@ -13,7 +13,7 @@ Three things differ, and the plan or the report of the apply tells of each:
 | What differs | Told by |
 |---|---|
 | a status that is wrong is published at once, and again once the load balancer has changed | the changes of its parts |
-| a switch of targets goes on as far as rounds reach | the label that begins it, or the network that comes first |
+| a switch of targets goes on as far as rounds reach, what waits for its end follows | what begins it, what waits |
 | what a guard withholds in a later round, such as a port without certificate yet, stays undone | the report |
 
 An apply to whose plan a person has agreed has none of the first two.
@@ -124,14 +124,22 @@ def untold(plan: Report, done: Iterable[Change], *, is_agreed: bool) -> Iterator
     shown = allowed(plan)
     parts = {change.owner for change in shown.values() if change.kind in _PUBLISHED}
     switching = {change.owner for change in shown.values() if change.key.parts == SWITCH or change.kind == "lb.network"}
+    after_it = {line.change.key: line.change for line in plan.lines if _waits_for_switch(line.change)}
     for change in done:
         planned = shown.get(change.key)
         if planned is not None and as_shown(planned, change):
             continue
         is_republished = change.kind is ChangeKind.SERVICE_STATUS and planned is not None and change.owner in parts
-        goes_on = change.kind in (ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY) and change.owner in switching
+        step = change.kind in (ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY)
+        waited = change.key in after_it and as_shown(after_it[change.key], change)
+        goes_on = change.owner in switching and (step or waited)
         if is_agreed or not (is_republished or goes_on):
             yield f"{change.key}: {change.kind} {change.before} -> {change.after}, the plan shows {planned}"
+
+
+def _waits_for_switch(change: Change) -> bool:
+    """Whether the plan shows a change as one that waits until a switch of targets has ended."""
+    return change.decision.verdict is Verdict.WAITING and change.decision.rule is GuardName.TARGET_HEALTH
 
 
 def undone(plan: Report, apply: Apply) -> Iterator[str]:

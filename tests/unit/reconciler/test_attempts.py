@@ -320,10 +320,11 @@ def test_what_was_done_is_said_though_more_of_it_waits() -> None:
     assert lines == (Line(STATUS, Applied()), Line(more))
 
 
-def test_what_was_done_is_said_though_a_person_has_to_approve_the_same_anew() -> None:
+@pytest.mark.parametrize("verdict", [Verdict.HELD, Verdict.WAITING])
+def test_what_was_done_is_said_though_the_same_is_withheld_anew(verdict: Verdict) -> None:
     """A target was added; the move of its load balancer, which would take it away, is held, and with it that it is
     added again."""
-    again = FIRST.ruled(GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR))
+    again = FIRST.ruled(GuardDecision(verdict, GuardName.TARGET_FLOOR))
 
     lines = after({A: Applied()}).lines(Plan((again,)), lambda _: None)
 

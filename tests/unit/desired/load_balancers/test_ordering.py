@@ -161,6 +161,22 @@ def test_a_larger_type_comes_before_what_needs_it() -> None:
     assert order == ["type", "listener/86", "listener/87", "target/server:26", "target/server:27"]
 
 
+def test_what_does_not_fit_waits_for_a_larger_type_that_is_held() -> None:
+    """A guard may hold the type: until it comes, Hetzner refuses what is more than the present one takes."""
+    balancer = a_balancer(targets=public(*range(1, 25)), listeners=tcp(*range(81, 85)))
+    service = asking(*map(web, range(81, 88)), type="lb21")
+
+    plan = plan_of(service, balancer, **fleet(*range(1, 27)))
+
+    key = "load_balancer/default/web"
+    added = {
+        change.key.removeprefix(f"{key}/"): change.depends_on for change in plan.changes if change.kind != "lb.type"
+    }
+    beyond = ("listener/86", "listener/87", "target/server:26")
+    assert {name for name, needed in added.items() if f"{key}/type" in needed} == set(beyond)
+    assert {"listener/85", "target/server:25"} <= added.keys()
+
+
 def test_a_larger_type_is_headroom() -> None:
     """Once there is room, new targets and ports come before old ones go."""
     balancer = a_balancer(targets=public(*range(1, 26)), listeners=tcp(*range(81, 86)))
@@ -331,6 +347,14 @@ def test_ports_that_collide(service: Service, listeners: list[Listener], order: 
     """A redirect takes port 80; whoever has it gives it back first."""
     plan = plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES)
     assert marks(plan) == order
+
+
+def test_a_redirect_waits_for_what_is_held_on_its_port() -> None:
+    """A guard may keep the listener on port 80: until that goes, Hetzner refuses whatever takes the port."""
+    plan = plan_of(asking(web(443), **REDIRECT), a_balancer(listeners=tcp(80)), **CERTIFICATES)
+    taking = plan.by_key["load_balancer/default/web/listener/443"]
+
+    assert taking.depends_on == ("load_balancer/default/web/listener/80",)
 
 
 def test_two_services_do_not_wait_for_each_other() -> None:
