@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hcloud-reconciler.controller")
 _secrets_log = logging.getLogger("hcloud-reconciler.secrets")
 
-_DEFAULT_RATE_LIMIT = 3600
 _ASK_AGAIN_S = 60.0
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
@@ -150,7 +149,7 @@ class Pacing:
         before, self._sent = self._sent, report.requests.hetzner
         if all(line.outcome is None for line in report.lines):
             self._reads = self._sent - before
-        return self._of(report.requests.limit or _DEFAULT_RATE_LIMIT)
+        return self._of(report.requests.limit or None)
 
     @property
     def reads(self) -> int:
@@ -160,9 +159,9 @@ class Pacing:
     @property
     def at_first(self) -> Pace:
         """The pace before anything is known."""
-        return self._of(_DEFAULT_RATE_LIMIT)
+        return self._of(None)
 
-    def _of(self, limit: int) -> Pace:
+    def _of(self, limit: int | None) -> Pace:
         return Pace(self._config.interval_for(limit, self._reads))
 
 

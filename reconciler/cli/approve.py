@@ -19,10 +19,10 @@ from reconciler.cli import INTERRUPTED
 from reconciler.cli.holds import digits_of, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
 from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Output
+from reconciler.config.program import BAD_USAGE
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.report.escaping import visible
 from reconciler.report.holds import HoldsReport, told
@@ -87,7 +87,7 @@ def _with_cluster(
         config = load_config(command, flags, environ)
         digits = digits_of(text)
     except ConfigurationError as error:
-        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=error.code)
     except ValueError as error:
         return fail(str(error), code=BAD_USAGE)
     trouble = ""

@@ -15,7 +15,6 @@ from reconciler.cli.files import write_file
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
 from reconciler.runtime import open_cloud, open_cluster, open_robot
@@ -29,7 +28,7 @@ def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     try:
         config = load_config(Command.CAPTURE, flags, environ)
     except ConfigurationError as error:
-        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=error.code)
     begin(config)
     if _would_overwrite(config):
         why = "is there already: give another name, or --force to overwrite it"

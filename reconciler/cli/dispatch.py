@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from desired.syntax.go import parse_bool
-from reconciler.config.command_line import BAD_USAGE, parse_command_line
+from reconciler.config.command_line import parse_command_line
 from reconciler.config.commands import Command
 from reconciler.config.flags import FLAGS
 from reconciler.config.help import root_help
-from reconciler.config.program import program_name
+from reconciler.config.program import BAD_USAGE, program_name
 
 _COMPLETE = "__complete"
 """What completion scripts ask, and no person."""
@@ -28,10 +28,11 @@ def dispatch(argv: Sequence[str]) -> int:
     command, flags, arguments = parse_command_line(argv)
     if command is Command.COMPLETION:  # each new shell waits for it, and not for more imports
         return _called(command, flags, arguments)
-    from reconciler.cli.streams import prepare_streams, say  # noqa: PLC0415 - see the module's docstring
+    from reconciler.cli.streams import is_attended, prepare_streams, say  # noqa: PLC0415 - see the module's docstring
 
     prepare_streams()
-    if command is Command.BARE and _is_attended() and not _names_a_mode(flags):
+    # Somebody who typed the name of the program alone at a terminal starts no controller.
+    if command is Command.BARE and is_attended() and not _names_a_mode(flags):
         if not flags:
             sys.stdout.write(root_help())
             return 0
@@ -39,11 +40,6 @@ def dispatch(argv: Sequence[str]) -> int:
         say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
         return BAD_USAGE
     return _called(command, flags, arguments)
-
-
-def _is_attended() -> bool:
-    """Whether somebody has typed this at a terminal, where the name of the program alone starts no controller."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _names_a_mode(flags: Mapping[str, str]) -> bool:

@@ -8,7 +8,6 @@ from desired.model.key import Key, ObjectKind
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command, Output, asked
 from reconciler.passes.converge import explain_once
@@ -26,7 +25,7 @@ def explain(kind: str, name: str, flags: Mapping[str, str], environ: Mapping[str
         output = Output(asked(Command.EXPLAIN, "--output", flags, environ))
         if output.is_document:
             publish(Writer(output), _nothing(key, *error.lines))
-        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=error.code)
     begin(config)
     explained = _explained(key, config)
     written = publish(Writer(config.output, color=config.color), explained)

@@ -13,9 +13,9 @@ from desired.syntax.bounds import shown_text
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import begin, fail, publish
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.program import BAD_USAGE
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.passes.converge import plan_once
@@ -36,7 +36,7 @@ def holds(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, 
         config = load_config(Command.HOLDS, flags, environ)
         prefix = _shown(words)
     except ConfigurationError as error:
-        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=error.code)
     except ValueError as error:
         return fail(str(error), code=BAD_USAGE)
     begin(config)

@@ -25,9 +25,9 @@ from desired.section import Present
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish, say
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import Command, Output, asked
+from reconciler.config.program import BAD_USAGE
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world, with_memory
@@ -43,7 +43,7 @@ def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str
     try:
         config = load_config(Command.ORPHANS, flags, environ)
     except ConfigurationError as error:
-        return _reject((*wrong, *error.lines), flags, environ, code=BAD_USAGE if error.usage else 1)
+        return _reject((*wrong, *error.lines), flags, environ, code=error.code)
     if wrong:
         return _reject(wrong, flags, environ, code=BAD_USAGE)
     begin(config)

@@ -23,7 +23,6 @@ from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import LogFormat, Output, asked
@@ -117,7 +116,7 @@ def _run(config: Config, stop: Stop) -> int:
     connections, plan_context = runtime.connections, replace(runtime.plan_context, agreement=agreement)
     if connections is None:
         with ended_at_the_latest(stop, grace_s=READING_GRACE_S, code=code):
-            report = _guarded(lambda: plan_once(plan_context))
+            report = guarded(lambda: plan_once(plan_context))
             return _end(_saved(report, config, stop), config, writer, stop)
     with _held(connections, stop, code):
         if is_loop:
@@ -167,7 +166,7 @@ def _agreement(file: str, config: Config) -> Agreement:
 
 def _asked(plan_context: PlanContext, connections: Connections, config: Config, writer: Writer, stop: Stop) -> int:
     """The exit code of a run whose plan a person sees before anything is done, the Lease included."""
-    report = _guarded(lambda: plan_once(plan_context))
+    report = guarded(lambda: plan_once(plan_context))
     if not publish(writer, report) or stop.is_set():
         return INTERRUPTED if stop.is_interrupted else 1
     changes = tuple(line.change for line in report.lines if line.change.decision.verdict is Verdict.ALLOWED)
@@ -213,7 +212,7 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
                 allowance = SharedAllowance(lambda: _allowance(connections))
                 actuators = within_budget(connections.apply_context.actuators, allowance.begin_change)
                 apply_context, began = replace(connections.apply_context, actuators=actuators), time.monotonic()
-                report = _guarded(lambda: converge(plan_context, apply_context))
+                report = guarded(lambda: converge(plan_context, apply_context))
                 if not stop.is_set() and not plan_context.only:  # a part of what is held would look like all of it
                     with harmless("status"):
                         connections.publish(report, time.monotonic() - began)
@@ -243,7 +242,7 @@ def _loop(runtime: Runtime, connections: Connections, config: Config, writer: Wr
     wake = Wake(stop)
     stop.wakes(wake.interrupt)
     try:
-        run_controller(runtime, connections, config, stop, wake=wake, guarded=_guarded, publish=publish_pass)
+        run_controller(runtime, connections, config, stop, wake=wake, guarded=guarded, publish=publish_pass)
     except ConfigurationError as error:
         return _cannot_start(error.lines, config)
     return 0
@@ -259,8 +258,9 @@ def _cannot_start(lines: Sequence[str], config: Config) -> int:
     return 1
 
 
-def _guarded(run_pass: Callable[[], Report]) -> Report:
-    """The pass's report; one that says so when the pass ended in a bug of ours, which must not end a loop."""
+def guarded(run_pass: Callable[[], Report]) -> Report:
+    """The pass's report; one that says so when the pass ended in a bug of ours, which must end neither a loop nor a
+    page."""
     try:
         return run_pass()
     except Exception as error:  # noqa: BLE001 - the last resort before the process dies
@@ -319,7 +319,7 @@ def _in_need(keys: Sequence[Key]) -> str:
 
 def _reject(error: ConfigurationError, command: Command, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """All configuration errors on stderr; a machine that asked for a document gets it all the same."""
-    code = fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+    code = fail(*error.lines, code=error.code)
     output = Output(asked(command, "--output", flags, environ))
     if output.is_document:
         publish(Writer(output), Report(errors=error.lines))

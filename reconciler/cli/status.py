@@ -11,7 +11,6 @@ from reconciler.cli.holds import read_holds, reader_of
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import begin, fail, publish
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.report.status import StatusReport
@@ -24,7 +23,7 @@ def status(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     try:
         config = load_config(Command.STATUS, flags, environ)
     except ConfigurationError as error:
-        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=error.code)
     begin(config)
     with stop_within(READING_GRACE_S) as stop:
         report = _report(config, stop)

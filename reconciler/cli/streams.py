@@ -58,7 +58,7 @@ def fail(*lines: str, code: int) -> int:
 
 
 def is_attended() -> bool:
-    """Whether somebody sits at the terminal who can be asked."""
+    """Whether somebody sits at the terminal, who has typed this and can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 

@@ -2,27 +2,22 @@
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.shown import is_loopback
-from reconciler.cli.run import internal_error
+from reconciler.cli.run import guarded
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
 from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.passes.converge import PlanContext, plan_once
 from reconciler.report.terminal import TerminalProgress
-from reconciler.result import Report
 from reconciler.runtime import build_runtime
 from reconciler.telemetry.http_server import serve_page
 from reconciler.telemetry.pass_logger import Meter
-
-_USUAL_LIMIT = 3600
-"""Requests an hour, where Hetzner has not said."""
 
 
 def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -31,7 +26,7 @@ def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     try:
         config = load_config(Command.UI, flags, environ)
     except ConfigurationError as error:
-        return fail(*error.lines, code=BAD_USAGE if error.usage else 1)
+        return fail(*error.lines, code=error.code)
     begin(config)
     with stop_within(READING_GRACE_S) as stop:
         try:
@@ -52,18 +47,10 @@ def _plan_on_and_on(plan_context: PlanContext, config: Config, page: LivePage, s
     meter = Meter()
     while not stop.is_set():
         page.began()
-        measured = meter.measure(lambda: _guarded(lambda: plan_once(plan_context)))
+        measured = meter.measure(lambda: guarded(lambda: plan_once(plan_context)))
         page.ended(measured.report_alone, measured.seconds)
-        limit = measured.report.requests.limit or _USUAL_LIMIT
-        stop.wait(None if config.captured is not None else config.interval_for(limit, measured.hetzner_requests))
-
-
-def _guarded(run_pass: Callable[[], Report]) -> Report:
-    """The report; one that says so when a bug of ours ended it, which must not end the page."""
-    try:
-        return run_pass()
-    except Exception as error:  # noqa: BLE001 - whoever looks at the page has to hear of it
-        return Report(errors=(internal_error(error),))
+        limit, reads = measured.report.requests.limit or None, measured.hetzner_requests
+        stop.wait(None if config.captured is not None else config.interval_for(limit, reads))
 
 
 def _tell(config: Config, port: int) -> None:

@@ -9,9 +9,9 @@ from desired.annotations.claims import ClaimCheck, check_claim, without_robot_ac
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.parsing import read_annotations, with_defaults
 from reconciler.cli.streams import fail, publish
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.config.flags import Color, Command, Output, asked
+from reconciler.config.program import BAD_USAGE
 from reconciler.config.variables import read_variables
 from reconciler.observe.manifests import NotManifests, read_services
 from reconciler.report.terminal import Writer

@@ -11,11 +11,7 @@ from reconciler.config.commands import COMMANDS, WORDS_OF_OTHERS
 from reconciler.config.flags import FLAGS, Command, Flag
 from reconciler.config.hccm_flags import INSTEAD, SWITCHES
 from reconciler.config.help import command_help, root_help
-from reconciler.config.program import program_name
-
-BAD_USAGE = 64
-"""Exit code of a command line that cannot be understood (sysexits EX_USAGE); argparse's own 2 means "changes"."""
-
+from reconciler.config.program import BAD_USAGE, program_name
 
 _OF_HCCM = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
 """The commands that take the flags of HCCM which mean nothing here: what a run takes can be validated."""

@@ -32,13 +32,15 @@ from reconciler.config.flags import (
     unknown_variables,
 )
 from reconciler.config.hccm_flags import without_effect
-from reconciler.config.program import program_name
+from reconciler.config.program import BAD_USAGE, program_name
 from reconciler.config.variables import VARIABLES, former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
 _TOKEN_LENGTH = 64
 """Length of every token that Hetzner hands out."""
 _DEFAULT_INTERVAL_S = 60.0
+_USUAL_RATE_LIMIT = 3600
+"""Requests an hour that a project has, unless Hetzner says otherwise."""
 _PAGE_ADDRESS = ("127.0.0.1", 8234)
 _ROBOT_MAX_AGE_S = 300.0
 _ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
@@ -93,6 +95,11 @@ class ConfigurationError(Exception):
         self.lines = tuple(map(without_user_info, lines))
         super().__init__("\n".join(self.lines))
         self.usage = usage
+
+    @property
+    def code(self) -> int:
+        """The exit code that tells it."""
+        return BAD_USAGE if self.usage else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +199,13 @@ class Config:
         default = {"--leader-elect-resource-namespace": LEASE_NAMESPACE}
         return " ".join(f"{flag} {shlex.quote(v)}" for flag, v in given.items() if v and v != default.get(flag))
 
-    def interval_for(self, rate_limit: int, reads_per_pass: int) -> float:
-        """Seconds between passes: as given, else a minute or what keeps reads under a quarter of the allowance."""
+    def interval_for(self, rate_limit: int | None, reads_per_pass: int) -> float:
+        """Seconds between passes: as given, else a minute or what keeps reads under a quarter of the allowance, which
+        is the usual one where Hetzner has not said (None)."""
         if self.interval_s is not None:
             return self.interval_s
-        return max(_DEFAULT_INTERVAL_S, reads_per_pass * 3600.0 / (0.25 * max(1, rate_limit)))
+        limit = _USUAL_RATE_LIMIT if rate_limit is None else max(1, rate_limit)
+        return max(_DEFAULT_INTERVAL_S, reads_per_pass * 3600.0 / (0.25 * limit))
 
 
 def load_config(

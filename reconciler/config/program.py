@@ -1,7 +1,10 @@
-"""The name of the program as it was started, for its usage and for the lines that it says on stderr."""
+"""What the program is to who types it: its name as it was started, and the exit code of a line it does not take."""
 
 import sys
 from collections.abc import Mapping
+
+BAD_USAGE = 64
+"""Exit code of a command line that cannot be understood (sysexits EX_USAGE); argparse's own 2 means "changes"."""
 
 PROGRAM = "reconcile"
 """The name of the command, and of whatever is started by none of its names."""

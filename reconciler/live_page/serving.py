@@ -9,7 +9,7 @@ import gzip
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from desired.model.key import Key, ObjectKind
 from reconciler.report.escaping import visible
 from reconciler.report.page.policy import policy
-from reconciler.report.page.ring import Ring
+from reconciler.report.page.ring import PassRecord, Ring
 from reconciler.result import Report
 from reconciler.telemetry.health import NOT_FOUND, Page, Request
 
@@ -63,6 +63,8 @@ class _Scene:
     report: Report | None = None
     why_empty: str = _AT_FIRST
     leader: str = ""
+    passes: Sequence[PassRecord] = ()
+    """The latest first; the first of them made the report, where there is one."""
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ class LivePage:
     def stands_by(self, why: str) -> None:
         """This process has no plan, as another one leads; ``why`` says which, and how to see its page."""
         if self._scene.why_empty != why:
+            self._made = _Made()
             self._tell(None, why, leader="")
 
     def answer(self, request: Request) -> Page:
@@ -151,7 +154,7 @@ class LivePage:
 
     def _tell(self, report: Report | None, why_empty: str, *, leader: str) -> None:
         with self._telling:
-            self._scene = _Scene(self._scene.version + 1, report, why_empty, leader)
+            self._scene = _Scene(self._scene.version + 1, report, why_empty, leader, self._ring.last)
 
     def _body(self, wanted: _Wanted, key: Key | None) -> tuple[int, bytes] | str | None:
         """What is sent, and of which version it is; a text says why there is no such object. None: too many wait."""
@@ -169,14 +172,15 @@ class LivePage:
 
     def _made_now(self, wanted: _Wanted, key: Key | None) -> tuple[int, bytes] | str:
         """As ``_body``, for one thread at a time."""
-        scene = self._scene
+        made = self._made
+        if made.version == self._scene.version and (body := made.bodies.get(wanted)) is not None:
+            return made.version, body
+        if (wait_s := self._free_at - self._clock()) > 0:
+            self._rest(wait_s)
+        scene = self._scene  # what came meanwhile is newer
         if self._made.version != scene.version:
             self._made = _Made(scene.version)
         made = self._made
-        if (body := made.bodies.get(wanted)) is not None:
-            return scene.version, body
-        if (wait_s := self._free_at - self._clock()) > 0:
-            self._rest(wait_s)
         began = self._clock()
         try:
             path, is_fragment, is_small = wanted
@@ -187,8 +191,7 @@ class LivePage:
                 made.documents.clear()
                 made.bodies.clear()
             made.documents[path] = document
-            poll = "/main" + path.removesuffix("/")
-            text = document.fragment() if is_fragment else document.served(poll, self._etag(scene.version))
+            text = document.fragment() if is_fragment else document.served(path[1:], self._etag(scene.version))
             body = text.encode("utf-8", "backslashreplace")
             made.bodies[wanted] = body = gzip.compress(body, 6, mtime=0) if is_small else body
             return scene.version, body
@@ -199,7 +202,7 @@ class LivePage:
         from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller that nobody asks need not pay
 
         if made.maker is None:
-            made.maker = Maker(scene.report, self._ring.last, scene.leader, scene.why_empty)
+            made.maker = Maker(scene.report, scene.passes, scene.leader, scene.why_empty)
         return made.maker.page() if key is None else made.maker.explanation(key)
 
     def _etag(self, version: int) -> str:
@@ -239,9 +242,9 @@ def _key_in(path: str) -> Key | None:
     if len(path) > 3 * _LONGEST_NAME:
         return None
     kind, _, name = path.removeprefix("/").partition("/")
-    name = unquote(name, errors="replace")
-    parts = name.split("/")
-    if not name or len(name) > _LONGEST_NAME or any(part in ("", ".", "..") for part in parts):
+    parts = [unquote(part, errors="replace") for part in name.split("/")]
+    name = "/".join(parts)
+    if len(name) > _LONGEST_NAME or any(part in ("", ".", "..") or "/" in part for part in parts):
         return None
     if kind == ObjectKind.NODE and len(parts) == 1:
         return Key(ObjectKind.NODE, name)

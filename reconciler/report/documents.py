@@ -40,18 +40,28 @@ class ClusterDocument(Struct, frozen=True):
 
 
 class RequestsDocument(Struct, frozen=True):
-    """How many requests the run sent to each API."""
+    """How many requests the run sent to each API, and how many more Hetzner takes."""
 
     kubernetes: int
     hetzner: int
     robot: int | UnsetType = UNSET
     """Only there where Robot servers are read."""
+    hetzner_left: int | UnsetType = UNSET
+    """What was left of the project's allowance after the run; only there where Hetzner said so."""
+    hetzner_limit: int | UnsetType = UNSET
+    """How many requests an hour that allowance is; likewise."""
 
     @classmethod
     def of(cls, report: Report) -> "RequestsDocument":
         """Those of the run that made the report."""
         sent = report.requests
-        return cls(sent.kubernetes, sent.hetzner, UNSET if sent.robot is None else sent.robot)
+        return cls(
+            sent.kubernetes,
+            sent.hetzner,
+            UNSET if sent.robot is None else sent.robot,
+            UNSET if sent.remaining is None else sent.remaining,
+            UNSET if sent.limit is None else sent.limit,
+        )
 
 
 def to_json(value: object, shown: Shown | None = None) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.sandbox.demo_world import demo_world
 from reconciler.sandbox.running import Sandbox, SandboxOptions
-from tests.support.browser import SCHEMES, Browser, Scheme, origin
+from tests.support.browser import SCHEMES, WIDTHS, Browser, Scheme, origin
 from tests.support.shown_page import Person, ShownPage, WatchedPage, page_of_the_command, watched_page
 
 _TWO_POLLS_S = 10.0
@@ -37,6 +37,21 @@ _REACH = """
 const refused = () => 'refused', asked = ['cors', 'no-cors'].map(mode => fetch(arguments[0], {mode}));
 Promise.all(asked.map(each => each.then(() => 'answered', refused))).then(all => { window.got = all; });
 """
+
+
+_SILENCE = """
+const given = new AbortController();
+AbortSignal.timeout = () => given.signal;
+window.asked = 0;
+window.give_up = () => given.abort();
+window.fetch = (_, how) => new Promise((_, fail) => {
+  window.asked += 1;
+  how.signal.addEventListener('abort', () => fail(how.signal.reason));
+});
+"""
+
+
+_LOGIN = "window.fetch = async () => new Response('<title>Log in</title><form></form>', {headers: {ETag: 'login'}})"
 
 
 @pytest.fixture
@@ -124,7 +139,7 @@ def test_asks_only_its_own_server(browser: Browser, seen: WatchedPage) -> None:
     """What is new is asked for with the tag of what is there; the console stays empty, whatever the page does."""
     browser.run("document.querySelector('main').firstElementChild.mark = 'the same'")
     browser.run(_NOW)
-    browser.wait_for(lambda: f"{seen.address}main" in browser.requests(), "poll")
+    browser.wait_for(lambda: f"{seen.address}main/" in browser.requests(), "poll")
 
     assert browser.run("return document.querySelector('main').firstElementChild.mark") == "the same"
     seen.look()
@@ -132,6 +147,49 @@ def test_asks_only_its_own_server(browser: Browser, seen: WatchedPage) -> None:
     browser.wait_for(lambda: "2, took" in browser.texts("#facts")[0], "the next pass")
     assert browser.console() == []
     assert {origin(address) for address in browser.requests()} == {origin(seen.address)}
+
+
+def test_a_server_that_says_nothing(browser: Browser, seen: WatchedPage) -> None:
+    """It is asked once, and not again until that is given up; then the page says so. So a dead ``port-forward`` neither
+    goes unnoticed nor fills the connections of the browser."""
+    browser.run(_SILENCE)
+    for _ in range(3):
+        browser.run(_NOW)
+    assert browser.run("return window.asked") == 1
+
+    browser.run("window.give_up()")
+    browser.wait_for(lambda: "Nothing answers any more" in browser.texts("#trouble")[0], "word that nobody answers")
+
+
+def test_a_proxy_that_asks_to_log_in_again(browser: Browser, seen: WatchedPage) -> None:
+    """Its answer is no page: what stands there stays, with word that it is old."""
+    title, shown = browser.driver.title, browser.texts("main")
+    browser.run(_LOGIN)
+    browser.run(_NOW)
+
+    browser.wait_for(lambda: "Something else answers" in browser.texts("#trouble")[0], "word of another's answer")
+    assert (browser.driver.title, browser.texts("main")) == (title, shown)
+
+
+def test_what_stays_is_not_said_again(browser: Browser, seen: WatchedPage) -> None:
+    """A pass that changes nothing leaves the line of the result alone, which screen readers say when it changes."""
+    assert browser.texts("#status button")
+    browser.run("document.querySelector('#status').firstElementChild.mark = 'the same'")
+    seen.look()
+    browser.run(_NOW)
+    browser.wait_for(lambda: "2, took" in browser.texts("#facts")[0], "the next pass")
+
+    assert browser.run("return document.querySelector('#status').firstElementChild.mark") == "the same"
+
+
+def test_a_link_to_what_comes_with_the_first_pass(browser: Browser, watched: WatchedPage) -> None:
+    """It leads there as soon as it is there."""
+    browser.open(f"{watched.address}#node/worker-5")
+    watched.look()
+    browser.run(_NOW)
+    browser.wait_for(lambda: browser.texts("main table"), "the plan")
+
+    assert browser.run("return scrollY") > 0
 
 
 def test_what_is_smuggled_in_does_nothing(browser: Browser, seen: WatchedPage, pages: dict[str, ShownPage]) -> None:
@@ -179,7 +237,12 @@ def test_passes_are_shown(browser: Browser, seen: WatchedPage) -> None:
 
 
 def test_an_object_is_explained_one_click_away(browser: Browser, seen: WatchedPage) -> None:
-    """As ``reconcile explain`` does it, and the way back leads to where the object stands."""
+    """As ``reconcile explain`` does it, and the way back leads to where the object stands. Nobody has to scroll aside
+    to find the link."""
+    right = "return document.querySelector('tr[data-key=\"node/worker-1\"] a').getBoundingClientRect().right"
+    for width in WIDTHS:
+        browser.at_width(width)
+        assert browser.run(right) <= width
     browser.run("document.querySelector('tr[data-key=\"node/worker-1\"] a').click()")
     browser.wait_for(lambda: browser.driver.current_url == f"{seen.address}node/worker-1", "explanation")
 

@@ -65,7 +65,9 @@ def test_head(browser: Browser, eventful: ShownPage) -> None:
 
     assert report["cluster"]["uid"] in facts
     assert report["taken_at"][:19].replace("T", " ") in facts
-    assert f"{report['requests']['kubernetes']} to Kubernetes, {report['requests']['hetzner']} to Hetzner" in facts
+    sent = report["requests"]
+    assert f"{sent['kubernetes']} to Kubernetes, {sent['hetzner']} to Hetzner" in facts
+    assert f"{sent['hetzner_left']} of {sent['hetzner_limit']}" in facts
     assert status.startswith(report["result"])
     for word in ("add", "modify", "remove"):
         assert f"{report['summary'][word]} to {word}" in status

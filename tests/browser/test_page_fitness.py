@@ -31,6 +31,20 @@ def test_fits_the_window(browser: Browser, pages: dict[str, ShownPage], world: s
         browser.unfold()
 
 
+def test_names_of_fields_are_whole(browser: Browser, pages: dict[str, ShownPage]) -> None:
+    """Labels begin alike, so that cut off one could not be told from the other."""
+    browser.open(pages["demo"].address)
+    browser.unfold()
+    cut = (
+        "return [...document.querySelectorAll('#plan th .key')].filter(each => each.scrollWidth > each.clientWidth + 1)"
+    )
+
+    for width in WIDTHS:
+        browser.at_width(width)
+        whole = browser.run(f"{cut}.filter(each => getComputedStyle(each).overflow !== 'visible').length")
+        assert whole == 0, width
+
+
 @pytest.mark.parametrize("world", ["demo", "eventful", "large", "empty"])
 def test_asks_for_nothing_and_says_nothing(browser: Browser, pages: dict[str, ShownPage], world: str) -> None:
     """One request, for the file, also when its reader comes back to it; no message in the console, which would tell of

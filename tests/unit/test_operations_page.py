@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from desired.model.settings import Settings
-from reconciler.config.command_line import BAD_USAGE
+from reconciler.config.program import BAD_USAGE
 from reconciler.permissions import needed
 from reconciler.result import Result
 

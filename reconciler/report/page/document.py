@@ -5,7 +5,7 @@ again for what is new.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from desired.model.key import Key
 from reconciler.config.program import PROGRAM
@@ -26,18 +26,22 @@ class Document:
     title: str
     body: Html
     """All that a script replaces, and what stands between."""
+    root: str = "./"
+    """Where the page is, as seen from this document."""
 
     def file(self) -> str:
         """The whole document, which asks nobody for anything."""
         own = tag("meta", http_equiv="Content-Security-Policy", content=policy(is_live=False))
         return self._whole([own], tag("body", self.body, verbatim("script", asset("script.js"))))
 
-    def served(self, poll: str, etag: str) -> str:
-        """The whole document as a server sends it. The script asks ``poll`` for another one than ``etag``; without
-        scripts it is loaded again and again."""
+    def served(self, path: str, etag: str) -> str:
+        """The whole document as a server sends it at ``path``, which begins with no slash. The script asks below
+        ``main`` for another one than ``etag``; without scripts it is loaded again and again."""
         refresh = tag("noscript", tag("meta", http_equiv="refresh", content=_REFRESH_S))
         script = verbatim("script", asset("script.js"))
-        return self._whole([refresh], tag("body", self.body, script, data_poll=poll, data_tag=etag))
+        return self._whole(
+            [refresh], tag("body", self.body, script, data_poll=f"{self.root}main/{path}", data_tag=etag)
+        )
 
     def fragment(self) -> str:
         """What the script takes its parts from."""
@@ -66,11 +70,12 @@ def document_of(page: Page, *, is_live: bool = False) -> Document:
 def explanation_of(page: Page, key: Key, lines: Sequence[TextLine]) -> Document:
     """The explanation of one object on a live page, whose ``lines`` are those of the command; there are none where
     nothing is known of it."""
-    back = tag("p", tag("a", "the whole page", href=f"/#{anchor(key)}"))
+    root = "../" * key.count("/")
+    back = tag("p", tag("a", "the whole page", href=f"{root}#{anchor(key)}"))
     command = tag("p", "As ", tag("code", _command_of(key)), " shows it:")
     title = tag("h2", "Explanation of ", foreign(key), id="explanation")
     said = tag("div", *(map(_line, lines) if lines else ["Nothing is known of it now."]), class_="explained")
-    return _document(page, f"{key}: {_title(page)}", (), join(back, title, command, said))
+    return replace(_document(page, f"{key}: {_title(page)}", (), join(back, title, command, said)), root=root)
 
 
 def _line(line: TextLine) -> Html | None:
@@ -87,7 +92,7 @@ def _command_of(key: Key) -> str:
 
 
 def _linked(key: Key) -> Html:
-    return tag("a", "explain", tag("span", f" {key}", class_="only-read"), href=f"/{anchor(key)}")
+    return tag("a", "explain", tag("span", f" {key}", class_="only-read"), href=f"./{anchor(key)}")
 
 
 def _title(page: Page) -> str:

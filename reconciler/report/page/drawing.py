@@ -40,6 +40,9 @@ _ALONE = frozenset({"!", "-"})
 _Row = TypeVar("_Row")
 _REST = "nodes"
 """The box of the Nodes that are not drawn."""
+_STRANGERS = "!"
+"""That of the targets that are no Nodes and are not drawn."""
+_NO_NODE = "no Node of the cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,6 @@ class Drawing:
 
     columns: tuple[tuple[Box, ...], ...]
     edges: tuple[Edge, ...]
-    folded_services: int = 0
-    folded_nodes: int = 0
 
 
 def plan_drawing(world: WorldMap) -> Drawing:
@@ -85,7 +86,11 @@ def plan_drawing(world: WorldMap) -> Drawing:
     rows = [(_service_box(group), _balancer_box(group)) for group in services]
     if left_services:
         rows.append((Box("services", _rest_of_services(left_services)), None))
-    third = [*(_node_box(group, drafter.health) for group in drafter.nodes), *_targets_that_are_no_nodes(services)]
+    third = [_node_box(group, drafter.health) for group in drafter.nodes]
+    third += [_stranger_box(name, state) for name, state in drafter.strangers.items()]
+    if drafter.left_strangers:
+        how_many = counted(len(drafter.left_strangers), "more target")
+        third.append(Box(_STRANGERS, (how_many, _NO_NODE), worst(drafter.left_strangers.values())))
     if drafter.left_nodes:
         third.append(Box(_REST, _rest_of_nodes(drafter.left_nodes, drafter.health)))
     marks = {row.destination: row.mark for row in world.routes}
@@ -99,9 +104,7 @@ def plan_drawing(world: WorldMap) -> Drawing:
         more = [f"{len(loose) - _LOOSE} more"] if len(loose) > _LOOSE else []
         fourth.append(Box("loose", ("to no Node:", *told, *more), worst(row.state for row in loose)))
     first, second = tuple(box for box, _ in rows), tuple(balancer for _, balancer in rows if balancer)
-    return Drawing(
-        (first, second, tuple(third), tuple(fourth)), tuple(edges), _count(left_services), _count(drafter.left_nodes)
-    )
+    return Drawing((first, second, tuple(third), tuple(fourth)), tuple(edges))
 
 
 def _count(groups: Iterable[Sequence[object]]) -> int:
@@ -115,7 +118,7 @@ class _Drafter:
         self.health: Mapping[str, State] = _worst_states(world)
         reach: dict[str, set[tuple[str, State, str]]] = {}
         for row in world.services:
-            for target in row.balancer.targets if row.balancer else ():
+            for target in _targets_of(row):
                 if row.balancer and target.node is not None:
                     reach.setdefault(target.node, set()).add((row.balancer.key, target.state, target.mark))
         marks = {row.destination: row.mark for row in world.routes}
@@ -139,6 +142,9 @@ class _Drafter:
             lambda row: row.key is None or row.balancer is None or {row.mark, row.balancer.mark} & _ALONE != set(),
         )
         self.services, self.left_services = _chosen(found, SERVICES, lambda group: _needs_eyes(group[0]))
+        strangers = list(_strangers(self.services).items())
+        drawn, left = _chosen(strangers, NODES, lambda each: each[1] is State.BAD)
+        self.strangers, self.left_strangers = dict(drawn), dict(left)
         led_to = [self._end(target) for group in self.services for target in _targets_of(group[0])]
         place = {name: number for number, name in enumerate(dict.fromkeys(led_to))}
         self.nodes = sorted(nodes, key=lambda group: place.get(_node_name(group[0]), len(place)))
@@ -161,7 +167,8 @@ class _Drafter:
                 yield Edge(row.key, row.balancer.key)
             ends: dict[str, list[State]] = {}
             for target in row.balancer.targets:
-                ends.setdefault(self._end(target), []).append(target.state)
+                end = _STRANGERS if target.name in self.left_strangers else self._end(target)
+                ends.setdefault(end, []).append(target.state)
             yield from (Edge(row.balancer.key, end, worst(states)) for end, states in ends.items())
 
 
@@ -365,17 +372,18 @@ def _named(mark: str, found: Sequence[str], what: str) -> tuple[str, ...]:
     return _marked(mark, f"{len(found)} {what}"), names(found)
 
 
-def _targets_that_are_no_nodes(services: Iterable[Sequence[ServiceRow]]) -> list[Box]:
+def _strangers(services: Iterable[Sequence[ServiceRow]]) -> Mapping[str, State]:
+    """Name of a target that is no Node → the worst that load balancers say of it."""
     found: dict[str, list[State]] = {}
     for group in services:
         for target in _targets_of(group[0]):
             if target.node is None:
                 found.setdefault(target.name, []).append(target.state)
-    states = {name: worst(told) for name, told in list(found.items())[:NODES]}
-    return [
-        Box(f"!{name}", (f"{_SIGNS[state]} {name}".lstrip(), "no Node of the cluster"), state)
-        for name, state in states.items()
-    ]
+    return {name: worst(told) for name, told in found.items()}
+
+
+def _stranger_box(name: str, state: State) -> Box:
+    return Box(f"!{name}", (f"{_SIGNS[state]} {name}".lstrip(), _NO_NODE), state)
 
 
 def _routes_box(group: Sequence[NodeRow], marks: Mapping[str, str]) -> Box:

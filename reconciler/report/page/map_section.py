@@ -25,7 +25,7 @@ def map_section(world: WorldMap, explain: Explain) -> Html:
     ranges = cache(partial(names, most=_RANGES))  # most load balancers lead to the same Nodes
     services = [_service(service, explain, ranges) for service in world.services]
     nodes = [_node(node, explain) for node in world.nodes]
-    last = ("explain",) if explain else ()
+    why = ("explain",) if explain else ()  # beside the name, where nobody has to scroll for it
     legend = "ok: healthy; !!: unhealthy; ??: health unknown; + ~ - ! ?: planned, as in the plan"
     return join(
         tag("p", legend, class_="dim"),
@@ -37,7 +37,7 @@ def map_section(world: WorldMap, explain: Explain) -> Html:
             f"{counted(len(world.services), 'Service')} and load balancers",
             scrolling_table(
                 "Services and their load balancers",
-                ("Service", "load balancer", "targets", "type", "addresses", "ports", *last),
+                ("Service", *why, "load balancer", "targets", "type", "addresses", "ports"),
                 services,
                 name="map/services/table",
                 tall=len(services) > TALL,
@@ -50,7 +50,7 @@ def map_section(world: WorldMap, explain: Explain) -> Html:
             counted(len(world.nodes), "Node"),
             scrolling_table(
                 "Nodes",
-                ("Node", "Ready", "server", "type", "location", "addresses", "routes", *last),
+                ("Node", *why, "Ready", "server", "type", "location", "addresses", "routes"),
                 nodes,
                 name="map/nodes/table",
                 tall=len(nodes) > TALL,
@@ -73,8 +73,8 @@ def _service(row: ServiceRow, explain: Explain, ranges: _Ranges) -> Html:
     return tag(
         "tr",
         tag("th", service, scope="row", id=anchor(key) if key else None),
-        cells,
         tag("td", explain(key) if key else None) if explain else None,
+        cells,
         data_row="",
         data_key=key,
     )
@@ -125,13 +125,13 @@ def _node(row: NodeRow, explain: Explain) -> Html:
     return tag(
         "tr",
         tag("th", sign_of(row.mark), shown_key(row.key), _ill(row.ill), scope="row", id=anchor(row.key)),
+        tag("td", explain(row.key)) if explain else None,
         tag("td", row.ready, class_=None if row.state == "ok" else "warning"),
         tag("td", shown_server(row), class_="bad" if row.is_gone else None),
         tag("td", foreign(row.type)),
         tag("td", row.location),
         tag("td", foreign(", ".join(row.addresses))),
         tag("td", ", ".join(row.routes) or "none"),
-        tag("td", explain(row.key)) if explain else None,
         data_row="",
         data_key=row.key,
     )

@@ -140,7 +140,7 @@ def _fields(change: Change, fields: Sequence[FieldChange]) -> Html | None:
     rows = [
         tag(
             "tr",
-            tag("th", shown_key(field.path), scope="row"),
+            tag("th", tag("bdi", field.path, class_="key whole"), scope="row"),
             [tag("td", foreign(side), class_="wrap") for side in _whole_sides(field)],
         )
         for field in fields
@@ -169,7 +169,7 @@ def _fold(fold: Fold, context: _Context) -> Html:
     common = [
         tag(
             "tr",
-            tag("th", shown_key(field.path), scope="row"),
+            tag("th", tag("bdi", field.path, class_="key whole"), scope="row"),
             tag("td", foreign(summed_up_sides(map(shown_sides, field.members))), class_="wrap"),
         )
         for field in fold.fields

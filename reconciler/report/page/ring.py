@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from msgspec import UNSET
+
+from actuators.outcome import Outcome
+from reconciler.report.json_report import OutcomeDocument
 from reconciler.result import Report, Requests, Result, summary
 
 PASSES = 200
@@ -104,12 +107,6 @@ def _within_bounds(latest_first: Iterable[PassRecord]) -> Iterator[PassRecord]:
 
 
 def _told(key: str, kind: str, outcome: Outcome) -> PassedChange:
-    match outcome:
-        case Applied():
-            return PassedChange(str(key)[:_LONGEST], kind, "applied")
-        case Pending(why):
-            return PassedChange(str(key)[:_LONGEST], kind, "pending", why[:_LONGEST])
-        case Skipped(reason):
-            return PassedChange(str(key)[:_LONGEST], kind, "skipped", reason[:_LONGEST])
-        case Failed(error):
-            return PassedChange(str(key)[:_LONGEST], kind, "failed", error[:_LONGEST])
+    said = OutcomeDocument.of(outcome)
+    why = "" if said.why is UNSET else said.why
+    return PassedChange(str(key)[:_LONGEST], kind, said.state, why[:_LONGEST])

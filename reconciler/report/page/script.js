@@ -1,5 +1,6 @@
 "use strict";
 const PARTS = ["facts", "status", "sections", "main"];
+const PATIENCE_MS = 60000;
 const FOCUSABLE = "a[href], button, summary, input, [tabindex]";
 const filter = document.getElementById("filter");
 
@@ -16,16 +17,19 @@ function sift() {
   }
 }
 
+function aim() {
+  return location.hash && document.getElementById(location.hash.slice(1));
+}
+
 function show() {
-  const found = location.hash && document.getElementById(location.hash.slice(1));
+  const found = aim();
   if (!found) return;
   for (let node = found; node; node = node.parentElement) if (node.localName === "details") node.open = true;
   found.scrollIntoView();
 }
 
-function enhance() {
-  for (const needing of document.querySelectorAll("[data-scripted]")) needing.hidden = false;
-  sift();
+function enhance(page) {
+  for (const needing of page.querySelectorAll("[data-scripted]")) needing.hidden = false;
 }
 
 async function copy(button) {
@@ -50,6 +54,8 @@ function take(fresh) {
   const boxes = new Map([...document.querySelectorAll(".scroll[id]")].map((each) => [each.id, [each.scrollLeft, each.scrollTop]]));
   const focus = placeOf(document.activeElement);
   const [x, y] = [scrollX, scrollY];
+  const isAwaited = !aim() && y === 0;
+  enhance(fresh); // what has not changed is left alone, as a screen reader would say it again
   for (const each of fresh.querySelectorAll("details[id]")) if (open.has(each.id)) each.open = open.get(each.id);
   for (const id of PARTS) {
     const [before, after] = [document.getElementById(id), fresh.getElementById(id)];
@@ -58,7 +64,7 @@ function take(fresh) {
     before.replaceChildren(...after.childNodes);
   }
   document.title = fresh.title;
-  enhance();
+  sift();
   age();
   for (const [id, at] of boxes) document.getElementById(id)?.scrollTo(...at);
   scrollTo(x, y);
@@ -66,6 +72,7 @@ function take(fresh) {
     const owner = document.getElementById(focus.id);
     owner && [owner, ...owner.querySelectorAll(FOCUSABLE)][focus.place]?.focus({ preventScroll: true });
   }
+  if (isAwaited) show();
 }
 
 function age() {
@@ -77,27 +84,42 @@ function age() {
   told.textContent = ` (${shown} ago)`;
 }
 
-let tag = document.body.dataset.tag ?? "";
-async function poll() {
-  if (document.visibilityState !== "visible" || !getSelection().isCollapsed) return;
+function complain(why) {
   const trouble = document.getElementById("trouble");
+  const told = why && `${why} What you see is older.`;
+  trouble.hidden = !told;
+  if (trouble.textContent !== told) trouble.textContent = told;
+}
+
+let tag = document.body.dataset.tag ?? "";
+let isAsking = false;
+async function poll() {
+  if (isAsking || document.visibilityState !== "visible" || !getSelection().isCollapsed) return;
+  isAsking = true;
   try {
-    const answer = await fetch(document.body.dataset.poll, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
-    trouble.hidden = answer.status < 400;
-    trouble.textContent = trouble.hidden ? "" : `The page cannot be made: ${answer.status}. What you see is older.`;
-    if (answer.status !== 200) return;
-    tag = answer.headers.get("ETag") ?? "";
-    take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    const headers = tag ? { "If-None-Match": tag } : {};
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(document.body.dataset.poll, { headers, signal, cache: "no-store" });
+    if (answer.status >= 400) return complain(`The page cannot be made: ${answer.status}.`);
+    if (answer.status === 200) {
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (!fresh.getElementById("main")) return complain("Something else answers: load the page again.");
+      tag = answer.headers.get("ETag") ?? "";
+      take(fresh);
+    }
+    complain("");
   } catch {
-    trouble.hidden = false;
-    trouble.textContent = "Nothing answers any more. What you see is older.";
+    complain("Nothing answers any more.");
+  } finally {
+    isAsking = false;
   }
 }
 
 filter.addEventListener("input", sift);
 addEventListener("hashchange", show);
 addEventListener("click", (event) => { if (event.target.matches("button.copy")) copy(event.target); });
-enhance();
+enhance(document);
+sift();
 show();
 if (document.body.dataset.poll && location.protocol.startsWith("http")) {
   age();

@@ -527,9 +527,10 @@ def test_a_file_with_a_wrong_secret_is_not_quoted(tmp_path: Path) -> None:
         pytest.param({}, 3600, 100, 400.0, id="a large project"),
         pytest.param({}, 360, 10, 400.0, id="a small allowance"),
         pytest.param({}, 0, 1, 14400.0, id="no allowance is read as one request an hour"),
+        pytest.param({}, None, 100, 400.0, id="Hetzner has not said"),
         pytest.param({"--interval": "10s"}, 3600, 1000, 10.0, id="as given"),
     ],
 )
-def test_interval(given: dict[str, str], rate_limit: int, reads: int, expected: float) -> None:
+def test_interval(given: dict[str, str], rate_limit: int | None, reads: int, expected: float) -> None:
     """The pause is as given, else a minute or what keeps reads under a quarter of the rate limit."""
     assert load(given).interval_for(rate_limit, reads) == pytest.approx(expected)

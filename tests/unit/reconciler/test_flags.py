@@ -10,10 +10,11 @@ import pytest
 from desired.model.settings import Controller, Policy
 from desired.syntax.selector import parse_selector
 from reconciler import __version__
-from reconciler.config.command_line import BAD_USAGE, parse_command_line
+from reconciler.config.command_line import parse_command_line
 from reconciler.config.commands import COMMANDS
 from reconciler.config.flags import FLAGS, Color, Command, LogFormat, Output, read_flags, unknown_variables
 from reconciler.config.help import command_help, root_help
+from reconciler.config.program import BAD_USAGE
 
 HASH = "sha256:0123456789abcdef"
 OTHER = "sha256:fedcba9876543210"

@@ -5,11 +5,13 @@ import re
 import socket
 import threading
 import time
+import weakref
 from collections import Counter
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import unescape
+from urllib.parse import urldefrag, urljoin
 
 import pytest
 
@@ -101,6 +103,7 @@ def test_hosts(host: str, status: int) -> None:
         ("/../node/web-1", 404),
         ("/node/%2e%2e", 404),
         ("/node/default%2Fweb", 404),
+        ("/service/default%2Fweb", 404),
         ("/service/web", 404),
         ("/route/4/10.0.0.0", 404),
         ("/main/", 200),
@@ -274,6 +277,41 @@ def test_a_pass_waits_for_no_reader() -> None:
     assert not reader.is_alive()
 
 
+def test_a_pass_that_ends_while_a_page_waits_to_be_made() -> None:
+    """The page is then the newer one, as a whole: no plan stands under the number of another pass."""
+    ticks = iter(range(10_000))
+
+    def rest(_: float) -> None:
+        page.ended(Report(errors=("no answer",)), 0.7)
+
+    page = LivePage(clock=lambda: float(next(ticks)), rest=rest)
+    page.ended(REPORT, 0.5)
+    page.answer(Request(host="localhost"))
+    page.ended(REPORT, 0.5)
+    answer = page.answer(Request(host="localhost"))
+
+    shown = read_page(answer.body.decode())
+    assert "3, took 0.7 s" in shown.by_id("facts").text
+    assert "no answer" in shown.by_id("status").text
+    assert page.answer(Request(host="localhost", if_none_match=answer.headers["ETag"])).status == 304
+
+
+def test_a_standby_keeps_no_world() -> None:
+    """What it saw while it led is of no use to it any more."""
+
+    class Seen(Report):
+        """A report of which is known whether it is there."""
+
+    stage, report = Stage(), Seen(snapshot=REPORT.snapshot)
+    stage.page.ended(report, 0.5)
+    stage.shown()
+    seen = weakref.ref(report)
+    del report
+    stage.page.stands_by("kube-2 leads")
+
+    assert seen() is None
+
+
 def test_what_nobody_looks_at_is_let_go_of() -> None:
     """When a pass begins, its world is not kept beside the last one's, unless somebody looks."""
     stage = Stage()
@@ -299,8 +337,23 @@ def test_the_explanation_of_an_object() -> None:
     page = stage.shown("/service/default/web")
 
     assert "load balancer" in page.by_id("main").text.lower()
-    assert "/#service/default/web" in _links(page)
-    assert "/service/default/web" in _links(stage.shown())
+    assert "../../#service/default/web" in _links(page)
+    assert "./service/default/web" in _links(stage.shown())
+
+
+@pytest.mark.parametrize("path", ["/", "/node/web-1", "/service/default/web"])
+def test_below_a_path_that_a_proxy_takes_away(path: str) -> None:
+    """What the page links and asks for is found by where it is, not by where the process thinks that it is."""
+    stage, below = Stage(), "http://proxy.example/hetzner/prod"
+    stage.page.ended(REPORT, 0.5)
+    page = stage.shown(path)
+
+    asked = page.named("body")[0].attributes["data-poll"]
+    found = [urldefrag(urljoin(f"{below}{path}", link)).url for link in (asked, *_links(page)) if link]
+    assert found[0].startswith(f"{below}/main/")
+    for address in found:
+        assert address.startswith(f"{below}/")
+        assert stage.ask(address.removeprefix(below)).status == 200
 
 
 def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

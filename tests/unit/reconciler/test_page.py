@@ -152,6 +152,7 @@ def test_markup_that_could_act_is_never_made() -> None:
         {"style": "x"},
         {"href": "javascript:x"},
         {"href": "//evil"},
+        {"href": "/elsewhere"},
         {"src": "http://x"},
     ):
         with pytest.raises(ValueError, match=r"."):

@@ -11,7 +11,7 @@ from desired.plan.change import Note, NoteKind
 from reconciler.report.page.document import document_of
 from reconciler.report.page.drawing import NODES, draw_map, fitted, plan_drawing
 from reconciler.report.page.model import page_of
-from reconciler.report.page.world_map import ServiceRow, State, WorldMap, map_of
+from reconciler.report.page.world_map import ServiceRow, State, TargetRow, WorldMap, map_of
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, servers_of
@@ -84,7 +84,6 @@ def test_many_alike_are_one_box() -> None:
     ]
     assert [len(column) for column in drawing.columns] == [1, 1, 2, 0]
     assert [edge.state for edge in drawing.edges] == [None, State.OK, State.BAD]
-    assert (drawing.folded_services, drawing.folded_nodes) == (0, 0)
 
 
 def test_four_alike_are_four_boxes() -> None:
@@ -103,10 +102,29 @@ def test_what_is_not_alike_is_drawn_or_counted(count: int) -> None:
     first, second, third, _ = drawing.columns
 
     assert len(first) == len(second) == NODES + (count > NODES)  # those behind the Nodes that are counted are alike
-    assert drawing.folded_nodes == count - NODES
-    assert len(third) == NODES + bool(drawing.folded_nodes)
+    assert [box.texts[0] for box in third[NODES:]] == [f"{count - NODES} more Nodes"] * (count > NODES)
     assert any(box.texts[0].startswith("!! ") for box in third)
     assert [edge.state for edge in drawing.edges].count(State.BAD) == 1
+
+
+def test_targets_that_are_no_nodes_are_drawn_or_counted() -> None:
+    """First those that do not answer; the others are not left out without a word."""
+    world = a_map(1)
+    (row,) = world.services
+    assert row.balancer is not None
+    last = NODES + 9
+    targets = tuple(
+        TargetRow(f"ip:10.0.0.{number}", None, State.BAD if number == last else State.OK, "")
+        for number in range(last + 1)
+    )
+    drawing = plan_drawing(replace(world, services=(replace(row, balancer=replace(row.balancer, targets=targets)),)))
+
+    strangers = [box for box in drawing.columns[2] if "no Node" in box.texts[1]]
+    assert len(strangers) == NODES + 1
+    assert f"!! ip:10.0.0.{last}" in [box.texts[0] for box in strangers]
+    assert (strangers[-1].texts[0], strangers[-1].state) == ("10 more targets", State.OK)
+    ends = {edge.end for edge in drawing.edges if edge.start == row.balancer.key}
+    assert ends == {box.name for box in strangers}
 
 
 def _one_of(world: WorldMap, number: int, ill: int) -> list[ServiceRow]:

@@ -9,7 +9,7 @@ import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.plan.change import Note, NoteKind
-from reconciler.cli.run import _end, _finish, _guarded
+from reconciler.cli.run import _end, _finish, guarded
 from reconciler.cli.stopping import Stop
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
@@ -32,7 +32,7 @@ def stumble() -> Report:
 
 def test_a_bug_in_a_pass_is_one_error() -> None:
     """A pass that ends in a bug is a report with result error that says what it was and what to do."""
-    report = _guarded(stumble)
+    report = guarded(stumble)
 
     assert (report.result, report.errors) == (Result.ERROR, (BUG,))
 
@@ -41,7 +41,7 @@ def test_a_pass_without_a_bug_is_as_it_is() -> None:
     """Whatever a pass says reaches the caller untouched."""
     report = Report(errors=("no API",))
 
-    assert _guarded(lambda: report) is report
+    assert guarded(lambda: report) is report
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
@@ -52,7 +52,7 @@ def test_what_ends_the_process_is_not_caught(ending: type[BaseException]) -> Non
         raise ending
 
     with pytest.raises(ending):
-        _guarded(leave)
+        guarded(leave)
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_who_needs_a_person(keys: list[str], said: str, capsys: pytest.CaptureFi
 def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
     """The traceback is logged with ``HCLOUD_DEBUG`` and only then."""
     caplog.set_level(logging.INFO, "hcloud-reconciler")
-    _guarded(stumble)
+    guarded(stumble)
     assert caplog.records == []
 
     caplog.set_level(logging.DEBUG, "hcloud-reconciler")
-    _guarded(stumble)
+    guarded(stumble)
     (record,) = caplog.records
     assert record.exc_info is not None
 
@@ -130,7 +130,7 @@ def test_a_bug_ends_no_loop() -> None:
             return Report()
         return stumble()
 
-    loop(lambda _why: _guarded(run_pass), stop, publish=lambda ended: published.append(ended.report))
+    loop(lambda _why: guarded(run_pass), stop, publish=lambda ended: published.append(ended.report))
 
     assert {report.errors for report in published} >= {(BUG,)}
     assert next(passes) == 4

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler import __version__
 from reconciler.cli import main
 from reconciler.config.flags import Output
 from reconciler.report.validation import Unreadable, Validation
@@ -86,7 +85,7 @@ def test_the_page_shows_what_is_said(validate: Validate) -> None:
     """The examples of docs/validate.md are real; set UPDATE_DOCS to write them anew."""
     shown = {
         "text": validate("web.yaml").stdout,
-        "json": validate("web.yaml", "--output", "json").stdout.replace(f'"{__version__}"', '"0.1.0"'),
+        "json": validate("web.yaml", "--output", "json").stdout,
     }
     page = PAGE.read_text("utf-8")
     fresh = EXAMPLE.sub(lambda found: f"{found[1]}{shown[found['name']]}{found[4]}", page)
