@@ -10,15 +10,16 @@ from urllib.parse import urlsplit
 
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, swallow_stdout
-from reconciler.config.command_line import BAD_USAGE
 from reconciler.config.flags import FLAGS, Command, read_flags
+from reconciler.config.program import BAD_USAGE
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import demo_world
+from reconciler.sandbox.kubelets import KubeletOptions
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
 from reconciler.sandbox.serving import BackgroundLoop
 
-_PARTS = frozenset({"kubernetes", "robot"})
+_PARTS = frozenset({"kubelets", "kubernetes", "robot"})
 _OF_THE_PROXY = ("--proxy-port", "--proxy-ca-file")
 _OF_SIMULATORS = tuple(
     name for name, row in FLAGS.items() if Command.SANDBOX in row.commands and name not in ("--proxy", *_OF_THE_PROXY)
@@ -90,6 +91,7 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
         action_s=flags["--action-ms"] / 1000,
         latency_s=flags["--latency-ms"] / 1000,
         rate_limit=flags["--rate-limit"],
+        kubelets=_kubelets(flags),
         network_attachments=flags["--network-attachments"],
     )
     with stop_on_signals() as stop, _sandbox(options, file) as running:
@@ -100,6 +102,12 @@ def _simulators(flags: Mapping[str, Any], environ: Mapping[str, str]) -> int:
         sys.stderr.write("The sandbox runs until Ctrl-C. Paste the lines above into another terminal.\n")
         stop.wait()
     return 0
+
+
+def _kubelets(flags: Mapping[str, Any]) -> KubeletOptions | None:
+    if "kubelets" in _parts(flags):
+        return None
+    return KubeletOptions(join_s=flags["--join-ms"] / 1000, grace_s=flags["--node-grace-ms"] / 1000)
 
 
 def _sandbox(options: SandboxOptions, file: str | None) -> Sandbox:

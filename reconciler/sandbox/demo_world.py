@@ -21,6 +21,15 @@ CLUSTER_CIDR = "10.244.0.0/16"
 """What ``--cluster-cidr`` has to be for this cluster."""
 _VPN = {"destination": "10.8.0.0/24", "gateway": "10.0.0.254"}
 """A route to an office: none of the cluster's."""
+_NODE_INFO = {
+    "kubeletVersion": "v1.36.3",
+    "osImage": "Ubuntu 24.04",
+    "kernelVersion": "6.8.0",
+    "containerRuntimeVersion": "containerd://2.1.4",
+    "operatingSystem": "linux",
+    "architecture": "amd64",
+}
+"""What all kubelets report of their machines."""
 _ANNOTATION = "load-balancer.hetzner.cloud"
 _CONFIG_MAPS = ("hcloud-reconciler", "hcloud-reconciler-status")
 """Those that an installation brings: what is remembered, and what is published."""
@@ -153,6 +162,7 @@ def _registered_node(name: str, now: datetime) -> dict[str, Any]:
         },
         "spec": {"taints": [_UNINITIALIZED]},
         "status": {
+            "nodeInfo": _NODE_INFO,
             "addresses": [{"type": "Hostname", "address": name}],
             "conditions": [_ready("False", now - timedelta(seconds=40))],
         },
@@ -187,6 +197,7 @@ def _initialised_node(server: dict[str, Any], now: datetime) -> dict[str, Any]:
             "providerID": f"hcloud://{server['id']}",
         },
         "status": {
+            "nodeInfo": _NODE_INFO,
             "addresses": [
                 {"type": "Hostname", "address": name},
                 {"type": "ExternalIP", "address": server["public_net"]["ipv4"]["ip"]},

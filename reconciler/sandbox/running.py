@@ -3,17 +3,21 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubelets import KubeletOptions, Kubelets
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from reconciler.sandbox.worlds import check_file
+
+_TICK_S = 0.25
+"""How often kubelets look at their servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class SandboxOptions:
     action_s: float = 0.3
     latency_s: float = 0.0
     rate_limit: int = 3600
+    kubelets: KubeletOptions | None = None
+    """None: Nodes do not follow their servers."""
     network_attachments: int = 100
     """How many servers and load balancers a network takes; the real one takes 100."""
 
@@ -54,6 +60,10 @@ class Sandbox:
         self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
         has_robot = "robot" in world and not options.without_robot
         self.robot = RobotSimulator(self.clock, world=world) if has_robot else None
+        self.kubelets: Kubelets | None = None
+        if self.kubernetes is not None and options.kubelets is not None:
+            self.kubelets = Kubelets(self.hetzner, self.kubernetes, self.clock, options.kubelets)
+        self._end_kubelets: Callable[[], None] = lambda: None
         self._folder = tempfile.TemporaryDirectory(prefix="hcloud-reconciler-sandbox-")
         self._loop = BackgroundLoop()
         self._servers: list[SimulatorServer] = []
@@ -67,11 +77,14 @@ class Sandbox:
         try:
             for server in self._servers:
                 server.start()
+            if self.kubelets is not None:
+                self._end_kubelets = self._loop.every(_TICK_S, self.kubelets.tick)
         except OSError:
             self.__exit__()
             raise
         self.environment = {
             "HCLOUD_ENDPOINT": f"{self.hetzner_server.url}/v1",
+            "HETZNER_ENDPOINT": f"{self.hetzner_server.url}/v1",
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
             **self._only_network(),
             **self._robot_account(),
@@ -84,6 +97,7 @@ class Sandbox:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        self._end_kubelets()
         for server in self._servers:
             server.stop()
         self._loop.close()
@@ -107,7 +121,10 @@ class Sandbox:
         }
 
     def _server(self, simulator: Any, port: int) -> SimulatorServer:
-        server = SimulatorServer(self._loop, simulator, self.clock, port=port, latency_s=self._options.latency_s)
+        tick = self.kubelets.tick if self.kubelets is not None else lambda: None
+        server = SimulatorServer(
+            self._loop, simulator, self.clock, port=port, latency_s=self._options.latency_s, tick=tick
+        )
         self._servers.append(server)
         return server
 

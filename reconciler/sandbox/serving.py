@@ -12,7 +12,7 @@ import os
 import selectors
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from email.utils import format_datetime
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -43,6 +43,22 @@ class BackgroundLoop:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The coroutine's result; its exception is raised here."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def every(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        """Call this again and again in the loop's thread; the answer ends that."""
+
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(seconds)
+                call()
+
+        repeated = asyncio.run_coroutine_threadsafe(repeat(), self._loop)
+        repeated.add_done_callback(lambda ended: None if ended.cancelled() else ended.result())
+
+        def end() -> None:
+            repeated.cancel()
+
+        return end
 
     def close(self) -> None:
         """Stop the loop and wait for its thread."""
@@ -76,7 +92,8 @@ async def listen(runner: web.AppRunner, port: int) -> str:
 class SimulatorServer:
     """One simulator on 127.0.0.1. ``port`` 0 lets the system choose; ``url`` is known after ``start``.
 
-    ``latency_s`` is waited before every answer of the API, not before those of the control API.
+    ``latency_s`` is waited before every answer of the API, not before those of the control API. ``tick`` is called
+    before and after time is skipped.
     """
 
     def __init__(
@@ -87,8 +104,10 @@ class SimulatorServer:
         *,
         port: int = 0,
         latency_s: float = 0.0,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
         self.simulator = simulator
+        self._tick = tick
         self.journal = Journal()
         self.url = ""
         self._loop = loop
@@ -199,7 +218,9 @@ class SimulatorServer:
                 case "DELETE", "faults":
                     self.simulator.clear_faults()
                 case "POST", "advance":
+                    self._tick()
                     self._clock.advance(float(json.loads(request.body)["seconds"]))
+                    self._tick()
                 case _:
                     return Response(404, {"error": f"no control {request.method} {request.path}"})
         except (ValueError, KeyError, TypeError) as wrong:

@@ -18,7 +18,18 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "deployments",
         "daemonsets",
     ),
-    "hetzner": ("servers", "networks", "primary_ips", "load_balancers", "certificates"),
+    "hetzner": (
+        "servers",
+        "networks",
+        "primary_ips",
+        "load_balancers",
+        "certificates",
+        "ssh_keys",
+        "placement_groups",
+        "firewalls",
+        "volumes",
+        "images",
+    ),
     "robot": ("servers",),
 }
 """Part of a world file → its sections, each a list of objects."""

@@ -40,6 +40,7 @@ class SandboxProcess:
             f"--action-ms={conditions.action_ms}",
             f"--rate-limit={conditions.rate_limit}",
             f"--network-attachments={conditions.network_attachments}",
+            "--without=kubelets",  # whose Leases would be work beside what is measured
         ]
         self._process: subprocess.Popen[str] | None = None
         self._urls: dict[str, str] = {}

@@ -13,6 +13,8 @@ import requests
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+"""What kubectl accepts: a table, or else an object."""
 JSON_PATCH = "application/json-patch+json"
 
 NODES = "/api/v1/nodes"
@@ -20,6 +22,7 @@ NAMESPACES = "/api/v1/namespaces"
 SERVICES = "/api/v1/namespaces/default/services"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
@@ -62,10 +65,18 @@ class KubernetesApi:
         self._session.verify = True if ca_file is None else str(ca_file)
 
     def request(
-        self, method: str, path: str, body: Any = None, content_type: str | None = None, token: str | None = ""
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str | None = None,
+        token: str | None = "",
+        accept: str = "*/*",
     ) -> Answer:
         """Send a request. ``token`` is the powerful one unless given; None sends none. Bytes go as they are."""
-        headers = {} if token is None else {"Authorization": f"Bearer {token or self.token}"}
+        headers = {"Accept": accept}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token or self.token}"
         if content_type or body is not None:
             headers["Content-Type"] = content_type or JSON
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
@@ -91,10 +102,14 @@ class KubernetesApi:
         """Strategic merge patch."""
         return self.request("PATCH", path, patch, STRATEGIC)
 
+    def table(self, path: str) -> Any:
+        """GET of a table."""
+        return self.request("GET", path, accept=TABLE).good()
+
     @contextmanager
-    def watching(self, path: str, query: str) -> Iterator[Iterator[Any]]:
+    def watching(self, path: str, query: str, accept: str = JSON) -> Iterator[Iterator[Any]]:
         """The events of a watch, as they come; it lasts a second unless the query says more."""
-        headers = {"Authorization": f"Bearer {self.token}"}
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": accept}
         url = f"{self.url}{path}?watch=true&timeoutSeconds=1&{query}"
         with self._session.get(url, headers=headers, stream=True, timeout=10) as answer:
             assert answer.status_code == 200

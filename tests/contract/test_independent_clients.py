@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from tests.contract.kubernetes_api import CONFIG_MAPS, EVENTS, NODES, SERVICES, KubernetesApi
+from tests.contract.kubernetes_api import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    NODES,
+    SERVICES,
+    KubernetesApi,
+)
 
 Kubectl = Callable[..., str]
 
@@ -96,7 +103,7 @@ def test_kubectl_applies_twice_and_deletes(api: KubernetesApi, kubectl: Kubectl,
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"type": "LoadBalancer", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 443}]},
     }
-    apply = ("apply", "--validate=false", "-f", "-")
+    apply = ("apply", "-f", "-")
     assert kubectl(*apply, stdin=json.dumps(service)) == f"service/{name} created\n"
     first = api.get(f"{SERVICES}/{name}").good()["spec"]
     service["spec"] = {"type": "LoadBalancer", "ports": [{"name": "b", "port": 443}, {"name": "c", "port": 8080}]}
@@ -112,8 +119,49 @@ def test_kubectl_applies_a_configmap(api: KubernetesApi, kubectl: Kubectl, name:
     """What is no longer in the file is removed."""
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
     for data in ({"a": "1", "b": "2"}, {"b": "3"}):
-        kubectl("apply", "--validate=false", "-f", "-", stdin=json.dumps({**config_map, "data": data}))
+        kubectl("apply", "-f", "-", stdin=json.dumps({**config_map, "data": data}))
         assert api.get(f"{CONFIG_MAPS}/{name}").good()["data"] == data
+
+
+def test_kubectl_creates_and_exposes(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """Its commands that create something send protobuf, and ask for no schema."""
+    assert kubectl("create", "deployment", name, "--image=nginx", "--port=80") == f"deployment.apps/{name} created\n"
+    assert kubectl("expose", "deployment", name, "--type=LoadBalancer") == f"service/{name} exposed\n"
+    kubectl("create", "service", "loadbalancer", f"{name}-2", "--tcp=80:http", "--tcp=443:8443")
+    kubectl("create", "service", "clusterip", f"{name}-3", "--clusterip=None")
+    kubectl("create", "configmap", name, "--from-literal=a=b")
+    kubectl("create", "namespace", name)
+
+    spec = api.get(f"{SERVICES}/{name}").good()["spec"]
+    assert (spec["selector"], spec["ports"][0]["targetPort"]) == ({"app": name}, 80)
+    ports = api.get(f"{SERVICES}/{name}-2").good()["spec"]["ports"]
+    assert [(port["name"], port["targetPort"]) for port in ports] == [("80-http", "http"), ("443-8443", 8443)]
+    assert api.get(f"{SERVICES}/{name}-3").good()["spec"]["clusterIP"] == "None"
+    assert api.get(f"{CONFIG_MAPS}/{name}").good()["data"] == {"a": "b"}
+    containers = api.get(f"{DEPLOYMENTS}/{name}").good()["spec"]["template"]["spec"]["containers"]
+    assert [(container["image"], container["ports"][0]["containerPort"]) for container in containers] == [("nginx", 80)]
+    assert "Active" in kubectl("get", "namespace", name)
+    assert name in kubectl("get", "all")
+    for what in ("deployment", "service", "configmap", "namespace"):
+        kubectl("delete", what, name, "--wait=false")
+
+
+def test_kubectl_asks_what_it_may(kubectl: Kubectl) -> None:
+    """With protobuf, too."""
+    assert kubectl("auth", "can-i", "create", "services") == "yes\n"
+    assert kubectl("auth", "can-i", "get", "/livez") == "yes\n"
+    assert "*.*" in kubectl("auth", "can-i", "--list")
+
+
+def test_kubectl_shows_addresses(api: KubernetesApi, kubectl: Kubectl, name: str) -> None:
+    """What people look at first: STATUS and EXTERNAL-IP."""
+    addresses = [{"type": "InternalIP", "address": "10.0.0.9"}, {"type": "ExternalIP", "address": "198.51.100.9"}]
+    ready = [{"type": "Ready", "status": "True"}]
+    api.create(NODES, {"metadata": {"name": name}, "status": {"addresses": addresses, "conditions": ready}})
+    _, row = kubectl("get", "node", name, "-o", "wide").splitlines()
+    assert row.split()[:3] == [name, "Ready", "<none>"]
+    assert "10.0.0.9" in row
+    assert "198.51.100.9" in row
 
 
 def test_the_typed_client_lists_patches_and_reads(api: KubernetesApi, core: Any, name: str) -> None:

@@ -3,11 +3,15 @@
 import base64
 import json
 import subprocess
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from reconciler.cli.sandbox import without_proxy
+from reconciler.sandbox.kubelets import KubeletOptions
 from reconciler.sandbox.running import Sandbox, SandboxOptions
 from tests.faults.sandbox_process import COMMAND, environment, running
 from tests.support.proxy_stage import send
@@ -49,6 +53,45 @@ def test_the_exports_suffice_to_plan_for_the_default_world(arguments: list[str])
     }
     notes = [("network/4711", "cluster-cidr"), ("node/worker6", "unmatched"), ("route/4711/10.8.0.0/24", "foreign")]
     assert [(note["key"], note["kind"]) for note in report["notes"]] == (notes if arguments else notes[1:2])
+
+
+def test_nothing_leaves_the_machine() -> None:
+    """Both addresses that Hetzner's clients know by heart are set to others: that of the cloud, and that of storage."""
+    with Sandbox(SandboxOptions()) as sandbox:
+        endpoints = {sandbox.environment[name] for name in ("HCLOUD_ENDPOINT", "HETZNER_ENDPOINT")}
+        assert endpoints == {f"{sandbox.hetzner_server.url}/v1"}
+
+
+def test_what_stops_before_time_is_skipped_has_been_silent_since() -> None:
+    """Nobody has to wait until the kubelets have noticed it."""
+    world = {
+        "hetzner": {"servers": [{"id": 1, "name": "web-1"}]},
+        "kubernetes": {"nodes": [{"metadata": {"name": "web-1"}, "spec": {"providerID": "hcloud://1"}}]},
+    }
+    with Sandbox(SandboxOptions(world=world, kubelets=KubeletOptions())) as sandbox:
+        assert sandbox.kubernetes is not None
+        token = {"Authorization": f"Bearer {sandbox.environment['HCLOUD_TOKEN']}"}
+        send(sandbox.hetzner_server.url, "DELETE", "/v1/servers/1", headers=token)
+        send(sandbox.hetzner_server.url, "POST", "/_sandbox/advance", '{"seconds": 60}')
+        [ready] = sandbox.kubernetes.nodes()[0]["status"]["conditions"]
+    assert ready["status"] == "Unknown"
+
+
+def test_kubelets_work_while_the_sandbox_runs() -> None:
+    """Nobody has to ask for it: a watch sees the Node come."""
+    world: dict[str, Any] = {"hetzner": {"servers": []}, "kubernetes": {"nodes": []}}
+    with Sandbox(SandboxOptions(world=world, action_s=0, kubelets=KubeletOptions(join_s=0))) as sandbox:
+        assert sandbox.kubernetes is not None
+        assert sandbox.kubernetes_server is not None
+        body = json.dumps({"name": "web-1", "server_type": "cx23", "image": "debian-12"})
+        token = {"Authorization": f"Bearer {sandbox.environment['HCLOUD_TOKEN']}"}
+        assert send(sandbox.hetzner_server.url, "POST", "/v1/servers", body, headers=token).status == 201
+        login = {"Authorization": f"Bearer {sandbox.kubernetes.TOKEN}"}
+        path = "/api/v1/nodes?watch=true&timeoutSeconds=20"
+        with closing(HTTPConnection(urlsplit(sandbox.kubernetes_server.url).netloc, timeout=20)) as connection:
+            connection.request("GET", path, headers=login)
+            event = json.loads(connection.getresponse().readline())
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "web-1")
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,20 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _DOCUMENT = "urn:hetzner"
-_ELSEWHERE = ("/primary_ips", "/pricing")
-"""Paths of the API that the reduced document lacks: the vendor's client judges the answers of the first."""
+_ELSEWHERE = (
+    "/firewalls",
+    "/floating_ips",
+    "/images",
+    "/isos",
+    "/placement_groups",
+    "/pricing",
+    "/primary_ips",
+    "/ssh_keys",
+    "/storage_box",
+    "/volumes",
+    "/zones",
+)
+"""Paths of the API that the reduced document lacks: the vendor's clients judge their answers."""
 _MAX_REMEMBERED = 200_000
 
 

@@ -5,7 +5,7 @@ every answer is valid against the vendor's OpenAPI document. Each module lists w
 service.
 
 Not simulated: everything that answers ``unsupported_error`` with "the simulator does not simulate ... yet" (metrics,
-images, volumes, firewalls, Primary IPs and the like), and traffic itself.
+and whatever would create floating IPs, zones and storage boxes), and traffic itself.
 """
 
 from reconciler.sandbox.hetzner.options import HetznerOptions

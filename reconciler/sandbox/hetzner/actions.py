@@ -89,8 +89,9 @@ class Actions:
         on_failure: Callable[[], None] = nothing,
         on_error: Callable[[Object], None] = nothing,
         after: Action | None = None,
+        locks: bool = True,
     ) -> Action:
-        """Start an action that locks its resources until it has finished.
+        """Start an action that locks its resources until it has finished, unless it ``locks`` nothing.
 
         It begins when ``after`` is due, if given. ``effect`` runs at its end; when it raises ApiError or a fault was
         set, the action ends in an error, and ``on_failure`` runs instead, and ``on_error`` with that error.
@@ -113,7 +114,7 @@ class Actions:
         )
         self._actions[action.id] = action
         heapq.heappush(self._due, (action.due, action.id))
-        for resource in action.resources:
+        for resource in action.resources if locks else ():
             # The later one of two chained actions takes the lock over.
             self._locks[resource] = action.id
         if action.due <= now:

@@ -16,44 +16,28 @@ from reconciler.sandbox.hetzner.balancer_services import BalancerServices
 from reconciler.sandbox.hetzner.balancer_targets import BalancerTargets
 from reconciler.sandbox.hetzner.balancers import Balancers
 from reconciler.sandbox.hetzner.certificates import Certificates
-from reconciler.sandbox.hetzner.errors import not_simulated
+from reconciler.sandbox.hetzner.errors import not_found, not_simulated
+from reconciler.sandbox.hetzner.firewalls import Firewalls
+from reconciler.sandbox.hetzner.images import Images
+from reconciler.sandbox.hetzner.naming import change_protection, update
 from reconciler.sandbox.hetzner.networks import Networks
+from reconciler.sandbox.hetzner.placement_groups import PlacementGroups
 from reconciler.sandbox.hetzner.primary_ips import PrimaryIps
 from reconciler.sandbox.hetzner.project import SINGULAR, Project
 from reconciler.sandbox.hetzner.reading import Reading
+from reconciler.sandbox.hetzner.server_creation import ServerCreation
+from reconciler.sandbox.hetzner.server_maintenance import ServerMaintenance
 from reconciler.sandbox.hetzner.servers import Servers
-from reconciler.sandbox.hetzner.store import KINDS
+from reconciler.sandbox.hetzner.ssh_keys import SshKeys
+from reconciler.sandbox.hetzner.store import KINDS, Kind
+from reconciler.sandbox.hetzner.volumes import Volumes
 
 Handler = Callable[..., Response]
 """Gets the request and the ids of the path, in order."""
 
-_SERVER_ACTIONS_LATER = (
-    "add_to_placement_group",
-    "attach_iso",
-    "change_dns_ptr",
-    "create_image",
-    "detach_iso",
-    "disable_backup",
-    "disable_rescue",
-    "enable_backup",
-    "enable_rescue",
-    "rebuild",
-    "remove_from_placement_group",
-    "request_console",
-    "reset_password",
-)
-_PRIMARY_IP_ACTIONS_LATER = ("assign", "change_dns_ptr", "unassign")
-_KINDS_LATER = (
-    "firewalls",
-    "floating_ips",
-    "images",
-    "isos",
-    "placement_groups",
-    "ssh_keys",
-    "volumes",
-    "zones",
-)
-_METHODS = ("GET", "POST", "PUT", "DELETE")
+_NONE_OF = ("floating_ips", "storage_boxes", "storage_box_types", "zones")
+"""Kinds that the real API has and the sandbox lists none of."""
+_WITHOUT_ACTIONS: frozenset[Kind] = frozenset({"ssh_keys", "placement_groups"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +52,9 @@ class Routes:
     """The routes of one project."""
 
     def __init__(self, project: Project) -> None:
-        attachments = Attachments(project)
-        self._reading = Reading(project, attachments)
-        self._servers = Servers(project, attachments)
-        self._networks = Networks(project, attachments)
-        changes = BalancerChanges(project)
-        self._services = BalancerServices(project, changes)
-        self._targets = BalancerTargets(project, changes)
-        self._balancer_network = BalancerNetwork(project, attachments, changes)
-        self._primary_ips = PrimaryIps(project)
-        self._balancers = Balancers(project, attachments, changes, self._services, self._targets, self._primary_ips)
-        self._certificates = Certificates(project)
+        self._project = project
+        self._attachments = Attachments(project)
+        self._reading = Reading(project, self._attachments)
         self._exact: dict[str, dict[str, Handler]] = {}
         """Path with ``{id}`` for each number → method → handler."""
         self._add_catalogues()
@@ -86,25 +62,33 @@ class Routes:
         self._add_servers()
         self._add_networks()
         self._add_load_balancers()
-        self._add_certificates()
-        self._add_primary_ips()
-        self._add_later()
+        self._add_addresses()
+        self._add_what_servers_use()
 
     def find(self, path: str) -> Route | None:
         """The route of a path below ``/v1``; None when the API has none."""
         shape = re.sub(r"/\d+(?=/|$)", "/{id}", path)
         handlers = self._exact.get(shape)
-        if handlers is None and path.split("/")[1] in _KINDS_LATER:
-            handlers = dict.fromkeys(_METHODS, _later)
+        if handlers is None and path.split("/")[1] in _NONE_OF:
+            handlers = {"GET": _absent, "POST": _later, "PUT": _later, "DELETE": _later}
         if handlers is None:
             return None
-        return Route(handlers, tuple(int(part) for part in path.split("/") if part.isdigit()))
+        return Route(handlers, tuple(int(part) for part in path.split("/") if part.isdecimal()))
 
     def _add(self, path: str, **handlers: Handler) -> None:
         self._exact.setdefault(path, {}).update(handlers)
 
+    def _add_kind(self, kind: Kind, create: Handler | None, update: Handler, delete: Handler) -> None:
+        if create is not None:
+            self._add(f"/{kind}", POST=create)
+        self._add(f"/{kind}/{{id}}", PUT=update, DELETE=delete)
+
+    def _add_actions(self, kind: Kind, **actions: Handler) -> None:
+        for name, handler in actions.items():
+            self._add(f"/{kind}/{{id}}/actions/{name}", POST=handler)
+
     def _add_catalogues(self) -> None:
-        for name in ("locations", "server_types", "load_balancer_types"):
+        for name in ("locations", "server_types", "load_balancer_types", "isos"):
             self._add(f"/{name}", GET=self._reading.catalogue(name))
             self._add(f"/{name}/{{id}}", GET=self._reading.catalogue_entry(name))
         self._add("/pricing", GET=self._reading.pricing)
@@ -117,88 +101,129 @@ class Routes:
         for kind in KINDS:
             self._add(f"/{kind}", GET=self._reading.objects(kind))
             self._add(f"/{kind}/{{id}}", GET=self._reading.object(kind))
-            self._add(f"/{kind}/actions", GET=self._reading.actions(SINGULAR[kind]))
-            self._add(f"/{kind}/actions/{{id}}", GET=self._reading.action(SINGULAR[kind]))
-            self._add(f"/{kind}/{{id}}/actions", GET=self._reading.actions_of(kind))
-            self._add(f"/{kind}/{{id}}/actions/{{id}}", GET=self._reading.action_of(kind))
-
-    def _add_servers(self) -> None:
-        servers = self._servers
-        self._add("/servers", POST=servers.create)
-        self._add("/servers/{id}", PUT=servers.update, DELETE=servers.delete)
-        actions = {
-            "poweron": servers.act("start_server", "running"),
-            "poweroff": servers.act("stop_server", "off"),
-            "shutdown": servers.act("shutdown_server", "off"),
-            "reboot": servers.act("reboot_server", None),
-            "reset": servers.act("reset_server", None),
-            "change_protection": servers.change_protection,
-            "change_type": servers.change_type,
-            "attach_to_network": servers.attach_to_network,
-            "detach_from_network": servers.detach_from_network,
-            "change_alias_ips": servers.change_alias_ips,
-        }
-        for name, handler in actions.items():
-            self._add(f"/servers/{{id}}/actions/{name}", POST=handler)
-
-    def _add_networks(self) -> None:
-        networks = self._networks
-        self._add("/networks", POST=networks.create)
-        self._add("/networks/{id}", PUT=networks.update, DELETE=networks.delete)
-        self._add("/networks/{id}/members", GET=self._reading.members)
-        actions = {
-            "add_subnet": networks.add_subnet,
-            "delete_subnet": networks.delete_subnet,
-            "add_route": networks.add_route,
-            "delete_route": networks.delete_route,
-            "change_ip_range": networks.change_ip_range,
-            "change_protection": networks.change_protection,
-        }
-        for name, handler in actions.items():
-            self._add(f"/networks/{{id}}/actions/{name}", POST=handler)
-
-    def _add_load_balancers(self) -> None:
-        balancers, network = self._balancers, self._balancer_network
-        self._add("/load_balancers", POST=balancers.create)
-        self._add("/load_balancers/{id}", PUT=balancers.update, DELETE=balancers.delete)
-        actions = {
-            "add_service": self._services.add,
-            "update_service": self._services.update,
-            "delete_service": self._services.delete,
-            "add_target": self._targets.add,
-            "remove_target": self._targets.remove,
-            "attach_to_network": network.attach,
-            "detach_from_network": network.detach,
-            "enable_public_interface": network.enable_public_interface,
-            "disable_public_interface": network.disable_public_interface,
-            "change_type": balancers.change_type,
-            "change_algorithm": balancers.change_algorithm,
-            "change_protection": balancers.change_protection,
-            "change_dns_ptr": balancers.change_dns_ptr,
-        }
-        for name, handler in actions.items():
-            self._add(f"/load_balancers/{{id}}/actions/{name}", POST=handler)
-
-    def _add_certificates(self) -> None:
-        certificates = self._certificates
-        self._add("/certificates", POST=certificates.create)
-        self._add("/certificates/{id}", PUT=certificates.update, DELETE=certificates.delete)
-        self._add("/certificates/{id}/actions/retry", POST=certificates.retry)
-
-    def _add_primary_ips(self) -> None:
-        primary_ips = self._primary_ips
-        self._add("/primary_ips", POST=primary_ips.create)
-        self._add("/primary_ips/{id}", PUT=primary_ips.update, DELETE=primary_ips.delete)
-        self._add("/primary_ips/{id}/actions/change_protection", POST=primary_ips.change_protection)
-
-    def _add_later(self) -> None:
+            if kind not in _WITHOUT_ACTIONS:
+                self._add(f"/{kind}/actions", GET=self._reading.actions(SINGULAR[kind]))
+                self._add(f"/{kind}/actions/{{id}}", GET=self._reading.action(SINGULAR[kind]))
+                self._add(f"/{kind}/{{id}}/actions", GET=self._reading.actions_of(kind))
+                self._add(f"/{kind}/{{id}}/actions/{{id}}", GET=self._reading.action_of(kind))
+        for name in _NONE_OF:
+            self._add(f"/{name}", GET=self._reading.nothing(name), POST=_later)
         for kind in ("servers", "load_balancers"):
             self._add(f"/{kind}/{{id}}/metrics", GET=_later)
-        for name in _SERVER_ACTIONS_LATER:
-            self._add(f"/servers/{{id}}/actions/{name}", POST=_later)
-        for name in _PRIMARY_IP_ACTIONS_LATER:
-            self._add(f"/primary_ips/{{id}}/actions/{name}", POST=_later)
+
+    def _add_servers(self) -> None:
+        servers = Servers(self._project, self._attachments)
+        maintenance = ServerMaintenance(self._project)
+        groups = PlacementGroups(self._project)
+        creation = ServerCreation(self._project, self._attachments)
+        self._add_kind("servers", creation.create, servers.update, servers.delete)
+        self._add_actions(
+            "servers",
+            poweron=servers.act("start_server", "running"),
+            poweroff=servers.act("stop_server", "off"),
+            shutdown=servers.act("shutdown_server", "off"),
+            reboot=servers.act("reboot_server", None),
+            reset=servers.act("reset_server", None),
+            change_protection=servers.change_protection,
+            change_type=servers.change_type,
+            attach_to_network=servers.attach_to_network,
+            detach_from_network=servers.detach_from_network,
+            change_alias_ips=servers.change_alias_ips,
+            add_to_placement_group=groups.add,
+            remove_from_placement_group=groups.remove,
+            attach_iso=maintenance.attach_iso,
+            detach_iso=maintenance.detach_iso,
+            change_dns_ptr=maintenance.change_dns_ptr,
+            create_image=Images(self._project).make,
+            enable_backup=maintenance.enable_backup,
+            disable_backup=maintenance.disable_backup,
+            enable_rescue=maintenance.enable_rescue,
+            disable_rescue=maintenance.disable_rescue,
+            rebuild=maintenance.rebuild,
+            request_console=maintenance.request_console,
+            reset_password=maintenance.reset_password,
+        )
+        self._add_kind("placement_groups", groups.create, update(self._project, "placement_groups"), groups.delete)
+
+    def _add_networks(self) -> None:
+        networks = Networks(self._project, self._attachments)
+        self._add_kind("networks", networks.create, networks.update, networks.delete)
+        self._add("/networks/{id}/members", GET=self._reading.members)
+        self._add_actions(
+            "networks",
+            add_subnet=networks.add_subnet,
+            delete_subnet=networks.delete_subnet,
+            add_route=networks.add_route,
+            delete_route=networks.delete_route,
+            change_ip_range=networks.change_ip_range,
+            change_protection=networks.change_protection,
+        )
+
+    def _add_load_balancers(self) -> None:
+        changes = BalancerChanges(self._project)
+        services, targets = BalancerServices(self._project, changes), BalancerTargets(self._project, changes)
+        network = BalancerNetwork(self._project, self._attachments, changes)
+        primary_ips = PrimaryIps(self._project)
+        balancers = Balancers(self._project, self._attachments, changes, services, targets, primary_ips)
+        self._add_kind("load_balancers", balancers.create, balancers.update, balancers.delete)
+        self._add_actions(
+            "load_balancers",
+            add_service=services.add,
+            update_service=services.update,
+            delete_service=services.delete,
+            add_target=targets.add,
+            remove_target=targets.remove,
+            attach_to_network=network.attach,
+            detach_from_network=network.detach,
+            enable_public_interface=network.enable_public_interface,
+            disable_public_interface=network.disable_public_interface,
+            change_type=balancers.change_type,
+            change_algorithm=balancers.change_algorithm,
+            change_protection=balancers.change_protection,
+            change_dns_ptr=balancers.change_dns_ptr,
+        )
+        certificates = Certificates(self._project)
+        self._add_kind("certificates", certificates.create, certificates.update, certificates.delete)
+        self._add_actions("certificates", retry=certificates.retry)
+
+    def _add_addresses(self) -> None:
+        primary_ips = PrimaryIps(self._project)
+        self._add_kind("primary_ips", primary_ips.create, primary_ips.update, primary_ips.delete)
+        self._add_actions(
+            "primary_ips",
+            assign=primary_ips.assign,
+            unassign=primary_ips.unassign,
+            change_dns_ptr=primary_ips.change_dns_ptr,
+            change_protection=primary_ips.change_protection,
+        )
+        firewalls = Firewalls(self._project)
+        self._add_kind("firewalls", firewalls.create, update(self._project, "firewalls"), firewalls.delete)
+        self._add_actions(
+            "firewalls",
+            set_rules=firewalls.set_rules,
+            apply_to_resources=firewalls.apply,
+            remove_from_resources=firewalls.remove,
+        )
+
+    def _add_what_servers_use(self) -> None:
+        ssh_keys, volumes, images = SshKeys(self._project), Volumes(self._project), Images(self._project)
+        self._add_kind("ssh_keys", ssh_keys.create, update(self._project, "ssh_keys"), ssh_keys.delete)
+        self._add_kind("volumes", volumes.create, update(self._project, "volumes"), volumes.delete)
+        self._add_actions(
+            "volumes",
+            attach=volumes.attach,
+            detach=volumes.detach,
+            resize=volumes.resize,
+            change_protection=change_protection(self._project, "volumes"),
+        )
+        self._add_kind("images", None, images.update, images.delete)
+        self._add_actions("images", change_protection=images.change_protection)
 
 
 def _later(request: Request, *_ids: int) -> Response:
     raise not_simulated(request.method, request.path)
+
+
+def _absent(request: Request, *_ids: int) -> Response:
+    kind, *named = request.path.removeprefix("/v1/").split("/")
+    raise not_found(kind.removesuffix("s").replace("_", " "), named[0] if named else "")

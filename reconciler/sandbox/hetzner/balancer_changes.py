@@ -23,9 +23,7 @@ class BalancerChanges:
 
     def free(self, balancer_id: int) -> Object:
         """The load balancer, when no action runs on it. Raises ``not_found``, or ``conflict`` or ``locked``."""
-        balancer = self._project.require("load_balancers", balancer_id)
-        self._project.actions.require_free("load_balancer", balancer_id)
-        return balancer
+        return self._project.require_free("load_balancers", balancer_id)
 
     def start(self, command: str, balancer_id: int, change: Change) -> Response:
         """Check the change, start the action after which it has happened, and answer it."""

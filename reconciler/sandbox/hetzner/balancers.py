@@ -11,7 +11,7 @@ from reconciler.sandbox.hetzner.balancer_changes import BalancerChanges
 from reconciler.sandbox.hetzner.balancer_services import BalancerServices
 from reconciler.sandbox.hetzner.balancer_targets import BalancerTargets
 from reconciler.sandbox.hetzner.bodies import Body
-from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, limit_exceeded, name_taken
+from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, limit_exceeded
 from reconciler.sandbox.hetzner.objects import (
     PublicAddresses,
     default_dns_ptr,
@@ -21,7 +21,7 @@ from reconciler.sandbox.hetzner.objects import (
 from reconciler.sandbox.hetzner.ordering import is_available, wanted_balancer_location, wanted_load_balancer_type
 from reconciler.sandbox.hetzner.primary_ips import PrimaryIps
 from reconciler.sandbox.hetzner.project import Project
-from reconciler.sandbox.hetzner.rendering import Renderer, assigned_certificates
+from reconciler.sandbox.hetzner.rendering import assigned_certificates
 from reconciler.sandbox.hetzner.store import Object
 
 _ALGORITHMS = ("round_robin", "least_connections")
@@ -68,7 +68,10 @@ class Balancers:
             on_failure=lambda: self._forget(balancer["id"]),
         )
         present = self._project.store.get("load_balancers", balancer["id"]) or balancer
-        body_of_answer = {"load_balancer": self._render(present), "action": self._project.actions.render(action)}
+        body_of_answer = {
+            "load_balancer": self._project.shown("load_balancers", present),
+            "action": self._project.actions.render(action),
+        }
         return Response(201, body_of_answer)
 
     def update(self, request: Request, balancer_id: int) -> Response:
@@ -80,7 +83,7 @@ class Balancers:
         if (labels := body.labels()) is not None:
             changed["labels"] = labels
         self._project.store.put("load_balancers", changed)
-        return Response(200, {"load_balancer": self._render(changed)})
+        return Response(200, {"load_balancer": self._project.shown("load_balancers", changed)})
 
     def delete(self, _request: Request, balancer_id: int) -> Response:
         """``DELETE /load_balancers/{id}``: 201 with the action after which it is gone."""
@@ -182,7 +185,7 @@ class Balancers:
         public_net: Object = {"enabled": enabled}
         for family in _FAMILIES:
             if family in chosen:
-                public_net[family] = self._primary_ips.address_for(chosen[family], family, location)
+                public_net[family] = self._primary_ips.address_for_balancer(chosen[family], family, location)
             else:
                 address = addresses.of_balancer(family)
                 public_net[family] = system_address(address, default_dns_ptr(address))
@@ -192,7 +195,7 @@ class Balancers:
         """Remove the load balancer, and the Primary IPs that go with it."""
         balancer = self._project.store.get("load_balancers", balancer_id)
         if balancer is not None:
-            self._primary_ips.go_with(balancer)
+            self._primary_ips.leave(balancer)
         self._forget(balancer_id)
 
     def _forget(self, balancer_id: int) -> None:
@@ -204,12 +207,8 @@ class Balancers:
         name = body.limited_text("name", _NAME, None)
         if name != name.strip():
             raise invalid_field("name", "must not start or end with a space")
-        if any(b["name"] == name and b["id"] != own_id for b in self._project.store.truth().all("load_balancers")):
-            raise name_taken()
+        self._project.require_unused("load_balancers", name, own_id)
         return name
-
-    def _render(self, balancer: Object) -> Object:
-        return Renderer(self._project.store.truth(), self._project.actions).render("load_balancers", balancer)
 
 
 def _fits(balancer: Object, wanted: Object) -> bool:

@@ -116,6 +116,13 @@ class Body:
         """A list of texts, empty when left out."""
         return self._list(name, str, "must be a list of strings")
 
+    def ids_or_names(self, name: str) -> list[str]:
+        """A list of texts and numbers, as texts; empty when left out."""
+        values: list[Any] = self._typed(name, list, "must be a list") or []
+        if not all(_is_a(value, str) or _is_a(value, int) for value in values):
+            raise self.wrong(name, "must be a list of IDs and names")
+        return [str(value) for value in values]
+
     def objects(self, name: str) -> list["Body"]:
         """A list of objects, empty when left out."""
         listed = self._list(name, dict, "must be a list of objects")

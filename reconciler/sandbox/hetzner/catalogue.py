@@ -1,7 +1,7 @@
-"""Catalogs of what can be ordered: locations, server types, load balancer types, images.
+"""Catalogs of what can be ordered: locations, server types, load balancer types, images, ISOs, and what they cost.
 
 Known differences: sizes and ids are the real ones as far as they are public, prices are placeholders with the right
-shape, those of volumes, images and addresses are missing, only the types of the cx, cpx, cax and ccx families below
+shape, ids and names of ISOs are made up, only the types of the cx, cpx, cax and ccx families below
 exist, and ``cx22``/``cx32`` are kept as examples of types that are deprecated and sold out. Availability never changes
 by itself.
 """
@@ -54,18 +54,48 @@ LOCATIONS: dict[str, Object] = {
 }
 
 
+def _amount(gross: float) -> Object:
+    return {"net": f"{gross / (1 + float(VAT_RATE) / 100):.4f}", "gross": f"{gross:.4f}"}
+
+
 def _price(location: str, gross: float, included_tib: int) -> Object:
     """What it costs there: ``gross`` is that of a month."""
-
-    def amount(gross: float) -> Object:
-        return {"net": f"{gross / (1 + float(VAT_RATE) / 100):.4f}", "gross": f"{gross:.4f}"}
-
     return {
         "location": location,
-        "price_hourly": amount(gross / 625),
-        "price_monthly": amount(gross),
+        "price_hourly": _amount(gross / 625),
+        "price_monthly": _amount(gross),
         "included_traffic": included_tib * _TIB,
-        "price_per_tb_traffic": amount(1.19),
+        "price_per_tb_traffic": _amount(1.19),
+    }
+
+
+def other_prices() -> Object:
+    """What everything costs that has no type: images, volumes, backups and addresses."""
+    monthly = {"ipv4": 0.60, "ipv6": 0.0}
+    return {
+        "image": {"price_per_gb_month": _amount(0.0131)},
+        "volume": {"price_per_gb_month": _amount(0.0524)},
+        "server_backup": {"percentage": "20.0000000000"},
+        "floating_ip": {"price_monthly": _amount(3.57)},
+        "floating_ips": [
+            {
+                "type": family,
+                "prices": [
+                    {"location": place, "price_monthly": _amount(3.57 if gross else 1.19)} for place in LOCATIONS
+                ],
+            }
+            for family, gross in monthly.items()
+        ],
+        "primary_ips": [
+            {
+                "type": family,
+                "prices": [
+                    {"location": place, "price_hourly": _amount(gross / 625), "price_monthly": _amount(gross)}
+                    for place in LOCATIONS
+                ],
+            }
+            for family, gross in monthly.items()
+        ],
     }
 
 
@@ -205,6 +235,26 @@ IMAGES: tuple[Object, ...] = tuple(
 )
 
 
+def _iso(iso_id: int, name: str, description: str, architecture: str) -> Object:
+    return {
+        "id": iso_id,
+        "name": name,
+        "description": description,
+        "type": "public",
+        "deprecation": None,
+        "architecture": architecture,
+    }
+
+
+ISOS: dict[str, Object] = {
+    iso["name"]: iso
+    for iso in (
+        _iso(122630, "debian-13.1.0-amd64-netinst.iso", "Debian 13.1 (amd64/netinstall)", "x86"),
+        _iso(122631, "debian-13.1.0-arm64-netinst.iso", "Debian 13.1 (arm64/netinstall)", "arm"),
+        _iso(98332, "netboot.xyz.iso", "netboot.xyz (x86)", "x86"),
+    )
+}
+
 _ANNOUNCED = "2026-01-01T00:00:00Z"
 
 
@@ -222,13 +272,3 @@ def find_entry(entries: dict[str, Object], id_or_name: Any) -> Object | None:
     """The entry with this name or id, as a number or as text; None when there is none."""
     found = entries.get(str(id_or_name))
     return found or next((entry for entry in entries.values() if str(entry["id"]) == str(id_or_name)), None)
-
-
-def find_image(id_or_name: Any, architecture: str) -> Object | None:
-    """The image with this id, or the one with this name for the architecture; None when there is none."""
-    for image in IMAGES:
-        if str(image["id"]) == str(id_or_name):
-            return image
-        if image["name"] == str(id_or_name) and image["architecture"] == architecture:
-            return image
-    return None

@@ -11,18 +11,18 @@ from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.actions import Action, format_time
 from reconciler.sandbox.hetzner.bodies import Body
 from reconciler.sandbox.hetzner.certificate_authority import CertificateAuthority
-from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, limit_exceeded, name_taken
+from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, limit_exceeded
+from reconciler.sandbox.hetzner.naming import wanted_name, with_name_and_labels
 from reconciler.sandbox.hetzner.objects import certificate_template
 from reconciler.sandbox.hetzner.pem import is_private_key, made_up_certificate, read_certificate
 from reconciler.sandbox.hetzner.project import Project
-from reconciler.sandbox.hetzner.rendering import Renderer, users_of
+from reconciler.sandbox.hetzner.rendering import users_of
 from reconciler.sandbox.hetzner.store import Object
 
 MANAGED_AN_HOUR = 20
 _HOUR_S = 3600.0
 _VALID_S = 90 * 24 * _HOUR_S
 _TYPES = ("uploaded", "managed")
-_NAME = range(1, 256)
 _STAGING_LABEL = "HC-Use-Staging-CA"
 _DOMAIN = re.compile(r"(?=.{1,253}$)(\*\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}", re.IGNORECASE)
 
@@ -41,7 +41,7 @@ class Certificates:
         body = Body.of(request)
         blank = {
             **certificate_template(self._project.store.next_id("certificates"), self._project.now()),
-            "name": self._checked_name(body, None),
+            "name": wanted_name(self._project, "certificates", body),
             "labels": body.labels() or {},
         }
         make = self._uploaded if body.choice("type", _TYPES, _TYPES[0]) == "uploaded" else self._managed
@@ -52,22 +52,18 @@ class Certificates:
             action = self._issue("create_certificate", certificate)
         present = self._project.require("certificates", certificate["id"])
         shown = None if action is None else self._project.actions.render(action)
-        return Response(201, {"certificate": self._render(present), "action": shown})
+        return Response(201, {"certificate": self._project.shown("certificates", present), "action": shown})
 
     def update(self, request: Request, certificate_id: int) -> Response:
         """``PUT /certificates/{id}``: name and labels; not while it is being issued."""
-        changed = dict(self._free(certificate_id))
-        body = Body.of(request)
-        if body.has("name"):
-            changed["name"] = self._checked_name(body, certificate_id)
-        if (labels := body.labels()) is not None:
-            changed["labels"] = labels
+        present = self._project.require_free("certificates", certificate_id)
+        changed = with_name_and_labels(self._project, "certificates", present, Body.of(request))
         self._project.store.put("certificates", changed)
-        return Response(200, {"certificate": self._render(changed)})
+        return Response(200, {"certificate": self._project.shown("certificates", changed)})
 
     def delete(self, _request: Request, certificate_id: int) -> Response:
         """``DELETE /certificates/{id}``: of one that no service uses."""
-        self._free(certificate_id)
+        self._project.require_free("certificates", certificate_id)
         if users_of(self._project.store.truth(), certificate_id):
             raise ApiError(self._project.options.certificate_in_use_code, "certificate still in use")
         self._project.store.remove("certificates", certificate_id)
@@ -75,7 +71,7 @@ class Certificates:
 
     def retry(self, _request: Request, certificate_id: int) -> Response:
         """``retry``: of a managed one whose issuance or renewal failed."""
-        certificate = self._free(certificate_id)
+        certificate = self._project.require_free("certificates", certificate_id)
         status = certificate["status"] or {}
         failed = [step for step in ("issuance", "renewal") if status.get(step) == "failed"]
         if not failed:
@@ -149,20 +145,6 @@ class Certificates:
 
         resource = ("certificate", certificate["id"])
         return self._project.actions.start(command, resource, effect=effect, on_error=failed)
-
-    def _free(self, certificate_id: int) -> Object:
-        certificate = self._project.require("certificates", certificate_id)
-        self._project.actions.require_free("certificate", certificate_id)
-        return certificate
-
-    def _checked_name(self, body: Body, own_id: int | None) -> str:
-        name = body.limited_text("name", _NAME, None)
-        if any(c["name"] == name and c["id"] != own_id for c in self._project.store.truth().all("certificates")):
-            raise name_taken()
-        return name
-
-    def _render(self, certificate: Object) -> Object:
-        return Renderer(self._project.store.truth(), self._project.actions).render("certificates", certificate)
 
 
 def _finished(status: Object, issuance: str, renewal: str, error: Object | None) -> Object:

@@ -18,10 +18,9 @@ from reconciler.sandbox.hetzner.addressing import (
 )
 from reconciler.sandbox.hetzner.attachments import Attachments
 from reconciler.sandbox.hetzner.bodies import Body
-from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, name_taken
+from reconciler.sandbox.hetzner.errors import ApiError, invalid_field
 from reconciler.sandbox.hetzner.objects import network_template
 from reconciler.sandbox.hetzner.project import Project
-from reconciler.sandbox.hetzner.rendering import Renderer
 from reconciler.sandbox.hetzner.store import Object
 
 _SUBNET_FIELDS = ("type", "ip_range", "network_zone", "vswitch_id")
@@ -51,11 +50,11 @@ class Networks:
         for route in body.objects("routes"):
             network["routes"] = [*network["routes"], _wanted_route(network, route)]
         self._project.store.put("networks", network)
-        return Response(201, {"network": self._render(network)})
+        return Response(201, {"network": self._project.shown("networks", network)})
 
     def update(self, request: Request, network_id: int) -> Response:
         """``PUT /networks/{id}``: name, labels, ``expose_routes_to_vswitch``; not while an action runs."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         body = Body.of(request).only("name", "labels", "expose_routes_to_vswitch")
         changed = dict(network)
         if (name := body.optional_text("name")) is not None:
@@ -65,11 +64,11 @@ class Networks:
         exposed = body.boolean("expose_routes_to_vswitch", default=network["expose_routes_to_vswitch"])
         changed["expose_routes_to_vswitch"] = exposed
         self._project.store.put("networks", changed)
-        return Response(200, {"network": self._render(changed)})
+        return Response(200, {"network": self._project.shown("networks", changed)})
 
     def delete(self, _request: Request, network_id: int) -> Response:
         """``DELETE /networks/{id}``: at once; what is attached is detached."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         if network["protection"]["delete"]:
             raise ApiError("protected", "network is delete protected")
         self._attachments.detach_all(network_id)
@@ -78,13 +77,13 @@ class Networks:
 
     def add_subnet(self, request: Request, network_id: int) -> Response:
         """``add_subnet``: without a range, the first free /24."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         subnet = _wanted_subnet(network, Body.of(request))
         return self._started("add_subnet", network_id, lambda now: {"subnets": [*now["subnets"], subnet]})
 
     def delete_subnet(self, request: Request, network_id: int) -> Response:
         """``delete_subnet``: of a subnet in which nothing is attached."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         wanted = parse_range(Body.of(request).only("ip_range").text("ip_range"), "ip_range")
         if all(range_of(subnet) != wanted for subnet in network["subnets"]):
             raise ApiError("not_found", f"subnet '{wanted}' not found")
@@ -101,13 +100,13 @@ class Networks:
 
     def add_route(self, request: Request, network_id: int) -> Response:
         """``add_route``: the destination is the key; the same one with another gateway overlaps with itself."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         route = _wanted_route(network, Body.of(request))
         return self._started("add_route", network_id, lambda now: {"routes": [*now["routes"], route]})
 
     def delete_route(self, request: Request, network_id: int) -> Response:
         """``delete_route``: destination and gateway must both be those of the route."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         body = Body.of(request).only(*_ROUTE_FIELDS)
         route = {name: body.text(name) for name in _ROUTE_FIELDS}
         if route not in network["routes"]:
@@ -120,13 +119,13 @@ class Networks:
 
     def change_ip_range(self, request: Request, network_id: int) -> Response:
         """``change_ip_range``: a network can only grow, at its end."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         grown = check_grown_range(network, Body.of(request).only("ip_range").text("ip_range"))
         return self._started("change_ip_range", network_id, lambda _: {"ip_range": grown})
 
     def change_protection(self, request: Request, network_id: int) -> Response:
         """``change_protection``: against deletion."""
-        network = self._free(network_id)
+        network = self._project.require_free("networks", network_id)
         wanted = Body.of(request).only("delete").boolean("delete", default=network["protection"]["delete"])
         return self._started("change_protection", network_id, lambda _: {"protection": {"delete": wanted}})
 
@@ -138,20 +137,11 @@ class Networks:
         action = self._project.actions.start(command, ("network", network_id), effect=effect)
         return Response(201, {"action": self._project.actions.render(action)})
 
-    def _free(self, network_id: int) -> Object:
-        network = self._project.require("networks", network_id)
-        self._project.actions.require_free("network", network_id)
-        return network
-
     def _checked_name(self, name: str, own_id: int | None) -> str:
         if not 1 <= len(name) <= _MAX_NAME:
             raise invalid_field("name", f"must have 1 to {_MAX_NAME} characters")
-        if any(n["name"] == name and n["id"] != own_id for n in self._project.store.truth().all("networks")):
-            raise name_taken()
+        self._project.require_unused("networks", name, own_id)
         return name
-
-    def _render(self, network: Object) -> Object:
-        return Renderer(self._project.store.truth(), self._project.actions).render("networks", network)
 
 
 def _wanted_subnet(network: Object, body: Body) -> Object:

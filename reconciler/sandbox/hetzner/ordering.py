@@ -1,9 +1,11 @@
-"""Orders in a request: the type, the location and the image it names, by id or by name.
+"""Orders in a request: the host name, and the type, the location and the image it names, by id or by name.
 
 Known differences: which refusal an unknown type, image or location gets is not established; here it is ``not_found``. A
 server without a wanted location goes to the first place that its type is offered in, a load balancer to the first
 location of its network zone. A type of load balancer past its end is ``resource_unavailable``.
 """
+
+import re
 
 from reconciler.sandbox.hetzner.bodies import Body
 from reconciler.sandbox.hetzner.catalogue import (
@@ -12,10 +14,23 @@ from reconciler.sandbox.hetzner.catalogue import (
     NETWORK_ZONES,
     SERVER_TYPES,
     find_entry,
-    find_image,
 )
 from reconciler.sandbox.hetzner.errors import ApiError, invalid_field, invalid_text
-from reconciler.sandbox.hetzner.store import Object
+from reconciler.sandbox.hetzner.images import all_images, find_image
+from reconciler.sandbox.hetzner.project import Project
+from reconciler.sandbox.hetzner.store import Object, View
+
+_HOST_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_HOST_LABEL}(\.{_HOST_LABEL})*")
+_MOST_USER_DATA = 32 * 2**10
+
+
+def host_name(project: Project, name: str, own_id: int | None = None) -> str:
+    """The name of a server, which no other server may have. Raises ApiError."""
+    if not _HOST_NAME.fullmatch(name):
+        raise invalid_field("name", "must be a valid hostname")
+    project.require_unused("servers", name, own_id, "server name is already used")
+    return name
 
 
 def wanted_server_type(body: Body) -> Object:
@@ -26,12 +41,20 @@ def wanted_server_type(body: Body) -> Object:
     return found
 
 
-def wanted_image(body: Body, server_type: Object) -> Object:
+def wanted_image(body: Body, view: View, server_type: Object) -> Object:
     """The image in ``image``, for the type's architecture. Raises ApiError."""
-    found = find_image(_wish(body, "image"), server_type["architecture"])
+    found = find_image(all_images(view), _wish(body, "image"), server_type["architecture"])
     if found is None:
         raise ApiError("not_found", "image not found")
+    if found["architecture"] != server_type["architecture"]:
+        raise invalid_text("image has another architecture than the server type")
     return found
+
+
+def checked_user_data(body: Body) -> None:
+    """Raises ``invalid_input`` for more in ``user_data`` than a server gets."""
+    if len((body.optional_text("user_data") or "").encode()) > _MOST_USER_DATA:
+        raise invalid_field("user_data", "must not be larger than 32 KiB")
 
 
 def wanted_location(body: Body, server_type: Object) -> Object:

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner.actions import Actions, format_time
+from reconciler.sandbox.exchange import Response
+from reconciler.sandbox.hetzner.actions import Action, Actions, format_time
 from reconciler.sandbox.hetzner.catalogue import load_balancer_types
-from reconciler.sandbox.hetzner.errors import not_found
+from reconciler.sandbox.hetzner.errors import name_taken, not_found
 from reconciler.sandbox.hetzner.faults import Faults
 from reconciler.sandbox.hetzner.options import HetznerOptions
+from reconciler.sandbox.hetzner.rendering import Renderer
 from reconciler.sandbox.hetzner.store import Kind, Object, Store, View
 
 SINGULAR: dict[Kind, str] = {
@@ -16,11 +18,18 @@ SINGULAR: dict[Kind, str] = {
     "primary_ips": "primary_ip",
     "load_balancers": "load_balancer",
     "certificates": "certificate",
+    "ssh_keys": "ssh_key",
+    "placement_groups": "placement_group",
+    "firewalls": "firewall",
+    "volumes": "volume",
+    "images": "image",
 }
 _IN_MESSAGES: dict[Kind, str] = {
     **SINGULAR,
     "load_balancers": "load balancer",
     "primary_ips": "primary IP",
+    "ssh_keys": "SSH key",
+    "placement_groups": "placement group",
 }
 
 
@@ -50,12 +59,31 @@ class Project:
             raise not_found(_IN_MESSAGES[kind], object_id)
         return found
 
+    def require_free(self, kind: Kind, object_id: int) -> Object:
+        """An object as it truly is, when no action runs on it. Raises ``not_found``, or ``conflict`` or ``locked``."""
+        found = self.require(kind, object_id)
+        self.actions.require_free(SINGULAR[kind], object_id)
+        return found
+
     def require_seen(self, view: View, kind: Kind, object_id: int) -> Object:
         """An object as a reader sees it. Raises ``not_found``."""
         found = view.get(kind, object_id)
         if found is None:
             raise not_found(_IN_MESSAGES[kind], object_id)
         return found
+
+    def require_unused(self, kind: Kind, name: str, own_id: int | None, message: str = "name is already used") -> None:
+        """Raises ``uniqueness_error`` when another object of the kind has the name."""
+        if any(found["name"] == name and found["id"] != own_id for found in self.store.truth().all(kind)):
+            raise name_taken(message)
+
+    def shown(self, kind: Kind, stored: Object) -> Object:
+        """An object as a write answers it."""
+        return Renderer(self.store.truth(), self.actions).render(kind, stored)
+
+    def started(self, action: Action) -> Response:
+        """The answer of a request that did nothing but start an action."""
+        return Response(201, {"action": self.actions.render(action)})
 
     def change(self, kind: Kind, object_id: int, **fields: object) -> None:
         """Set fields of an object; nothing when it is gone by now. Inside ``store.change()`` only."""

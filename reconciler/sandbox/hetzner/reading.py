@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.attachments import Attachments
-from reconciler.sandbox.hetzner.catalogue import CURRENCY, LOCATIONS, SERVER_TYPES, VAT_RATE
+from reconciler.sandbox.hetzner.catalogue import CURRENCY, ISOS, LOCATIONS, SERVER_TYPES, VAT_RATE, other_prices
 from reconciler.sandbox.hetzner.errors import invalid_field, not_found, removed_endpoint
+from reconciler.sandbox.hetzner.images import all_images
 from reconciler.sandbox.hetzner.objects import fresh_copy
 from reconciler.sandbox.hetzner.paging import BY_NAME, filtered, ordered, page_of
 from reconciler.sandbox.hetzner.project import SINGULAR, Project
@@ -20,7 +21,13 @@ _EXACT_FILTERS: dict[Kind, tuple[str, ...]] = {
     "servers": ("status",),
     "certificates": ("type",),
     "primary_ips": ("ip",),
+    "ssh_keys": ("fingerprint",),
+    "placement_groups": ("type",),
+    "volumes": ("status",),
+    "images": ("type", "status", "bound_to", "architecture"),
 }
+_WITH_IMPLIED: frozenset[Kind] = frozenset({"primary_ips", "images"})
+"""Kinds of which more is there than is stored."""
 _ACTION_ORDER = ("id", "command", "status", "started", "finished")
 _CHANGELOG = "https://docs.hetzner.cloud/changelog"
 
@@ -35,6 +42,7 @@ class Reading:
             "locations": LOCATIONS,
             "server_types": SERVER_TYPES,
             "load_balancer_types": project.load_balancer_types,
+            "isos": ISOS,
         }
 
     def objects(self, kind: Kind) -> Callable[[Request], Response]:
@@ -42,8 +50,7 @@ class Reading:
 
         def handler(request: Request) -> Response:
             view = self._view(request)
-            stored = primary_ips(view) if kind == "primary_ips" else view.all(kind)
-            found = filtered(request, stored, _EXACT_FILTERS.get(kind, ()))
+            found = filtered(request, _listed(view, kind), _EXACT_FILTERS.get(kind, ()))
             found, total = self._project.faults.listed(request.path, ordered(request, found, BY_NAME))
             renderer = Renderer(view, self._project.actions)
             response = page_of(request, kind, found, lambda stored: renderer.render(kind, stored), total)
@@ -57,8 +64,8 @@ class Reading:
 
         def handler(request: Request, object_id: int) -> Response:
             view = self._view(request)
-            listed = primary_ips(view) if kind == "primary_ips" else []
-            named = next((each for each in listed if each["id"] == object_id), None)
+            implied = _listed(view, kind) if kind in _WITH_IMPLIED else []
+            named = next((each for each in implied if each["id"] == object_id), None)
             stored = named or self._project.require_seen(view, kind, object_id)
             return Response(200, {SINGULAR[kind]: Renderer(view, self._project.actions).render(kind, stored)})
 
@@ -116,7 +123,8 @@ class Reading:
         fields = ("id", "name") if name == "locations" else ()
 
         def handler(request: Request) -> Response:
-            chosen = ordered(request, filtered(request, entries.values()), fields)
+            exact = ("architecture",) if name == "isos" else ()
+            chosen = ordered(request, filtered(request, entries.values(), exact), fields)
             return page_of(request, name, chosen, fresh_copy)
 
         return handler
@@ -140,7 +148,13 @@ class Reading:
             kind: [fresh_copy({name: entry[name] for name in shown}) for entry in self._catalogues[kind].values()]
             for kind in ("load_balancer_types", "server_types")
         }
-        return Response(200, {"pricing": {"currency": CURRENCY, "vat_rate": VAT_RATE, **listed}})
+        pricing = {"currency": CURRENCY, "vat_rate": VAT_RATE, **other_prices(), **listed}
+        return Response(200, {"pricing": pricing})
+
+    @staticmethod
+    def nothing(name: str) -> Callable[..., Response]:
+        """``GET /<name>`` of a kind that the sandbox has none of."""
+        return lambda request, *_ids: page_of(request, name, [], dict)
 
     @staticmethod
     def datacenters(_request: Request, *_ids: int) -> Response:
@@ -177,3 +191,10 @@ class Reading:
                     self._attachments.detach_all(gone)
                 if self._project.store.get(kind, gone) is not None:
                     self._project.store.remove(kind, gone)
+
+
+def _listed(view: View, kind: Kind) -> list[Object]:
+    """All objects of a kind, those that follow from others among them."""
+    if kind == "primary_ips":
+        return primary_ips(view)
+    return all_images(view) if kind == "images" else view.all(kind)

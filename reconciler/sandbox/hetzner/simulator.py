@@ -21,7 +21,7 @@ from reconciler.sandbox.hetzner.faults import Faults
 from reconciler.sandbox.hetzner.options import HetznerOptions
 from reconciler.sandbox.hetzner.project import Project
 from reconciler.sandbox.hetzner.ratelimit import TokenBucket
-from reconciler.sandbox.hetzner.store import Store
+from reconciler.sandbox.hetzner.store import Object, Store
 from reconciler.sandbox.hetzner.world import dump_world, load_world
 
 _PREFIX = "/v1"
@@ -53,6 +53,8 @@ class HetznerSimulator:
         self._bucket = TokenBucket(clock, options.rate_limit)
         self._anonymous_bucket = TokenBucket(clock, options.rate_limit)
         self._correlation = random.Random(options.seed)  # noqa: S311 (repeatable on purpose)
+        self.worlds = 0
+        """How many worlds it has had."""
         self.replace_world(world or {"servers": []})
 
     def handle(self, request: Request) -> Response:
@@ -71,6 +73,11 @@ class HetznerSimulator:
         self._project.actions.settle()
         return dump_world(self._project.store)
 
+    def servers(self) -> list[Object]:
+        """The stored servers as they truly are now, not copied: for reading only."""
+        self._project.actions.settle()
+        return self._project.store.truth().all("servers")
+
     def replace_world(self, world: Mapping[str, Any]) -> None:
         """Start from the Hetzner part of a world file, or from a whole one; actions and locks are forgotten.
 
@@ -78,6 +85,7 @@ class HetznerSimulator:
         """
         self._project = self._project_from(load_world(world))
         self._routes = Routes(self._project)
+        self.worlds += 1
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
         """Add simulated faults, see ``faults``. Raises ValueError and adds none when one is wrong."""

@@ -9,11 +9,22 @@ Fields that follow from other objects (a network's ``servers``) are not stored; 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Object = dict[str, Any]
-Kind = Literal["servers", "networks", "primary_ips", "load_balancers", "certificates"]
-KINDS: tuple[Kind, ...] = ("servers", "networks", "primary_ips", "load_balancers", "certificates")
+Kind = Literal[
+    "servers",
+    "networks",
+    "primary_ips",
+    "load_balancers",
+    "certificates",
+    "ssh_keys",
+    "placement_groups",
+    "firewalls",
+    "volumes",
+    "images",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Undo = dict[tuple[Kind, int], Object | None]
 """What objects were before a change; None for one that was not there."""

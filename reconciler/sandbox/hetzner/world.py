@@ -10,11 +10,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from reconciler.sandbox.hetzner.catalogue import IMAGES
 from reconciler.sandbox.hetzner.completing import check_type
+from reconciler.sandbox.hetzner.firewalls import complete_firewall
+from reconciler.sandbox.hetzner.images import complete_image
 from reconciler.sandbox.hetzner.objects import PublicAddresses
+from reconciler.sandbox.hetzner.placement_groups import complete_placement_group
 from reconciler.sandbox.hetzner.project import SINGULAR
 from reconciler.sandbox.hetzner.rendering import Renderer
+from reconciler.sandbox.hetzner.ssh_keys import complete_ssh_key
 from reconciler.sandbox.hetzner.store import KINDS, Kind, Object, Store
+from reconciler.sandbox.hetzner.volumes import complete_volume
 from reconciler.sandbox.hetzner.world_balancers import (
     complete_certificate,
     complete_load_balancer,
@@ -22,19 +28,21 @@ from reconciler.sandbox.hetzner.world_balancers import (
     complete_targets,
 )
 from reconciler.sandbox.hetzner.world_networks import complete_network, connect
-from reconciler.sandbox.hetzner.world_servers import complete_server
+from reconciler.sandbox.hetzner.world_servers import complete_server, connect_servers
 from reconciler.sandbox.worlds import FORMAT_VERSION, part_of
 
 _CREATED = "2026-01-01T00:00:00Z"
 """When objects that do not say so were created: fixed, so that a world reads the same on every day."""
-_MAY_SHARE_NAMES: frozenset[Kind] = frozenset({"servers"})
-"""Kinds whose names need not differ in a world: the API never has it, and clients have to cope all the same."""
+_MAY_SHARE_NAMES: frozenset[Kind] = frozenset({"servers", "images"})
+"""Kinds whose names need not differ in a world: the API never has two servers of one name, and clients have to cope all
+the same; images that were made have none."""
 
 
 def load_world(world: Mapping[str, Any]) -> Store:
     """A store with the objects of a world. Raises ValueError naming the object and the remedy."""
     given = {kind: _identified(kind, section) for kind, section in _sections(world).items()}
     store = Store()
+    store.reserve_id("images", max(image["id"] for image in IMAGES))
     for raw in given["primary_ips"]:  # before servers are given ids of theirs
         store.reserve_id("primary_ips", raw["id"])
     addresses = PublicAddresses(store, _public_addresses(given))
@@ -44,18 +52,25 @@ def load_world(world: Mapping[str, Any]) -> Store:
         "primary_ips": lambda raw, where: complete_primary_ip(raw, _CREATED, where, addresses),
         "load_balancers": lambda raw, where: complete_load_balancer(raw, _CREATED, where, store, addresses),
         "certificates": lambda raw, where: complete_certificate(raw, _CREATED, where),
+        "ssh_keys": lambda raw, where: complete_ssh_key(raw, _CREATED, where),
+        "placement_groups": lambda raw, where: complete_placement_group(raw, _CREATED, where),
+        "firewalls": lambda raw, where: complete_firewall(raw, _CREATED, where),
+        "volumes": lambda raw, where: complete_volume(raw, _CREATED, where),
+        "images": lambda raw, where: complete_image(raw, _CREATED, where),
     }
     with store.change():
         for kind in KINDS:
             names: dict[str, int] = {}
             for raw in given[kind]:
                 made = complete[kind](raw, _where(kind, raw))
-                check_type(made["name"], str, "a text as name", _where(kind, raw))
+                if kind != "images":  # what was made of servers has a description alone
+                    check_type(made["name"], str, "a text as name", _where(kind, raw))
                 other = names.setdefault(made["name"], made["id"])
                 if other != made["id"] and kind not in _MAY_SHARE_NAMES:
                     raise ValueError(f"{_where(kind, raw)} and {other} have the same name; rename one of them")
                 store.put(kind, made)
         connect(store, {raw["id"] for raw in given["networks"] if "subnets" not in raw})
+        connect_servers(store)
         complete_targets(store)
     store.forget_last_change()
     return store

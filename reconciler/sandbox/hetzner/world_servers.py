@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reconciler.sandbox.hetzner.catalogue import IMAGES, LOCATIONS, SERVER_TYPES, find_image
+from reconciler.sandbox.hetzner.catalogue import IMAGES, LOCATIONS, SERVER_TYPES
 from reconciler.sandbox.hetzner.completing import (
     catalogue_entry,
     check_labels_shape,
@@ -12,8 +12,11 @@ from reconciler.sandbox.hetzner.completing import (
     complete,
     completed_list,
 )
+from reconciler.sandbox.hetzner.firewalls import server_entry
+from reconciler.sandbox.hetzner.images import find_image
 from reconciler.sandbox.hetzner.objects import PublicAddresses, new_mac_address, server_template
-from reconciler.sandbox.hetzner.store import Object, Store
+from reconciler.sandbox.hetzner.rendering import is_behind
+from reconciler.sandbox.hetzner.store import Kind, Object, Store
 
 _STATUSES = (
     "running",
@@ -38,6 +41,7 @@ def complete_server(given: Object, created: str, where: str, store: Store, addre
         server["primary_disk_size"] = server["server_type"]["disk"]
     if server["status"] not in _STATUSES:
         raise ValueError(f"{where}: status {server['status']!r} is not known; use one of {', '.join(_STATUSES)}")
+    server["placement_group"] = _group_id(server["placement_group"], f"{where} placement_group")
     check_labels_shape(server["labels"], f"{where} labels")
     check_type(server["locked"], bool, "true or false", f"{where} locked")
     protection = {"delete": False, "rebuild": False}
@@ -46,8 +50,59 @@ def complete_server(given: Object, created: str, where: str, store: Store, addre
         _attachment(entry, f"{where} private_net", store)
         for entry in completed_list(server["private_net"], f"{where} private_net")
     ]
+    for volume in completed_list(server["volumes"], f"{where} volumes"):
+        check_type(volume, int, "ids", f"{where} volumes")
     server["public_net"] = _public_net(given, f"{where} public_net", server["name"], store, addresses)
     return server
+
+
+def connect_servers(store: Store) -> None:
+    """Put servers in step with their firewalls, volumes and placement groups, inside ``store.change()``.
+
+    What only the server lists is attached to it. Raises ValueError for what is not there.
+    """
+    for server in store.truth().all("servers"):
+        _connect(store, server)
+    for volume in store.truth().all("volumes"):
+        if volume["server"] is not None:
+            where = f"volume {volume['id']} ({volume['name']}) is attached to server"
+            _require(store, "servers", volume["server"], where)
+    for firewall in store.truth().all("firewalls"):
+        where = f"firewall {firewall['id']} ({firewall['name']}) is applied to server"
+        for entry in firewall["applied_to"]:
+            if entry["type"] == "server":
+                _require(store, "servers", entry["server"]["id"], where)
+
+
+def _connect(store: Store, server: Object) -> None:
+    where = f"server {server['id']} ({server['name']})"
+    if server["placement_group"] is not None:
+        _require(store, "placement_groups", server["placement_group"], f"{where} is in placement group")
+    for listed in server["public_net"]["firewalls"]:
+        firewall = _require(store, "firewalls", listed["id"], f"{where} is behind firewall")
+        if not is_behind(firewall, server):
+            entries = [*firewall["applied_to"], server_entry(server["id"])]
+            store.put("firewalls", {**firewall, "applied_to": entries})
+    for listed in server["volumes"]:
+        volume = _require(store, "volumes", listed, f"{where} has volume")
+        store.put("volumes", {**volume, "server": server["id"]})
+    public_net = {**server["public_net"], "firewalls": []}
+    store.put("servers", {**server, "public_net": public_net, "volumes": []})
+
+
+def _require(store: Store, kind: Kind, object_id: int, where: str) -> Object:
+    found = store.get(kind, object_id)
+    if found is None:
+        raise ValueError(f"{where} {object_id}, which is not there; add it to {kind} or remove what names it")
+    return found
+
+
+def _group_id(given: Any, where: str) -> int | None:
+    """The id of a placement group, given alone or with the group."""
+    group_id = given.get("id") if isinstance(given, dict) else given
+    check_type(group_id, (int, type(None)), "the id of the placement group", where)
+    found: int | None = group_id
+    return found
 
 
 def _attachment(given: Any, where: str, store: Store) -> Object:
@@ -69,6 +124,9 @@ def _public_net(given: Object, where: str, name: str, store: Store, addresses: P
         return {"ipv4": addresses.ipv4(name), "ipv6": addresses.ipv6(), "floating_ips": [], "firewalls": []}
     template: Object = {"ipv4": None, "ipv6": None, "floating_ips": [], "firewalls": []}
     public_net = complete(given["public_net"], template, where)
+    for firewall in completed_list(public_net["firewalls"], f"{where} firewalls"):
+        check_type(firewall, dict, "an object", f"{where} firewalls")
+        check_type(firewall.get("id"), int, "the id of the firewall", f"{where} firewalls")
     if public_net["ipv4"] is not None:
         public_net["ipv4"] = _primary_ip(public_net["ipv4"], f"{where} ipv4", name, store)
         public_net["ipv4"]["ip"] = checked_address(public_net["ipv4"]["ip"], f"{where} ipv4")
@@ -91,7 +149,7 @@ def _image(given: Any, architecture: str, where: str) -> Object | None:
         return None
     if isinstance(given, dict):
         return complete(given, IMAGES[0], where)
-    found = find_image(given, architecture)
+    found = find_image(list(IMAGES), given, architecture)
     if found is None:
         names = sorted({image["name"] for image in IMAGES})
         raise ValueError(f"{where}: {given!r} is not in the catalogue; use one of {', '.join(names)} or an object")

@@ -6,9 +6,18 @@ from urllib.parse import quote
 
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Response
+from reconciler.sandbox.kubernetes import auth
 from reconciler.sandbox.kubernetes import world as world_file
-from reconciler.sandbox.kubernetes.asking import Target, is_dry_run, json_body, media_type, target_of, verb_of
-from reconciler.sandbox.kubernetes.auth import REVIEWS, SELF_REVIEWS, Tokens
+from reconciler.sandbox.kubernetes.asking import (
+    Target,
+    is_dry_run,
+    json_body,
+    media_type,
+    object_body,
+    target_of,
+    verb_of,
+    wants_table,
+)
 from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded
 from reconciler.sandbox.kubernetes.discovery import describe
 from reconciler.sandbox.kubernetes.faults import ReadFaults
@@ -23,7 +32,7 @@ from reconciler.sandbox.kubernetes.patch import (
     merge_patch,
     strategic_patch,
 )
-from reconciler.sandbox.kubernetes.resources import Resource
+from reconciler.sandbox.kubernetes.resources import NODES, Resource
 from reconciler.sandbox.kubernetes.selectors import Test, field_test, label_test
 from reconciler.sandbox.kubernetes.status import (
     ApiError,
@@ -33,12 +42,13 @@ from reconciler.sandbox.kubernetes.status import (
     method_not_allowed,
     not_found,
     unprocessable_patch,
-    unsupported_body,
     unsupported_patch,
 )
 from reconciler.sandbox.kubernetes.store import Store, Write
-from reconciler.sandbox.kubernetes.watching import History
+from reconciler.sandbox.kubernetes.tables import table
+from reconciler.sandbox.kubernetes.watching import Form, History
 
+_JSON = "application/json"
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
 _STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -61,13 +71,16 @@ class KubernetesSimulator:
         """``tokens`` maps each token to its verbs (None: all); ``seed`` decides uids and generated names."""
         self._clock = clock
         self._known_tokens = {self.TOKEN: None} if tokens is None else dict(tokens)
-        self._tokens = Tokens(self._known_tokens)
+        self._tokens = auth.Tokens(self._known_tokens)
         self._path = "/"
         self._faults = ReadFaults(clock)
         self._pages = Pages(clock)
         self._store = Store(seed, self._wrote)
         self._lifecycle = Lifecycle(self._store, clock)
         world_file.load(self._store, world or {"nodes": []}, clock.now())
+        self.worlds = 1
+        """How many worlds it has had."""
+        self._is_acting = False
         self._history = History(self._store, clock)
 
     def handle(self, request: Request) -> Response:
@@ -85,9 +98,30 @@ class KubernetesSimulator:
     def replace_world(self, world: Mapping[str, Any]) -> None:
         """Forget everything and start from a world file or its ``kubernetes`` part. Raises ValueError."""
         world_file.load(self._store, world, self._clock.now())
+        self.worlds += 1
         self._faults.clear()
         self._pages.forget()
         self._history.forget()
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The stored Nodes as they truly are now, not copied: for reading only."""
+        return list(self._store.all(NODES))
+
+    def act(self, method: str, path: str, body: Any) -> Response:
+        """A POST or PATCH by the cluster's own components, who may do everything and whom faults leave alone."""
+        target = target_of(path)
+        if target is None:
+            raise ValueError(f"{path} names no object")
+        self._is_acting = True
+        try:
+            headers = {"Content-Type": _JSON if method == "POST" else _STRATEGIC_PATCH}
+            request = Request.of(method, path, body, headers)
+            write = self._create if method == "POST" else self._patch
+            return write(request, target, dry_run=False)
+        except ApiError as error:
+            return error.response
+        finally:
+            self._is_acting = False
 
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
         """Add simulated faults: see ``faults``."""
@@ -115,15 +149,14 @@ class KubernetesSimulator:
         }
 
     def _wrote(self, write: Write) -> None:
-        self._faults.wrote(write, self._path)
+        if not self._is_acting:
+            self._faults.wrote(write, self._path)
         self._history.wrote(write)
 
     def _answer(self, request: Request) -> Response:
         token = self._tokens.authenticate(request)
-        if request.path == REVIEWS and request.method == "POST" and token is not None:
-            return Response(201, self._tokens.review(token, json_body(request)))
-        if request.path == SELF_REVIEWS and request.method == "POST" and token is not None:
-            return Response(201, self._tokens.review_self(token))
+        if request.method == "POST" and token is not None and (answer := self._reviewed(request, token)) is not None:
+            return Response(201, answer)
         target = target_of(request.path)
         if target is None:
             self._tokens.authorize_path(token, request.path)
@@ -132,18 +165,30 @@ class KubernetesSimulator:
             return describe(request.path)
         return self._of_resource(request, target, token)
 
+    def _reviewed(self, request: Request, token: str) -> dict[str, Any] | None:
+        """The answer to a question of the token's owner about himself; None when the request is none."""
+        match request.path:
+            case auth.REVIEWS:
+                return self._tokens.review(token, object_body(request))
+            case auth.RULES_REVIEWS:
+                return self._tokens.review_rules(token, object_body(request))
+            case auth.SELF_REVIEWS:
+                return self._tokens.review_self(token)
+        return None
+
     def _of_resource(self, request: Request, target: Target, token: str | None) -> Response:
         verb = verb_of(request, target)
         self._tokens.authorize(token, verb, target.key, target.subresource)
         if verb not in target.resource.verbs or bool(target.key.name) == (verb in ("list", "create", "watch")):
             raise method_not_allowed()
+        form = self._table_of(request, target.resource) if wants_table(request) else None
         match verb:
             case "watch":
-                return self._history.watch(request, target, _tests(request, target))
+                return self._history.watch(request, target, _tests(request, target), form)
             case "list":
-                return self._list(request, target)
+                return self._list(request, target, form)
             case "get":
-                return self._get(request, target)
+                return self._get(request, target, form)
             case "create":
                 return self._create(request, target, dry_run=is_dry_run(request))
             case "update":
@@ -153,14 +198,21 @@ class KubernetesSimulator:
             case _:
                 return self._delete(request, target)
 
-    def _get(self, request: Request, target: Target) -> Response:
+    def _table_of(self, request: Request, resource: Resource) -> Form:
+        """What makes a table of objects, as the request wants it."""
+        include = request.first("includeObject") or "Metadata"
+        return lambda metadata, objects: table(resource, metadata, objects, self._clock.now(), include)
+
+    def _get(self, request: Request, target: Target, form: Form | None) -> Response:
         hidden = self._faults.hidden(self._store, request.path, target.key)
         found = hidden[target.key].before if target.key in hidden else self._store.get(target.key)
         if found is None:
             raise not_found(target.resource, target.key.name)
+        if form is not None:
+            return Response(200, form({"resourceVersion": found["metadata"]["resourceVersion"]}, [found]))
         return Response(200, copied(found))
 
-    def _list(self, request: Request, target: Target) -> Response:
+    def _list(self, request: Request, target: Target, form: Form | None) -> Response:
         tests = _tests(request, target)
         limit = request.first("limit") or "0"
         if request.first("continue") and request.first("resourceVersion"):
@@ -170,6 +222,8 @@ class KubernetesSimulator:
         hidden = self._faults.hidden(self._store, request.path, target.key)
         current = self._store.snapshot(target.resource, hidden)
         page = self._pages.page(target.key, current, tests, int(limit), request.first("continue") or None)
+        if form is not None:
+            return Response(200, form(page["metadata"], page["items"]))
         return Response(200, {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version, **page})
 
     def _create(self, request: Request, target: Target, *, dry_run: bool) -> Response:
@@ -234,10 +288,9 @@ def _tests(request: Request, target: Target) -> list[Test]:
 
 
 def _decoded_body(request: Request, resource: Resource) -> dict[str, Any]:
-    if media_type(request) not in ("", "application/json"):
-        raise unsupported_body()
+    sent = object_body(request)
     try:
-        return decoded(resource, json_body(request))
+        return decoded(resource, sent)
     except DecodeError as wrong:
         raise bad_request(f'{resource.kind} in version "v1" cannot be handled as a {resource.kind}: {wrong}') from None
 

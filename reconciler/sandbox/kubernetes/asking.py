@@ -5,10 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.sandbox.exchange import Request
+from reconciler.sandbox.kubernetes.protobuf import MEDIA_TYPE, read_object
 from reconciler.sandbox.kubernetes.resources import Resource, resource_for
-from reconciler.sandbox.kubernetes.status import bad_request, method_not_allowed, no_such_path, unknown_dry_run
+from reconciler.sandbox.kubernetes.status import (
+    bad_request,
+    method_not_allowed,
+    no_such_path,
+    not_acceptable,
+    unknown_dry_run,
+    unsupported_body,
+)
 from reconciler.sandbox.kubernetes.store import Key
 
+_JSON = ("application/json", "application/*", "*/*")
+_TABLE = ("table", "meta.k8s.io", "v1")
 _WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -66,6 +76,33 @@ def verb_of(request: Request, target: Target) -> str:
 def media_type(request: Request) -> str:
     """The content type without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def wants_table(request: Request) -> bool:
+    """Whether the client would rather have a table than objects. Raises ApiError 406 when it takes nothing served."""
+    asked = [clause.strip().lower() for clause in request.headers.get("accept", "").split(",") if clause.strip()]
+    for clause in asked:
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        given = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        form = tuple(given.get(name) for name in ("as", "g", "v"))
+        if media in _JSON and (form[0] is None or form == _TABLE):
+            return form == _TABLE
+    if asked:
+        raise not_acceptable()
+    return False
+
+
+def object_body(request: Request) -> Any:
+    """The object in the body of a POST or PUT. Raises ApiError 400 for what cannot be read, 415 for another format."""
+    kind = media_type(request)
+    if kind in ("", "application/json"):
+        return json_body(request)
+    if kind != MEDIA_TYPE:
+        raise unsupported_body()
+    try:
+        return read_object(request.body)
+    except ValueError as wrong:
+        raise bad_request(str(wrong)) from None
 
 
 def is_dry_run(request: Request) -> bool:

@@ -13,6 +13,8 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """Path of SelfSubjectAccessReviews."""
 SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 """Path of SelfSubjectReviews."""
+RULES_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+"""Path of SelfSubjectRulesReviews."""
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 _ANONYMOUS = "system:anonymous"
 
@@ -51,14 +53,28 @@ class Tokens:
 
     def review(self, token: str, asked: Any) -> dict[str, Any]:
         """The answer to a SelfSubjectAccessReview, which everybody with a token may ask for."""
-        spec = asked.get("spec", {}) if isinstance(asked, dict) else {}
-        verb = spec.get("resourceAttributes", {}).get("verb", "")
+        spec = _member(asked, "spec")
+        attributes = _member(spec, "resourceAttributes") or _member(spec, "nonResourceAttributes")
         return {
             "kind": "SelfSubjectAccessReview",
             "apiVersion": "authorization.k8s.io/v1",
             "metadata": {},
             "spec": spec,
-            "status": {"allowed": self._may(token, verb)},
+            "status": {"allowed": self._may(token, str(attributes.get("verb", "")))},
+        }
+
+    def review_rules(self, token: str, asked: Any) -> dict[str, Any]:
+        """The answer to a SelfSubjectRulesReview: all that its owner may do, which is the same in every namespace."""
+        verbs = self._verbs[token]
+        allowed = ["*"] if verbs is None else sorted(verbs)
+        everything = [{"verbs": allowed, "apiGroups": ["*"], "resources": ["*"]}] if allowed else []
+        paths = [{"verbs": allowed, "nonResourceURLs": ["*"]}] if allowed else []
+        return {
+            "kind": "SelfSubjectRulesReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": _member(asked, "spec"),
+            "status": {"resourceRules": everything, "nonResourceRules": paths, "incomplete": False},
         }
 
     def review_self(self, token: str) -> dict[str, Any]:
@@ -89,3 +105,9 @@ def _password(credentials: str) -> str:
 
 def _forbidden_path(path: str) -> ApiError:
     return failure(403, "Forbidden", f'forbidden: User "{_ANONYMOUS}" cannot get path "{path}"', details={})
+
+
+def _member(of: Any, name: str) -> dict[str, Any]:
+    """An object in what a client sent; an empty one where it sent something else."""
+    found = of.get(name) if isinstance(of, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -18,6 +18,7 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "Service": ("spec", "status", "status.loadBalancer"),
     "Namespace": ("spec", "status"),
     "Lease": ("spec",),
+    "Deployment": ("spec", "status", "spec.selector", "spec.template", "spec.template.metadata", "spec.template.spec"),
     "Event": ("involvedObject", "source"),
 }
 _STRING_MAPS: Mapping[str, tuple[str, ...]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reconciler.sandbox.kubernetes.patch import copied
-from reconciler.sandbox.kubernetes.resources import EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
+from reconciler.sandbox.kubernetes.resources import DEPLOYMENTS, EVENTS, LEASES, NAMESPACES, NODES, SERVICES, Resource
 
 _FIRST_CLUSTER_IP = ipaddress.IPv4Address("10.96.0.10")
 _FIRST_NODE_PORT = 30000
@@ -36,6 +36,9 @@ def fill_in(
         status["nodeInfo"] = {**dict.fromkeys(_NODE_INFO, ""), **status.get("nodeInfo", {})}
     elif resource == NAMESPACES:
         _fill_in_namespace(new)
+    elif resource == DEPLOYMENTS:
+        new.setdefault("spec", {}).setdefault("replicas", 1)
+        new.setdefault("status", {})
     elif resource == LEASES:
         new.setdefault("spec", {})
     elif resource == EVENTS:

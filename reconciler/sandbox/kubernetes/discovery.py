@@ -3,6 +3,7 @@
 from typing import Any
 
 from reconciler.sandbox.exchange import Response
+from reconciler.sandbox.kubernetes.openapi import openapi
 from reconciler.sandbox.kubernetes.resources import GROUPS, RESOURCES, Resource
 from reconciler.sandbox.kubernetes.status import no_such_path
 
@@ -35,6 +36,8 @@ def describe(path: str) -> Response:
         if name:
             answers[f"/apis/{name}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
         answers[f"/apis/{name}/v1" if name else "/api/v1"] = _resource_list(name)
+    if (document := openapi(path)) is not None:
+        return Response(200, document)
     if path in answers:
         return Response(200, answers[path])
     if path.startswith(_SERVED):
@@ -67,6 +70,8 @@ def _rows(resource: Resource) -> list[dict[str, Any]]:
     }
     if resource.short_names:
         row["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        row["categories"] = list(resource.categories)
     rows = [row]
     if resource.has_status:
         rows.append({

@@ -21,7 +21,7 @@ from reconciler.sandbox.kubernetes.status import (
     wrong_uid,
 )
 from reconciler.sandbox.kubernetes.store import Key, Store
-from reconciler.sandbox.kubernetes.validation import causes_against
+from reconciler.sandbox.kubernetes.validation import causes_against, causes_against_write
 
 ETERNAL_NAMESPACES = ("default", "kube-system")
 _OWNED_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -136,7 +136,7 @@ class Lifecycle:
             raise forbidden(key.resource, key.name, why, [cause])
 
     def _validate(self, key: Key, new: dict[str, Any], old: dict[str, Any] | None) -> None:
-        causes = causes_against(key.resource, new, old)
+        causes = [*causes_against(key.resource, new, old), *causes_against_write(key.resource, new)]
         if causes:
             raise invalid(key.resource, key.name, causes)
 

@@ -28,6 +28,8 @@ class Resource:
     """Whether DELETE answers the deleted object, not a ``Status``."""
     label_names: bool = False
     """Whether names are DNS labels, not DNS subdomains."""
+    categories: tuple[str, ...] = ()
+    """Names for several kinds at once, as ``kubectl get all``."""
     selectable: tuple[str, ...] = ()
     """Fields that a ``fieldSelector`` may name besides ``metadata.name`` and ``metadata.namespace``."""
 
@@ -63,6 +65,7 @@ SERVICES = Resource(
     "Service",
     namespaced=True,
     short_names=("svc",),
+    categories=("all",),
     has_status=True,
     put_creates=True,
     delete_answers_object=True,
@@ -109,16 +112,33 @@ PODS = Resource(
     "Pod",
     namespaced=True,
     short_names=("po",),
+    categories=("all",),
     verbs=("get", "list", "watch"),
     selectable=("spec.nodeName", "status.phase"),
 )
 """Always empty: ``kubectl describe node`` fails without the list."""
 
 DEPLOYMENTS = Resource(
-    "apps", "deployments", "Deployment", namespaced=True, short_names=("deploy",), verbs=("get", "list")
+    "apps",
+    "deployments",
+    "Deployment",
+    namespaced=True,
+    short_names=("deploy",),
+    categories=("all",),
+    has_status=True,
 )
-DAEMON_SETS = Resource("apps", "daemonsets", "DaemonSet", namespaced=True, short_names=("ds",), verbs=("get", "list"))
-"""Both come from a world file alone: nothing runs in a sandbox, but people want to see what happens beside HCCM."""
+"""Nobody makes Pods of them; ``kubectl expose`` makes Services of them."""
+
+DAEMON_SETS = Resource(
+    "apps",
+    "daemonsets",
+    "DaemonSet",
+    namespaced=True,
+    short_names=("ds",),
+    categories=("all",),
+    verbs=("get", "list"),
+)
+"""They come from a world file alone: nothing runs in a sandbox, but people want to see what happens beside HCCM."""
 
 RESOURCES = (NODES, SERVICES, NAMESPACES, EVENTS, CONFIG_MAPS, LEASES, PODS, DEPLOYMENTS, DAEMON_SETS)
 GROUPS = tuple(dict.fromkeys(resource.group for resource in RESOURCES))

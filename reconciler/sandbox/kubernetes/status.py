@@ -167,8 +167,14 @@ def bad_request(message: str) -> ApiError:
     return failure(400, "BadRequest", message)
 
 
+def not_acceptable() -> ApiError:
+    """406 for a client that takes no form of an answer. The simulator itself speaks only the first of them."""
+    accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    return failure(406, "NotAcceptable", f"only the following media types are accepted: {accepted}")
+
+
 def unsupported_body() -> ApiError:
-    """415 for a POST or PUT. The simulator itself reads only the first of the media types."""
+    """415 for a POST or PUT. The simulator itself does not read the second of the media types."""
     accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return failure(415, "UnsupportedMediaType", message)

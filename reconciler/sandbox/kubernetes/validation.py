@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from reconciler.sandbox.kubernetes.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, SERVICES, Resource
+from reconciler.sandbox.kubernetes.resources import CONFIG_MAPS, DEPLOYMENTS, EVENTS, LEASES, NODES, SERVICES, Resource
 from reconciler.sandbox.kubernetes.status import Cause
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -42,6 +42,22 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _GO = (",", ":")
 _IP_MODES = ("Proxy", "VIP")
 _IMMUTABLE = "field is immutable"
+
+
+def causes_against_write(resource: Resource, new: dict[str, Any]) -> Iterator[Cause]:
+    """What a request may not bring, but a world file may: there a deployment need not say what it is made of."""
+    if resource != DEPLOYMENTS:
+        return
+    spec = new["spec"]
+    selected = spec.get("selector", {}).get("matchLabels", {})
+    template = spec.get("template", {})
+    labels = template.get("metadata", {}).get("labels", {})
+    if not spec.get("selector"):
+        yield Cause.required("spec.selector")
+    elif not selected.items() <= labels.items():
+        yield Cause.invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    if not template.get("spec", {}).get("containers"):
+        yield Cause.required("spec.template.spec.containers")
 
 
 def causes_against(resource: Resource, new: dict[str, Any], old: dict[str, Any] | None) -> list[Cause]:

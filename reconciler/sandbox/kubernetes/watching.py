@@ -24,6 +24,9 @@ BOOKMARKS_S = 60.0
 _BEFORE_THE_END_S = 2.0
 """How long before its end a watch gets a last bookmark."""
 
+Form = Callable[[dict[str, Any], list[dict[str, Any]]], dict[str, Any]]
+"""What makes another object of objects and the ``metadata`` of their list, such as a table."""
+
 Changed = tuple[Write, dict[str, Any] | None]
 """A write, and the object after it; None when it is gone."""
 
@@ -59,14 +62,18 @@ class History:
         for feed in feeds:
             feed.break_off(self._oldest)
 
-    def watch(self, request: Request, target: Target, tests: list[Test]) -> Response:
-        """The answer to a watch. Raises ApiError 400 and 500 for a query that cannot be read, as the real server."""
+    def watch(self, request: Request, target: Target, tests: list[Test], form: Form | None) -> Response:
+        """The answer to a watch, whose objects come in another form if one is given.
+
+        Raises ApiError 400 and 500 for a query that cannot be read, as the real server.
+        """
         lasts, version = request.first("timeoutSeconds") or "0", request.first("resourceVersion") or "0"
         if not lasts.isdigit():
             raise bad_request(f'strconv.ParseInt: parsing "{lasts}": invalid syntax')
         if not version.isdigit():
             raise broken_version(version)
-        feed = Feed(self, target.key, tests, float(lasts) or DEFAULT_S, request.first("allowWatchBookmarks") == "true")
+        bookmarks = request.first("allowWatchBookmarks") == "true"
+        feed = Feed(self, target.key, tests, form, float(lasts) or DEFAULT_S, bookmarks)
         with self._lock:
             self._forget_old()
             if version == "0":
@@ -116,10 +123,13 @@ class History:
 class Feed:
     """The body of one watch. Implements ``reconciler.sandbox.exchange.Stream``."""
 
-    def __init__(self, history: History, key: Key, tests: list[Test], lasts_s: float, bookmarks: bool) -> None:
+    def __init__(
+        self, history: History, key: Key, tests: list[Test], form: Form | None, lasts_s: float, bookmarks: bool
+    ) -> None:
         self._history = history
         self._key = key
         self._tests = tests
+        self._form = form
         self._ends_at = history.now_s + lasts_s
         self._bookmark_at = self._next_bookmark() if bookmarks else None
         self._lines: deque[bytes] = deque()
@@ -134,7 +144,9 @@ class Feed:
         was, is_now = self._shows(write.before), self._shows(after)
         if was or is_now:
             kind = "DELETED" if not is_now else "MODIFIED" if was else "ADDED"
-            self._say(kind, _at((after if is_now else write.before) or {}, write.version))
+            found = _at((after if is_now else write.before) or {}, write.version)
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            self._say(kind, found if self._form is None else self._form(metadata, [found]))
 
     def break_off(self, version: int) -> None:
         """End with the error for a version of which too little is known."""

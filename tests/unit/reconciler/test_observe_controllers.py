@@ -29,9 +29,11 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
                 raw_workload("hccm", HCCM, replicas=2, readyReplicas=1),
                 raw_workload("resting", HCCM, replicas=0),
                 raw_workload("elsewhere", HCCM, namespace="default", readyReplicas=1),
+            ],
+            "daemonsets": [
+                raw_workload("hccm", "proxy:1", HCCM, numberReady=3, desiredNumberScheduled=4),
                 {"metadata": {"name": "odd", "namespace": "kube-system"}, "spec": "none"},
             ],
-            "daemonsets": [raw_workload("hccm", "proxy:1", HCCM, numberReady=3, desiredNumberScheduled=4)],
         }
     )
     return sim
@@ -54,7 +56,7 @@ def test_both_kinds_in_one_namespace(sim: Simulation) -> None:
         ).items
     )
     assert found.complete
-    assert list(found.unreadable) == ["deployment/kube-system/odd"]
+    assert list(found.unreadable) == ["daemonset/kube-system/odd"]
 
 
 def test_two_requests(sim: Simulation) -> None:

@@ -59,6 +59,14 @@ def envelope(code: str, message: str, details: Any = None) -> dict[str, Any]:
         ),
         pytest.param(
             "GET",
+            "/zones/²",
+            HetznerSimulator.TOKEN,
+            404,
+            ("not_found", "zone with ID '²' not found"),
+            id="a-digit-that-is-no-number",
+        ),
+        pytest.param(
+            "GET",
             "/load_balancers/7",
             HetznerSimulator.TOKEN,
             404,
@@ -133,11 +141,11 @@ def test_removed_endpoints(path: str, announcement: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/servers/1/actions/rebuild"),
         ("GET", "/servers/1/metrics"),
         ("GET", "/load_balancers/1/metrics"),
-        ("GET", "/images"),
-        ("POST", "/primary_ips/3/actions/assign"),
+        ("POST", "/floating_ips"),
+        ("DELETE", "/zones/example.com"),
+        ("POST", "/storage_boxes"),
     ],
 )
 def test_what_is_not_simulated_says_so(method: str, path: str) -> None:

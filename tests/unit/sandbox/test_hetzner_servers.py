@@ -48,7 +48,7 @@ def test_created_server_is_preliminary_until_its_action_ends() -> None:
 
 def test_server_can_be_created_stopped() -> None:
     """Without start_after_create there is no second action."""
-    api = HetznerApi()
+    api = HetznerApi({"ssh_keys": [{"name": "mine", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA=="}]})
     created = api.accepted("POST", "/servers", {**NEW, "start_after_create": False, "ssh_keys": ["mine"]})
     api.clock.advance(60)
 

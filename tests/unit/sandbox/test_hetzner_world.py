@@ -1,10 +1,12 @@
 """World files of the Hetzner simulator: partial objects, round trips, and what is refused with which words."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from reconciler.sandbox.hetzner.store import KINDS
 from tests.support.hetzner_spec import HetznerApi
 
 PARTIAL = {
@@ -99,7 +101,7 @@ def test_round_trip() -> None:
     assert second.simulator.world() == world
     assert [second.get(path) for path in READS] == [first.get(path) for path in READS]
     assert world["format_version"] == "1.0"
-    assert list(world["hetzner"]) == ["servers", "networks", "primary_ips", "load_balancers", "certificates"]
+    assert list(world["hetzner"]) == list(KINDS)
 
 
 def test_a_primary_ip_of_a_world_is_free_once_its_load_balancer_is_gone() -> None:
@@ -336,3 +338,46 @@ def test_refused_worlds(world: dict[str, Any], words: tuple[str, ...]) -> None:
         HetznerApi(world)
 
     assert [word for word in words if word not in str(refused.value)] == []
+
+
+def test_what_a_server_has_is_said_by_both() -> None:
+    """A world may say it at the server or at what it has, and reads the same afterwards."""
+    firewalls = [{"id": 4, "rules": [{"direction": "in", "protocol": "icmp", "source_ips": ["::/0"]}]}]
+    parts = {"placement_groups": [{"id": 3}], "firewalls": firewalls, "volumes": [{"id": 5}], "images": [{"id": 6}]}
+    has = {"placement_group": 3, "volumes": [5], "public_net": {"ipv4": None, "firewalls": [{"id": 4}]}}
+    at_the_server = HetznerApi({"servers": [{"id": 1, **has}], **parts}).simulator.world()
+    shown = at_the_server["hetzner"]
+    again = HetznerApi(at_the_server).simulator.world()
+
+    assert again == at_the_server
+    assert (shown["volumes"][0]["server"], shown["placement_groups"][0]["servers"]) == (1, [1])
+    assert shown["firewalls"][0]["applied_to"] == [{"type": "server", "server": {"id": 1}}]
+    del shown["servers"][0]["volumes"], shown["servers"][0]["public_net"]["firewalls"]
+    assert HetznerApi(at_the_server).simulator.world() == again
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        ({"servers": [{"id": 1, "placement_group": 3}]}, "is in placement group 3, which is not there"),
+        ({"servers": [{"id": 1, "volumes": [5]}]}, "has volume 5, which is not there"),
+        (
+            {"servers": [{"id": 1, "public_net": {"firewalls": [{"id": 4}]}}]},
+            "is behind firewall 4, which is not there",
+        ),
+        ({"servers": [{"id": 1, "public_net": {"firewalls": [4]}}]}, "give an object, not 4"),
+        ({"volumes": [{"id": 5, "server": 1}]}, "is attached to server 1, which is not there"),
+        ({"firewalls": [{"applied_to": [{"type": "server", "server": {"id": 1}}]}]}, "server 1, which is not there"),
+        ({"firewalls": [{"rules": [{"direction": "in", "protocol": "tcp"}]}]}, "rules.port'"),
+        ({"firewalls": [{"rules": [7]}]}, "give an object, not 7"),
+        ({"ssh_keys": [{"public_key": "ssh-rsa AAAA"}]}, "no public key as in"),
+        ({"ssh_keys": [{}]}, "public_key: give a text"),
+        ({"placement_groups": [{"type": "pack"}]}, "'pack' is not known"),
+        ({"images": [{"type": "system"}]}, "'system' is not known"),
+        ({"images": [{"id": 161547269}]}, "a system image has this id"),
+    ],
+)
+def test_wrong_parts_of_servers(world: dict[str, Any], message: str) -> None:
+    """Each by its place, with the remedy."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        HetznerApi(world)

@@ -179,3 +179,10 @@ def test_pods_are_an_empty_list() -> None:
     """kubectl asks for them; nobody can create any."""
     assert Cluster().ask("GET", "/api/v1/pods?fieldSelector=spec.nodeName=web-1").body["items"] == []
     assert Cluster().ask("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "a"}}).status == 405
+
+
+@pytest.mark.parametrize("body", [[], {"spec": None}, {"spec": []}, {"spec": {"resourceAttributes": 7}}])
+def test_a_question_about_nothing_is_answered(body: Any) -> None:
+    """As one about a verb that there is not."""
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert Cluster().ask("POST", path, body).body["status"] == {"allowed": True}
