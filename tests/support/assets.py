@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[2]
+Script = Literal["envtest", "controllers", "kwok", "helm", "browser", "crane", "image-base"]
 
 
 @functools.cache
-def folder_of(script: Literal["envtest", "helm", "browser"]) -> Path:
+def folder_of(script: Script) -> Path:
     """The folder with what the script in ``scripts/`` names, made now if need be. Raises RuntimeError with its
     message."""
     command = [sys.executable, str(ROOT / "scripts" / script)]

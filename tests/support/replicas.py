@@ -37,7 +37,7 @@ _QUESTION = "/selfsubjectaccessreviews"
 class Replica:
     """One process, which is started, held up and ended by a test; it elects with short deadlines."""
 
-    def __init__(self, name: str, stage: Stage, loop: BackgroundLoop, ca_file: Path) -> None:
+    def __init__(self, name: str, stage: Stage, loop: BackgroundLoop, ca_file: Path, token: str | None) -> None:
         self.name = name
         self.kubernetes = FaultProxy(loop, stage.cluster.url, ca_file=str(ca_file)).start()
         self.hetzner = FaultProxy(loop, stage.hetzner.url).start()
@@ -45,7 +45,7 @@ class Replica:
         self._port = free_ports(1)[0]
         self._own = DEADLINES | {
             "HCLOUD_ENDPOINT": f"{self.hetzner.url}/v1",
-            "KUBECONFIG": str(stage.cluster.kubeconfig(server=self.kubernetes.url)),
+            "KUBECONFIG": str(stage.cluster.kubeconfig(token, server=self.kubernetes.url)),
             "RECONCILER_HEALTH_ADDRESS": f"127.0.0.1:{self._port}",
         }
         self._process: Process | None = None
@@ -132,11 +132,12 @@ class Replica:
 
 
 @contextmanager
-def replicas(stage: Stage, ca_file: Path, *names: str) -> Iterator[tuple[Replica, ...]]:
-    """Processes that are still to be started; no Lease is there, and none of them outlives the block."""
+def replicas(stage: Stage, ca_file: Path, *names: str, token: str | None = None) -> Iterator[tuple[Replica, ...]]:
+    """Processes that are still to be started, the administrator's unless there is a token; no Lease is there, and none
+    of them outlives the block."""
     stage.cluster.request("DELETE", LEASE)
     loop = BackgroundLoop()
-    built = tuple(Replica(name, stage, loop, ca_file) for name in names)
+    built = tuple(Replica(name, stage, loop, ca_file, token) for name in names)
     try:
         yield built
     finally:

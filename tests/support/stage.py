@@ -6,6 +6,8 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -179,6 +181,18 @@ class Stage:
         """Forget what was approved, and what the cluster remembers of a project."""
         self.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
 
+    def owner(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and body of what Hetzner answers to the project's owner, past the fault proxy: ``/servers?name=a``."""
+        headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.hetzner.url}/v1{path}", data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
+                return answer.status, json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, json.load(refused)
+
     def servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
         """Make these the project's servers and networks."""
         self.project.replace_world({"servers": list(servers), "networks": list(networks)})
@@ -207,15 +221,17 @@ def is_initialised(node: Mapping[str, Any]) -> bool:
     )
 
 
-def wait_for(condition: Callable[[], bool], what: str, every_s: float = 0.01) -> None:
+def wait_for(
+    condition: Callable[[], object], what: str, every_s: float = 0.01, *, within_s: float = DEADLINE_S
+) -> None:
     """Return as soon as ``condition`` holds, which is asked so often, and less often when the question takes long: who
     is waited for needs the processor too. Raises AssertionError when it does not hold within the deadline."""
     pause = threading.Event()
     asked = time.monotonic()
-    until = asked + DEADLINE_S
+    until = asked + within_s
     while not condition():
         now = time.monotonic()
-        assert now < until, f"waited {DEADLINE_S:.0f} s for {what}"
+        assert now < until, f"waited {within_s:.0f} s for {what}"
         pause.wait(max(every_s, min(0.2, 4 * (now - asked))))
         asked = time.monotonic()
 
