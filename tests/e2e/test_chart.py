@@ -264,6 +264,22 @@ def test_the_operators_objects_are_taken_where_it_is_installed(operated: ApiServ
     assert all({"alert", "expr", "labels", "annotations"} <= set(each) for each in rule["spec"]["groups"][0]["rules"])
 
 
+def test_alerts_lead_to_the_runbook_where_it_is_served() -> None:
+    """By the address of its page, once somebody has said that; and that is one."""
+    served = {
+        "monitoring": {"prometheusRule": {"enabled": True, "runbookURL": "https://docs.example.com/runbook.html"}}
+    }
+    (rule,) = by_kind(rendered(served, *KNOWS_OPERATOR))["PrometheusRule"]
+    links = {each["alert"]: each["annotations"] for each in rule["spec"]["groups"][0]["rules"]}
+
+    assert {name: said["runbook_url"] for name, said in links.items()} == {
+        name: f"https://docs.example.com/runbook.html#{name.lower()}" for name in links
+    }
+    assert all("runbook" not in said for said in links.values())
+    with pytest.raises(RefusedError, match="runbookURL"):
+        rendered({"monitoring": {"prometheusRule": {"runbookURL": "docs.example.com/runbook.html"}}})
+
+
 def test_the_operators_objects_are_left_out_where_nobody_knows_them() -> None:
     """Or no chart could be installed before the operator."""
     assert {"PodMonitor", "PrometheusRule"}.isdisjoint(by_kind(rendered(WATCHED)))

@@ -1,39 +1,56 @@
-"""The image: made by the Dockerfile's steps from a clean folder, it works as a user with no rights who cannot write."""
+"""The image: made by the Dockerfile's steps from a clean folder, and by buildah from the Dockerfile as it is. It works
+as a user with no rights who cannot write."""
 
+import shutil
 import subprocess
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import image
+from tests.support import buildah, image
+from tests.support.assets import ROOT
 from tests.support.child_processes import free_ports
 from tests.support.objects import joining_node, server
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.apiserver,
+    pytest.mark.soak,
+    pytest.mark.timeout(1800),
+    pytest.mark.xdist_group("image"),
+]
 """Everything that is needed is installed first."""
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> image.Stage:
-    """The image, below a folder that every user may look into."""
-    if reason := image.why_not():
+@pytest.fixture(scope="module", params=["steps", "buildah"])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[image.Image]:
+    """The image, below a folder that every user may look into: its steps alone, and all of it."""
+    by = {"steps": image, "buildah": buildah}[request.param]
+    if reason := by.why_not():
         pytest.skip(reason)
-    return image.build(tmp_path_factory.mktemp("image"))
+    folder = tmp_path_factory.mktemp("image")
+    if by is image:
+        yield image.build(folder)
+    else:
+        tool = buildah.Buildah(folder)
+        tool.build(ROOT, "deploy/Dockerfile", {})
+        with tool.unpacked() as unpacked:
+            yield unpacked
+        shutil.rmtree(folder)
 
 
 def _run(
-    built: image.Stage, *words: str, mounted: Path | None = None, **variables: str
+    built: image.Image, *words: str, mounted: Path | None = None, **variables: str
 ) -> "subprocess.CompletedProcess[str]":
     line = image.command(built, words, variables, mounted)
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
 
 
-def _reconcile(built: image.Stage, *words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+def _reconcile(built: image.Image, *words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     return _run(built, *built.entry_point, *words, **options)
 
 
@@ -48,7 +65,7 @@ def access(stage: Stage, tmp_path: Path) -> Mapping[str, str]:
     return {**stage.environment, "KUBECONFIG": "/mnt/kubeconfig"}
 
 
-def test_it_runs_as_nobody_who_can_write(built: image.Stage) -> None:
+def test_it_runs_as_nobody_who_can_write(built: image.Image) -> None:
     """What the tests below rest on: the user has no rights, and no place to write to."""
     places = "/tmp /var/tmp /dev/shm /opt /opt/hcloud-reconciler / /mnt"
     tried = _run(built, "sh", "-c", f'id -u; id -g; id -G; for p in {places}; do touch "$p/x" && echo "$p"; done; true')
@@ -57,7 +74,7 @@ def test_it_runs_as_nobody_who_can_write(built: image.Stage) -> None:
     assert tried.stdout.split() == ["65532", "65532", "65532"]
 
 
-def test_it_says_what_it_can_do(built: image.Stage) -> None:
+def test_it_says_what_it_can_do(built: image.Image) -> None:
     """``--help``, by the entry point alone."""
     ran = _reconcile(built, "--help")
 
@@ -65,7 +82,7 @@ def test_it_says_what_it_can_do(built: image.Stage) -> None:
     assert "--dry-run" in ran.stdout
 
 
-def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Stage) -> None:
+def test_all_of_it_is_compiled_and_nothing_else_is_in_it(built: image.Image) -> None:
     """No module is compiled at each start; no test, no tool, no installer."""
     folder = built.opt / "hcloud-reconciler"
     sources = [each for each in folder.rglob("*.py") if "/templates/" not in str(each)]
@@ -84,7 +101,7 @@ def _source_of(bytecode: Path) -> Path:
     return bytecode.with_name(f"{bytecode.name.split('.')[0]}.py")
 
 
-def test_a_start_compiles_nothing(built: image.Stage) -> None:
+def test_a_start_compiles_nothing(built: image.Image) -> None:
     """Neither of the product nor of the standard library, of which the base image has no bytecode."""
     loaded = "reconciler.controller, reconciler.cli.run, hcloud, kubernetes.client, deepdiff, rich.console"
     ran = _run(built, "python", "-v", "-c", f"import {loaded}")
@@ -92,11 +109,12 @@ def test_a_start_compiles_nothing(built: image.Stage) -> None:
     assert ran.returncode == 0, ran.stderr
     told = [line for line in ran.stderr.splitlines() if line.startswith("# code object from ")]
     assert len(told) > 500
-    ours = [line for line in told if "/site-packages/" not in line]  # this machine's Python has things of its own there
+    # What stands in for the base image has things of its own there.
+    ours = [line for line in told if "/site-packages/" not in line and "/dist-packages/" not in line]
     assert [line for line in ours if line.endswith(".py")] == []
 
 
-def test_it_plans_and_applies(built: image.Stage, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
+def test_it_plans_and_applies(built: image.Image, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
     """Against a real API server, with a kubeconfig that is mounted."""
     plan = _reconcile(built, "--dry-run", mounted=tmp_path, **access)
     assert (plan.returncode, plan.stderr) == (0, "")
@@ -108,7 +126,7 @@ def test_it_plans_and_applies(built: image.Stage, stage: Stage, access: Mapping[
     assert stage.nodes()["web-1"]["spec"]["providerID"] == "hcloud://1"
 
 
-def test_it_answers_its_probes(built: image.Stage, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
+def test_it_answers_its_probes(built: image.Image, stage: Stage, access: Mapping[str, str], tmp_path: Path) -> None:
     """As the chart asks for them, once its first pass has ended; then it leaves on SIGTERM with 0."""
     (port,) = free_ports(1)
     words = [*built.entry_point, f"--health-address=127.0.0.1:{port}"]

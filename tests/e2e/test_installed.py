@@ -89,6 +89,7 @@ def test_the_wheel_says_of_itself_what_an_index_shows(installed: Path) -> None:
     said = message_from_string(file.read_text("utf-8"))
     classifiers = said.get_all("Classifier") or []
 
+    assert said["Version"] == __version__
     assert said["License-Expression"] == "Apache-2.0"
     assert [each for each in classifiers if each.startswith("License")] == []
     assert "Intended Audience :: System Administrators" in classifiers

@@ -1,5 +1,6 @@
 """The image without a container engine: the Dockerfile's steps carried out in mount namespaces of their own, where this
-machine's Python stands in for the base image's, and the result started as its user on a root that no one can write."""
+machine's Python stands in for the base image's, and the result started as its user on a root that no one can write.
+``buildah.py`` beside it builds the image whole."""
 
 import json
 import os
@@ -28,8 +29,22 @@ done < /proc/self/mounts
 """
 
 
+@dataclass(frozen=True)
+class Image:
+    """What was built, what it says of itself, and the commands that put it in place in a mount namespace: below
+    ``root``, where a process then lives."""
+
+    root: Path
+    opt: Path
+    mounts: Sequence[str]
+    environment: Mapping[str, str]
+    user: str
+    directory: str
+    entry_point: Sequence[str]
+
+
 @dataclass
-class Stage:
+class _Stage:
     """What has been made of one ``FROM`` so far. All of it is below ``/opt``."""
 
     opt: Path
@@ -48,36 +63,48 @@ def why_not() -> str:
     return "" if tried.returncode == 0 else f"cannot make a mount namespace: {tried.stderr.decode().strip()}"
 
 
-def build(folder: Path) -> Stage:
+def whole(root: Path, environment: Mapping[str, str], user: str, directory: str, entry_point: Sequence[str]) -> Image:
+    """An image that is all in a folder, its system included."""
+    quoted = shlex.quote(str(root))
+    mounts = (
+        f"mount --bind {quoted} {quoted}",
+        f"mount -t proc proc {quoted}/proc",
+        f"mount --rbind /dev {quoted}/dev",
+    )
+    return Image(root, root / "opt", mounts, environment, user, directory, entry_point)
+
+
+def build(folder: Path) -> Image:
     """The last stage of deploy/Dockerfile. Raises CalledProcessError for a step that fails, AssertionError for one that
     is not understood."""
     arguments: dict[str, str] = {}
-    stages: list[Stage] = []
+    stages: list[_Stage] = []
     for word, rest in _steps((ROOT / "deploy" / "Dockerfile").read_text()):
         if word == "FROM":
             opt = folder / str(len(stages)) / "opt"
             opt.mkdir(parents=True)
-            stages.append(Stage(opt, name=rest.partition(" AS ")[2]))
+            stages.append(_Stage(opt, name=rest.partition(" AS ")[2]))
         elif word == "ARG":
             name, _, default = rest.partition("=")
             arguments[name] = default
         elif word != "LABEL":
             _carry_out(stages, word, rest)
-    return stages[-1]
+    last = stages[-1]
+    return Image(Path("/"), last.opt, _mounts(last), last.environment, last.user, last.directory, last.entry_point)
 
 
-def command(image: Stage, arguments: Sequence[str], variables: Mapping[str, str], mounted: Path | None) -> list[str]:
+def command(image: Image, arguments: Sequence[str], variables: Mapping[str, str], mounted: Path | None) -> list[str]:
     """A command line that starts the image: as its user, with no rights, a read-only root, and ``mounted`` as /mnt."""
     environment = [f"{name}={value}" for name, value in {**image.environment, **variables}.items()]
     user, _, group = image.user.partition(":")
     as_user = f"setpriv --reuid={user} --regid={group} --clear-groups --no-new-privs --bounding-set=-all"
-    started = ["env", "-i", *environment, *arguments]
+    started = ["env", "-i", f"--chdir={image.directory}", *environment, *arguments]
+    root = shlex.quote(str(image.root))
     script = [
-        *_mounts(image),
-        *([f"mount --bind {mounted} /mnt"] if mounted else []),
+        *image.mounts,
+        *([f"mount --bind {mounted} {root}/mnt"] if mounted else []),
         _READ_ONLY,
-        f"cd {image.directory}",
-        f"exec {as_user} {shlex.join(started)}",
+        f"exec chroot {root} {as_user} {shlex.join(started)}",
     ]
     return ["unshare", "--mount", "sh", "-euc", "\n".join(script)]
 
@@ -90,7 +117,7 @@ def _steps(text: str) -> Iterator[tuple[str, str]]:
             yield word, rest.strip()
 
 
-def _carry_out(stages: Sequence[Stage], word: str, rest: str) -> None:
+def _carry_out(stages: Sequence[_Stage], word: str, rest: str) -> None:
     stage = stages[-1]
     match word:
         case "ENV":
@@ -114,7 +141,7 @@ def _carry_out(stages: Sequence[Stage], word: str, rest: str) -> None:
             raise AssertionError(f"no step like {word} is known here")
 
 
-def _copy(stages: Sequence[Stage], *words: str) -> None:
+def _copy(stages: Sequence[_Stage], *words: str) -> None:
     *flags, source, target = words
     to = _place(stages[-1], target)
     if flags:
@@ -134,13 +161,13 @@ def _copy(stages: Sequence[Stage], *words: str) -> None:
         shutil.copy(ROOT / source, to)
 
 
-def _place(stage: Stage, path: str) -> Path:
+def _place(stage: _Stage, path: str) -> Path:
     """Where ``path`` of the image is on this machine."""
     absolute = Path(stage.directory) / path
     return stage.opt / absolute.relative_to("/opt")
 
 
-def _run(stage: Stage, line: str) -> None:
+def _run(stage: _Stage, line: str) -> None:
     environment = {**os.environ, **stage.environment}
     script = [*_mounts(stage), f"cd {stage.directory}", line]
     subprocess.run(
@@ -148,5 +175,5 @@ def _run(stage: Stage, line: str) -> None:
     )
 
 
-def _mounts(stage: Stage) -> list[str]:
+def _mounts(stage: _Stage) -> list[str]:
     return [f"mount --bind {shlex.quote(_PYTHON)} /usr/local", f"mount --bind {shlex.quote(str(stage.opt))} /opt"]
