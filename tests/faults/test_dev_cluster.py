@@ -1,0 +1,293 @@
+"""scripts/dev up and down, rehearsed against the simulators: nothing is left, whatever they were interrupted at."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.sandbox.hetzner import HetznerOptions
+from tests.support.dev_stage import DevStage
+from tests.support.objects import server
+from tests.support.sampling import sample
+from tests.support.stage import Cluster, Stage, is_initialised
+
+pytestmark = pytest.mark.processes
+
+_MIRROR = os.environ.get("TERRAFORM_MIRROR")
+_CLUSTER = {
+    "servers": ["dev-control-plane", "dev-worker-1", "dev-worker-2"],
+    "networks": ["dev"],
+    "firewalls": ["dev"],
+    "placement_groups": ["dev"],
+    "ssh_keys": ["dev"],
+}
+_OTHERS = {"servers": ["somebody-elses"], "networks": ["somebody-elses"], "load_balancers": ["somebody-elses"]}
+_MOMENTS = {"hang": "before", "half_open": "after"}
+_UP = (
+    "POST /v1/ssh_keys",
+    "POST /v1/networks",
+    "POST /v1/firewalls",
+    "POST /v1/placement_groups",
+    *(["POST /v1/servers"] * 3),
+    *(["POST /v1/networks/[0-9]+/actions/add_route"] * 3),
+)
+_DOWN = (
+    "DELETE /v1/load_balancers/[0-9]+",
+    *(["DELETE /v1/servers/[0-9]+"] * 3),
+    "DELETE /v1/placement_groups/[0-9]+",
+    "DELETE /v1/firewalls/[0-9]+",
+    "DELETE /v1/networks/[0-9]+",
+    "DELETE /v1/ssh_keys/[0-9]+",
+)
+"""Writes to Hetzner, as the stand-in for Terraform sends them."""
+_REAL = pytest.mark.skipif(
+    _MIRROR is None or not shutil.which("terraform"), reason="TERRAFORM_MIRROR names no folder of providers"
+)
+
+
+@pytest.fixture
+def stage(cluster: Cluster, tmp_path: Path) -> Iterator[Stage]:
+    """A project whose actions end soon."""
+    stage = Stage(cluster, tmp_path, None, HetznerOptions(action_s=0.05))
+    yield stage
+    stage.close()
+
+
+@pytest.fixture
+def dev(stage: Stage, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[DevStage]:
+    """A project in which somebody else has something as well."""
+    stage.project.replace_world(
+        {
+            "servers": [server(901, "somebody-elses")],
+            "networks": [{"id": 902, "name": "somebody-elses", "ip_range": "10.0.0.0/8"}],
+            "load_balancers": [{"id": 903, "name": "somebody-elses", "private_net": [{"network": 902}]}],
+        }
+    )
+    with DevStage(stage, tmp_path, capfd, None) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "mirror", [pytest.param(None, id="stand-in"), pytest.param(_MIRROR, id="terraform", marks=_REAL)]
+)
+def test_up_and_down_leave_nothing(
+    stage: Stage, tmp_path: Path, capfd: pytest.CaptureFixture[str], mirror: str | None
+) -> None:
+    """A cluster with a Service that is exposed: each command twice, and the second time it finds nothing to do."""
+    with DevStage(stage, tmp_path, capfd, mirror) as dev:
+        made = dev.run("up", "--yes")
+        assert made.code == 0, made.stderr
+        assert mirror or _wrote(stage) == sorted(_UP)
+        assert dev.project() == _CLUSTER
+        assert all(map(is_initialised, stage.nodes().values()))
+        assert "3 x server cx23 in fsn1: 0.0" in made.stderr
+        stage.hetzner_proxy.journal.clear()
+        again = dev.run("up", "--yes")
+        assert (again.code, "nothing is bought" in again.stderr) == (0, True), again.stderr
+        assert [entry.path for entry in stage.written_to_hetzner()] == []
+
+        _expose(stage)
+        passed = dev.run("reconcile", "apply", "--yes")
+        assert (passed.code, len(dev.project()["load_balancers"])) == (0, 1), passed.stdout + passed.stderr
+        shown = dev.run("status")
+        assert (shown.code, shown.stdout.count("Node dev-"), shown.stdout.count("    load balancer ")) == (0, 3, 1)
+
+        stage.hetzner_proxy.journal.clear()
+        gone = dev.run("down", "--yes")
+        assert gone.code == 0, gone.stderr
+        assert mirror or _wrote(stage) == sorted(_DOWN)
+        assert dev.project() == {}
+        assert stage.cluster.request("GET", "/api/v1/services")[1]["items"] == []
+        assert not (dev.home / "dev").exists()
+        assert dev.run("down").stderr == "dev: there is no cluster dev here: nothing to take down\n"
+
+
+def _kills() -> list[Any]:
+    """What is killed, and what is run then: a sample of all writes."""
+    runs = (("up", "up", _UP), ("up", "down", _UP), ("down", "down", _DOWN))
+    rows = [
+        (killed, then, writes, number, fault)
+        for killed, then, writes in runs
+        for number in range(len(writes))
+        for fault in _MOMENTS
+    ]
+    return [
+        pytest.param(*row, id=f"{row[0]} {_MOMENTS[row[4]]} write {row[3] + 1} ({row[2][row[3]]}), then {row[1]}")
+        for row in sample(rows, "scripts/dev")
+    ]
+
+
+@pytest.mark.parametrize(("killed", "then", "writes", "number", "fault"), _kills())
+def test_what_is_killed_is_continued(
+    dev: DevStage, killed: str, then: str, writes: tuple[str, ...], number: int, fault: str
+) -> None:
+    """What was made and could not be written down is found by its label, and ends as if nothing had happened."""
+    if killed == "down":
+        assert dev.run("up", "--yes").code == 0
+        _expose(dev.stage)
+        assert dev.run("reconcile", "apply", "--yes").code == 0
+    dev.dies_at([killed, "--yes"], writes[number], writes[:number].count(writes[number]), fault)
+
+    continued = dev.run(then, "--yes")
+
+    assert continued.code == 0, continued.stderr
+    if then == "up":
+        assert dev.project() == {kind: _CLUSTER.get(kind, []) + _OTHERS.get(kind, []) for kind in {*_CLUSTER, *_OTHERS}}
+        assert all(map(is_initialised, dev.stage.nodes().values()))
+    else:
+        assert dev.project() == _OTHERS
+        assert not (dev.home / "dev").exists()
+
+
+@_REAL
+@pytest.mark.parametrize(
+    ("number", "fault"), sample([(number, fault) for number in range(9) for fault in _MOMENTS], "terraform killed")
+)
+def test_terraform_that_is_killed_is_continued(
+    stage: Stage, tmp_path: Path, capfd: pytest.CaptureFixture[str], number: int, fault: str
+) -> None:
+    """The real one makes several objects side by side, and has not written down any that it got no answer for."""
+    with DevStage(stage, tmp_path, capfd, _MIRROR) as dev:
+        dev.dies_at(["up", "--yes"], "POST /v1/.*", number, fault)
+
+        continued = dev.run("up", "--yes")
+        assert continued.code == 0, continued.stderr
+        assert dev.project() == _CLUSTER
+        assert dev.run("down", "--yes").code == 0
+        assert dev.project() == {}
+
+
+def test_what_is_uncertain_is_refused(dev: DevStage, tmp_path: Path) -> None:
+    """One line each, and nothing is changed: a cluster that goes on costing money must not be forgotten, and another
+    one not be taken for it."""
+    made = dev.run("up", "--yes", "--workers=0")
+    assert (made.code, "other servers as well, such as somebody-elses: " in made.stderr) == (0, True), made.stderr
+    _expose(dev.stage)
+    before = dev.project()
+
+    def refused(*arguments: str, **variables: str) -> str:
+        said = _line(dev.run(*arguments, **variables).stderr)
+        assert said.startswith("dev: error: ")
+        return said
+
+    assert "a cluster dev of another checkout (label dev-" in refused("up", "--yes", DEV_HOME=str(tmp_path / "other"))
+
+    dev.stage.register({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "production-1"}})
+    for command in ("up", "down"):
+        assert "its Node production-1 is no server of the cluster, so it may be another" in refused(command, "--yes")
+    dev.stage.cluster.request("DELETE", "/api/v1/nodes/production-1")
+
+    own = dev.stage.project.world()["hetzner"]
+    dev.stage.project.replace_world({"hetzner": {}})
+    for arguments in (["up", "--yes"], ["down", "--yes"], ["status"], ["reconcile", "plan"]):
+        assert "the project of HCLOUD_TOKEN has no SSH key of cluster dev: " in refused(*arguments)
+    assert dev.project() == {}
+    dev.stage.project.replace_world(own)
+
+    record = dev.home / "dev" / "cluster.json"
+    kept = record.read_text()
+    record.write_text(json.dumps(json.loads(kept) | {"endpoint": "http://127.0.0.1:9/v1"}))
+    assert "cluster dev was made at http://127.0.0.1:9/v1, and HCLOUD_ENDPOINT leads to" in refused("down", "--yes")
+    record.write_text("{")
+    assert "cluster.json cannot be used: restore it, or move" in refused("down", "--yes")
+    record.unlink()
+    assert "has files and no cluster.json: it is no cluster of scripts/dev" in refused("down", "--yes")
+    record.write_text(kept)
+
+    (dev.home / "dev" / "kubeconfig").write_text("{")
+    shown = dev.run("status")
+    assert (shown.code, shown.stdout.count("    server ")) == (0, 1)
+    assert "    Nodes are not known: " in shown.stdout
+
+    with (dev.home / "dev.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "is at work on dev: wait until it has ended" in refused("down", "--yes")
+
+    assert dev.project() == before
+    assert len(dev.stage.cluster.request("GET", "/api/v1/services")[1]["items"]) == 1
+
+
+def test_a_load_balancer_of_no_service_is_named(dev: DevStage) -> None:
+    """It is paid for and keeps the network: a person says that it may go."""
+    dev.dies_at(["up", "--yes"], "POST /v1/servers", 0, "hang")
+    world = dev.stage.project.world()["hetzner"]
+    (network,) = [each["id"] for each in world["networks"] if each["name"] == "dev"]
+    world["load_balancers"].append({"id": 77, "name": "by-hand", "private_net": [{"network": network}]})
+    dev.stage.project.replace_world({"hetzner": world})
+
+    refused = _line(dev.run("down", "--yes").stderr)
+    assert refused.startswith(
+        "dev: error: load balancer by-hand (77) in the cluster's network is of no Service of it: "
+    )
+    assert dev.project()["networks"] == ["dev", "somebody-elses"]
+
+    assert dev.run("down", "--yes", "--abandon").code == 0
+    assert dev.project() == _OTHERS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "said"),
+    [
+        pytest.param(["up"], {"HCLOUD_TOKEN": None}, "HCLOUD_TOKEN is not set: create a token", id="no token"),
+        pytest.param(["up"], {"HCLOUD_TOKEN": "wrong"}, "Hetzner does not know HCLOUD_TOKEN: ", id="wrong token"),
+        pytest.param(["up"], {"PATH": "/nonexistent"}, "ssh is not on the PATH: install OpenSSH's client", id="no ssh"),
+        pytest.param(["up"], {}, "nobody can be asked, as stdin is no terminal: give --yes", id="nobody answers"),
+        pytest.param(
+            ["up", "--location=mars"], {}, "there is no location mars: choose one of ash, fsn1", id="location"
+        ),
+        pytest.param(["up", "--server-type=cx1"], {}, "there is no server type cx1: choose one", id="type"),
+        pytest.param(
+            ["up"], {"HCLOUD_ENDPOINT": "http://127.0.0.1:9/v1"}, "127.0.0.1 does not answer: ", id="no sandbox"
+        ),
+        pytest.param(
+            ["up"], {"KUBECONFIG": None}, "HCLOUD_ENDPOINT is a sandbox's, and KUBECONFIG names no", id="half"
+        ),
+        pytest.param(["reconcile", "plan"], {}, "there is no cluster dev here: run scripts/dev up", id="no cluster"),
+        pytest.param(["image"], {}, "is not on the PATH: install ", id="no builder"),
+    ],
+)
+def test_bad_input_is_one_line(
+    dev: DevStage, arguments: list[str], variables: dict[str, str | None], said: str
+) -> None:
+    """Which names the thing and the remedy; nothing is bought."""
+    before = dev.project()
+
+    refused = dev.run(*arguments, **variables)
+
+    assert (refused.code, refused.stdout) == (1, "")
+    assert said in refused.stderr.splitlines()[-1]
+    assert dev.project().get("servers") == before["servers"]
+
+
+@pytest.mark.parametrize("arguments", [["up", "--workers=ten"], ["--name=Dev", "up"], ["up", "--admin-ranges=me"], []])
+def test_bad_usage_is_one_line(dev: DevStage, arguments: list[str]) -> None:
+    """Exit 64, as of the product."""
+    refused = dev.run(*arguments)
+
+    assert (refused.code, _line(refused.stderr).endswith("; scripts/dev --help lists all")) == (64, True)
+
+
+def _expose(stage: Stage) -> None:
+    """A Service of type LoadBalancer."""
+    ports = [{"port": 80, "targetPort": 80, "nodePort": 30080, "protocol": "TCP"}]
+    body = {"metadata": {"name": "web"}, "spec": {"type": "LoadBalancer", "ports": ports}}
+    status, answer = stage.cluster.request(
+        "POST", "/api/v1/namespaces/default/services", {"apiVersion": "v1", "kind": "Service", **body}
+    )
+    assert status == 201, answer
+
+
+def _wrote(stage: Stage) -> list[str]:
+    """What was written to Hetzner, as the tables above have it."""
+    return sorted(re.sub("/[0-9]+", "/[0-9]+", f"{entry.method} {entry.path}") for entry in stage.written_to_hetzner())
+
+
+def _line(stderr: str) -> str:
+    """The last line; those before it are progress."""
+    return stderr.splitlines()[-1]
