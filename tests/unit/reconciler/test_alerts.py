@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from desired.plan.change import GuardName
 from reconciler.telemetry.metric_table import METRICS, Sort
 
-CHART = Path(__file__).resolve().parents[3] / "deploy" / "helm" / "hcloud-reconciler"
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+CHART = ROOT / "deploy" / "helm" / "hcloud-reconciler"
 ALERTS = {
     rule["alert"]: rule
     for group in yaml.safe_load((CHART / "alerts.yaml").read_text())["groups"]
@@ -68,7 +71,28 @@ def test_names_of_alerts_are_unique() -> None:
 def test_an_alert_says_what_is_wrong_and_how_bad_it_is(name: str) -> None:
     """In a sentence for the list, and one on what to do."""
     assert ALERTS[name]["labels"]["severity"] in ("critical", "warning")
-    assert set(ALERTS[name]["annotations"]) == {"summary", "description"}
+    assert set(ALERTS[name]["annotations"]) == {"summary", "description", "runbook"}
+
+
+def test_each_alert_has_its_section_in_the_runbook() -> None:
+    """And leads to it; the runbook has no section of an alert that is gone, nor one without a step to take."""
+    text = (DOCS / "runbook.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE))
+    links = {name: rule["annotations"]["runbook"] for name, rule in ALERTS.items()}
+
+    assert sections.keys() == ALERTS.keys()
+    assert links == {name: f"docs/runbook.md#{name.lower()}" for name in ALERTS}
+    assert [name for name, body in sections.items() if not re.search(r"^(?:1\. |\|---)", body, re.MULTILINE)] == []
+
+
+def test_the_runbook_tells_of_each_guard_that_a_person_may_meet() -> None:
+    """Those that hold or refuse, and no others: what to do then is not told anywhere else."""
+    held = (DOCS / "runbook.md").read_text("utf-8").partition("## HcloudReconcilerHeld\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^ +\| (`[^|]+`) \|", held, re.MULTILINE)
+    sources = "".join(file.read_text("utf-8") for file in (ROOT / "desired" / "guards").glob("*.py"))
+    stopping = set(re.findall(r"GuardName\.(\w+),\s+Verdict\.(?:HELD|REFUSED)", sources))
+
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == {GuardName[name] for name in stopping}
 
 
 @pytest.mark.parametrize(("when", "shown"), expressions())

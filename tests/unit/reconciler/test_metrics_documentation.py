@@ -38,7 +38,7 @@ ALARMS = """
 ## When to look
 
 The alerts of the Helm chart: when, with how long it has to hold where that is no part of the expression, and by which
-metric.
+metric. Each leads to what to do then, in the runbook.
 """
 
 
@@ -52,7 +52,8 @@ def _row(row: Metric) -> str:
 
 def _alarm(row: Metric, alarm: Alarm) -> str:
     lasting = f", for {alarm.lasting}" if alarm.lasting else ""
-    return f"\n`{alarm.name}`{lasting}, by `{row.name}`:\n\n    {alarm.when}\n"
+    section = f"[`{alarm.name}`](runbook.md#{alarm.name.lower()})"
+    return f"\n{section}{lasting}, by `{row.name}`:\n\n    {alarm.when}\n"
 
 
 def page() -> str:
