@@ -6,7 +6,7 @@ its own. Its Nodes are not Ready, except perhaps for a few new ones, or it has n
 nor remove what the original cluster uses, nor add anything for Nodes that do not report.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -16,6 +16,7 @@ from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SERVICE_UID
+from desired.nodes.desired import is_uninitialized
 from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.plan.change import Change, GuardName, HoldEnd, Verdict
 from desired.plan.kinds import ChangeKind, Verb
@@ -115,15 +116,20 @@ def _led_to(snapshot: Snapshot) -> frozenset[Target]:
 
 
 def _strangers(snapshot: Snapshot, settings: Settings, led_to: Iterable[Target]) -> set[int]:
-    """The running servers among these that are no Node's, ignored or not: they are somebody's Nodes."""
+    """The running servers among these that are no Node's, ignored or not: they are somebody's Nodes. One that has the
+    name of a Node which waits to be initialized is that Node's: a target may come before the providerID."""
     known = {server_id for _, server_id in cloud_nodes(snapshot, replace(settings, ignore_nodes=None))}
+    joining = {node.name for node in snapshot.nodes if node.provider_id is None and is_uninitialized(node)}
     ids = {target.server_id for target in led_to if isinstance(target, ServerTarget)} - known
-    return {server_id for server_id in ids if _runs(snapshot, server_id)}
+    return {server_id for server_id in ids if _runs(snapshot, server_id, other_than=joining)}
 
 
-def _runs(snapshot: Snapshot, server_id: int) -> bool:
+def _runs(snapshot: Snapshot, server_id: int, other_than: Collection[str] = ()) -> bool:
+    """Whether it is there and runs, and has none of these names."""
     found = snapshot.servers.find(server_id)
-    return isinstance(found, Present) and found.value.status is ServerStatus.RUNNING
+    return (
+        isinstance(found, Present) and found.value.status is ServerStatus.RUNNING and found.value.name not in other_than
+    )
 
 
 _END = HoldEnd("when a Node is Ready again, and most kubelets report")

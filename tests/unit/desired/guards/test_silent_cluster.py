@@ -123,6 +123,15 @@ def mute(node: Node) -> Node:
             led(*TWO, nodes=[a_lost_node("web-9", 9)]), Silence(1, 0, False, strangers=2), id="nodes-that-are-gone"
         ),
         pytest.param(led(*TWO, nodes=[SPEAKS, NEW, replace(NEW, name="b")]), None, id="few-against-many"),
+        pytest.param(led(TWO[0], nodes=[a_joining_node("web-1")]), None, id="a-node-that-is-still-to-be-initialized"),
+        pytest.param(
+            led(TWO[0], nodes=[a_joining_node("drill-1")]), Silence(0, 0, False, strangers=1), id="of-another-name"
+        ),
+        pytest.param(
+            led(TWO[0], nodes=[a_node("web-1", ready=Readiness.FALSE)]),
+            Silence(0, 0, False, strangers=1),
+            id="of-that-name-and-another-providers",
+        ),
         pytest.param(
             led(*TWO, nodes=[NEW, *(a_settled_node(f"web-{i}", i, labels=SPARE) for i in (1, 2))]),
             None,
