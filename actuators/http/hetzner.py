@@ -5,6 +5,7 @@ its rate limit. This is the only module that touches the private parts of ``hclo
 """
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -102,6 +103,9 @@ class HetznerConnection:
         self.dates = Dates()
         self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
+        self._lock = threading.Lock()
+        self._answers = 0
+        """Number of answers that said something of the rate limit."""
         self.budget: CallBudget | None = None
         """Paid for each call of a running controller. None for a run of ``--once``, which pays nothing."""
 
@@ -132,7 +136,7 @@ class HetznerConnection:
         if self.budget is not None:
             self.budget.spend()
         self.requests.add(method)
-        asked_at = self.dates.now
+        asked_at, answers = self.dates.now, self._answers
         api = f"Hetzner API {self._shown}"
         with failures_as_errors(api, remedy="check HCLOUD_ENDPOINT and the network", header="token"):
             response = observed(
@@ -149,7 +153,7 @@ class HetznerConnection:
                 lambda answer: answer.status_code,
             )
         _log.debug("hetzner %s %s %s", method, path, response.status_code)
-        self._observe(response.headers)
+        self._observe(response.headers, answers)
         is_refused = response.status_code >= HTTPStatus.MULTIPLE_CHOICES
         if is_refused or method != "GET":
             note_correlation(response.headers.get("X-Correlation-Id"))
@@ -164,14 +168,21 @@ class HetznerConnection:
         if limit is not None and limit.remaining <= 0:
             self._retry.wait(limit.refill_s)
 
-    def _observe(self, headers: Mapping[str, str]) -> None:
+    def _observe(self, headers: Mapping[str, str], answers: int) -> None:
+        """Note the rate limit. ``answers`` were there when the request was sent: of more, nobody knows which is the
+        later one, as answers overtake one another, and the one with less left counts."""
         try:
             limit, remaining = int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"])
         except (KeyError, ValueError):
             return  # a proxy's answer has no such headers; what was known stays known
         if limit <= 0 or remaining < 0:  # no project has an allowance of nothing: that is no word on ours
             return
-        self.rate_limit = RateLimit(limit, remaining)
+        with self._lock:
+            known = self.rate_limit
+            if known is not None and known.limit == limit and self._answers > answers:
+                remaining = min(remaining, known.remaining)
+            self.rate_limit = RateLimit(limit, remaining)
+            self._answers += 1
         if self.budget is not None:
             self.budget.allow(limit)
 

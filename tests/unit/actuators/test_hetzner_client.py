@@ -22,6 +22,7 @@ from actuators.http.errors import (
     Transient,
 )
 from actuators.http.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
+from actuators.http.requests import Ended
 from actuators.http.retry import Patience, Retry
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
@@ -310,6 +311,36 @@ def test_the_rate_limit_is_observed(simulate: Callable[..., Simulation]) -> None
     with pytest.raises(Broken):
         reader.get("/servers/1")
     assert reader.rate_limit == RateLimit(7200, 7199)
+
+
+def test_answers_that_overtake_one_another(simulate: Callable[..., Simulation]) -> None:
+    """The earlier answer of two that were asked for at once may arrive last: what is left is what the later one says.
+    An answer to what was asked for afterwards counts as it is, be more left or less."""
+    sim = simulate(project={"servers": [server(1, "web-1")]}, rate_limit=3600)
+    connection = sim.hetzner_connection(read_only=True)
+    is_held, may_end = threading.Event(), threading.Event()
+
+    def observe(_method: str, path: str) -> Ended:
+        return later if path == "/servers" else lambda _status: None
+
+    def later(_status: int | None) -> None:
+        is_held.set()
+        assert may_end.wait(10)
+
+    connection.observe = observe
+    reader = HetznerReader(connection)
+    first = threading.Thread(target=reader.get, args=("/servers",))
+    first.start()
+    assert is_held.wait(10)
+    reader.get("/servers/1")
+    assert connection.rate_limit == RateLimit(3600, 3598)
+    may_end.set()
+    first.join()
+
+    assert connection.rate_limit == RateLimit(3600, 3598)
+    sim.clock.advance(60)
+    reader.get("/servers/1")
+    assert connection.rate_limit == RateLimit(3600, 3599)
 
 
 @pytest.mark.parametrize(("limit", "remaining"), [("0", "0"), ("-1", "5"), ("3600", "-1"), ("many", "5")])
