@@ -182,14 +182,12 @@ class EventSink:
         return not depending
 
     def _has_room(self) -> bool:
-        """Whether another event may wait. Old events are forgotten only when there is no room, so that a thousand
-        events cost a thousand times what one does."""
-        if len(self._under_way) >= _MOST_UNDER_WAY:
-            self._under_way = {future for future in self._under_way if not future.done()}
         return len(self._under_way) < _MOST_UNDER_WAY
 
     def _hand_over(self, name: str, event: Event, now: datetime) -> None:
-        self._under_way.add(self._senders.submit(partial(self._send, name, event, now)))
+        future = self._senders.submit(partial(self._send, name, event, now))
+        self._under_way.add(future)
+        future.add_done_callback(self._under_way.discard)  # at once where it has been sent already
 
     def _send(self, name: str, event: Event, now: datetime) -> None:
         path = f"/api/v1/namespaces/{segment(_namespace(event))}/events"
