@@ -111,7 +111,7 @@ class Kubelets:
         servers = {server["id"]: server for server in self._hetzner.servers()}
         for server_id, server in servers.items():
             if server_id not in self._kubelets:
-                self._kubelets[server_id] = _Kubelet(server["name"], None, now, has_registered=False, reports=True)
+                self._kubelets[server_id] = _Kubelet(_node_name(server), None, now, has_registered=False, reports=True)
         for server_id, kubelet in self._kubelets.items():
             self._follow(kubelet, servers.get(server_id), now)
         heard = {
@@ -134,9 +134,9 @@ class Kubelets:
         self._worlds = worlds
         now = self._clock.timestamp()
         servers = {server["id"]: server for server in self._hetzner.servers()}
-        by_name = {server["name"]: server_id for server_id, server in servers.items()}
+        by_name = {_node_name(server): server_id for server_id, server in servers.items()}
         self._kubelets = {
-            server_id: _Kubelet(server["name"], now if _runs(server) else None, now)
+            server_id: _Kubelet(_node_name(server), now if _runs(server) else None, now)
             for server_id, server in servers.items()
         }  # of servers without a Node, which do not join
         for node in self._kubernetes.nodes():
@@ -244,6 +244,13 @@ def _ready(status: str, since: datetime) -> Object:
         **({} if status == "Unknown" else {"lastHeartbeatTime": format_time(since)}),
     }
     return {"type": "Ready", "status": status, "reason": reason, "message": message, **times}
+
+
+def _node_name(server: Object) -> str:
+    """As which a server's kubelet registers: by its host name in lower case, since an object's name has no other
+    (k8s.io/component-helpers, GetHostname)."""
+    name: str = server["name"].lower()
+    return name
 
 
 def _runs(server: Object | None) -> bool:

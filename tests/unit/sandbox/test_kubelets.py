@@ -96,6 +96,14 @@ def test_a_server_that_is_created_joins() -> None:
     assert cluster.renewed("web-2") == "2026-01-01T00:00:05.000000Z"
 
 
+def test_a_server_with_capitals_joins_without() -> None:
+    """No object of Kubernetes has capitals in its name."""
+    cluster = Cluster()
+    cluster.cloud("POST", "/servers", {**NEW, "name": "Web-2"})
+    cluster.after(5)
+    assert cluster.said("web-2") == ("False", {"uninitialized", "not-ready"})
+
+
 def test_a_server_that_is_off_goes_silent_and_returns() -> None:
     """The Lease stops at once, the Node is Unknown after the grace, and Ready when the server is back."""
     cluster = Cluster()
