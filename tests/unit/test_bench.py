@@ -133,13 +133,15 @@ def test_idle_pass_asks_hetzner_for_pages_and_network_only(smoke: tuple[str, Map
 
 
 def test_a_new_service_costs_one_creation_and_two_writes(smoke: tuple[str, Mapping[str, Any]]) -> None:
-    """The finalizer before it, the status after it; load balancers are listed before and after, the catalogue once."""
+    """The finalizer before it, the status after it; load balancers are listed before and after, the catalogue and the
+    currency of the prices that the report shows once."""
     row = _row(smoke[1], "2 new Services")
     assert (row["nodes"], row["services"]) == (_NODES, _SERVICES)
     assert row["calls"] == {
         "hetzner": {
             "GET /v1/load_balancer_types": 1,
             "GET /v1/load_balancers": 2,
+            "GET /v1/pricing": 1,
             "GET /v1/servers": 1,
             "POST /v1/load_balancers": _SERVICES,
         },
