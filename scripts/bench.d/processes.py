@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from urllib.parse import urlsplit
 _HERE = Path(__file__).resolve().parent
 _NEEDED = {"HCLOUD_ENDPOINT", "HCLOUD_TOKEN", "KUBECONFIG"}
 _OURS = ("HCLOUD_", "ROBOT_", "RECONCILER_", "KUBE")
+_DOCKERFILE = _HERE.parents[1] / "deploy" / "Dockerfile"
+_LIKE_THE_IMAGE = re.compile(r"\b(PYTHONOPTIMIZE|MALLOC_\w+)=(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +168,8 @@ def _pattern(path: str) -> str:
 
 
 def without_ours() -> dict[str, str]:
-    """This process's environment without what would lead the product elsewhere, and with bytecode as the image has it:
-    optimized, and not compiled at each start."""
+    """This process's environment without what would lead the product elsewhere, with bytecode and memory treated as the
+    image says: optimized, not compiled at each start, and in one heap."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    return {**kept, "PYTHONOPTIMIZE": "2"}
+    return kept | dict(_LIKE_THE_IMAGE.findall(_DOCKERFILE.read_text("utf-8")))
