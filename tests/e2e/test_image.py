@@ -59,10 +59,7 @@ def access(stage: Stage, tmp_path: Path) -> Mapping[str, str]:
     """The stage's environment with its kubeconfig as a mounted file."""
     stage.servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
-    (tmp_path / "kubeconfig").write_text(Path(stage.environment["KUBECONFIG"]).read_text())
-    (tmp_path / "kubeconfig").chmod(0o644)
-    tmp_path.chmod(0o755)
-    return {**stage.environment, "KUBECONFIG": "/mnt/kubeconfig"}
+    return image.with_kubeconfig(stage.environment, tmp_path)
 
 
 def test_it_runs_as_nobody_who_can_write(built: image.Image) -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -111,13 +111,21 @@ class Controller(Pages):
 @contextmanager
 def started(stage: Stage, *arguments: str, **variables: str | None) -> Iterator[Controller]:
     """A controller with probes and metrics on one port. Killed at the end if it still runs."""
+    with started_by(lambda served: stage.start(*arguments, **{**served, **variables})) as controller:
+        yield controller
+
+
+@contextmanager
+def started_by(start: Callable[[Mapping[str, str]], Process]) -> Iterator[Controller]:
+    """The same, however it is started: with pipes, and with these variables in its environment."""
     (port,) = free_ports(1)
-    served: dict[str, str | None] = {
-        "RECONCILER_HEALTH_ADDRESS": f"127.0.0.1:{port}",
+    address = f"127.0.0.1:{port}"
+    served = {
+        "RECONCILER_HEALTH_ADDRESS": address,
         "HCLOUD_METRICS_ENABLED": "true",
-        "HCLOUD_METRICS_ADDRESS": f"127.0.0.1:{port}",
+        "HCLOUD_METRICS_ADDRESS": address,
     }
-    controller = Controller(stage.start(*arguments, **{**served, **variables}), port)
+    controller = Controller(start(served), port)
     try:
         yield controller
     finally:

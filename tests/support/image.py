@@ -109,6 +109,23 @@ def command(image: Image, arguments: Sequence[str], variables: Mapping[str, str]
     return ["unshare", "--mount", "sh", "-euc", "\n".join(script)]
 
 
+def with_kubeconfig(variables: Mapping[str, str], mounted: Path) -> Mapping[str, str]:
+    """These variables as they are in an image that has ``mounted``: their KUBECONFIG, and the certificate that it
+    names, are copied there for every user to read."""
+    kubeconfig = json.loads(Path(variables["KUBECONFIG"]).read_text())
+    (cluster,) = (each["cluster"] for each in kubeconfig["clusters"])
+    files = {}
+    if "certificate-authority" in cluster:
+        files["ca.crt"] = Path(cluster["certificate-authority"]).read_text()
+        cluster["certificate-authority"] = "ca.crt"  # beside the kubeconfig
+    files["kubeconfig"] = json.dumps(kubeconfig)
+    for name, text in files.items():
+        (mounted / name).write_text(text)
+        (mounted / name).chmod(0o644)
+    mounted.chmod(0o755)
+    return {**variables, "KUBECONFIG": "/mnt/kubeconfig"}
+
+
 def _steps(text: str) -> Iterator[tuple[str, str]]:
     lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for line in re.sub(r"\\\n", " ", lines).splitlines():
