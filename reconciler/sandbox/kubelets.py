@@ -1,8 +1,8 @@
 """Kubelets of simulated servers: a server that is created joins as a Node, one that is off or gone goes silent.
 
 What a world says of a Node holds until something happens to its server, or until the Node is initialized; from then on
-the Node is as its kubelet reports it. A kubelet is found by the Node's providerID, or else by its name. It also does
-what the cluster's own controllers would: it gives out the ranges of Pods, and marks and taints silent Nodes.
+the Node is as its kubelet reports it. A kubelet is found by the Node's providerID, or else by its server's name. It
+also does what the cluster's own controllers would: it gives out the ranges of Pods, and marks and taints silent Nodes.
 
 Known differences from a real cluster: a Node is Ready as soon as it is initialized, without any CNI; heartbeats are not
 written while nothing changes, only Leases are; nobody evicts Pods, for there are none. Dedicated servers have no
@@ -247,10 +247,9 @@ def _ready(status: str, since: datetime) -> Object:
 
 
 def _node_name(server: Object) -> str:
-    """As which a server's kubelet registers: by its host name in lower case, since an object's name has no other
-    (k8s.io/component-helpers, GetHostname)."""
-    name: str = server["name"].lower()
-    return name
+    """Name of the Node that a server's kubelet registers: its host name in lower case (k8s.io/component-helpers,
+    GetHostname), since no Node's name has capitals."""
+    return str(server["name"]).lower()
 
 
 def _runs(server: Object | None) -> bool:

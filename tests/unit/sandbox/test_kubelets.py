@@ -97,7 +97,7 @@ def test_a_server_that_is_created_joins() -> None:
 
 
 def test_a_server_with_capitals_joins_without() -> None:
-    """No object of Kubernetes has capitals in its name."""
+    """No Node has capitals in its name."""
     cluster = Cluster()
     cluster.cloud("POST", "/servers", {**NEW, "name": "Web-2"})
     cluster.after(5)

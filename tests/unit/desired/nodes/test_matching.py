@@ -98,7 +98,10 @@ def test_match_by_provider_id(node: Node, servers: Section[int, Server], expecte
     [
         pytest.param("web-1", BOTH, Matched(WEB_1, "name"), id="exact-name"),
         pytest.param(
-            "WEB-1", servers_of(WEB_2), Unmatched("no server of the project is named 'WEB-1'"), id="case-sensitive"
+            "web-1",
+            servers_of(a_server(1, "Web-1")),
+            Unmatched("no server of the project is named 'web-1'", ("Web-1",)),
+            id="case-sensitive",
         ),
         pytest.param(
             "web-1.example.com",
