@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from processes import SandboxProcess, cpu_s_of, peak_mib_of, without_ours
+from processes import SandboxProcess, cpu_s_of, like_the_image, peak_mib_of
 from worlds import NETWORK
 
 _COMMAND = (sys.executable, "-m", "reconciler", "--health-address=127.0.0.1:0")
@@ -37,7 +37,7 @@ def _start(folder: Path) -> tuple[float, float | None]:
         kubeconfig.write_text(json.dumps(_kubeconfig(url)), "utf-8")
         access = {"HCLOUD_ENDPOINT": f"{url}/v1", "HCLOUD_TOKEN": "x" * 64, "KUBECONFIG": str(kubeconfig)}
         started = time.monotonic()
-        with _loop({**without_ours(), **access}) as process:
+        with _loop({**like_the_image(), **access}) as process:
             caller, _ = door.accept()
             with caller:
                 caller.settimeout(_PATIENCE_S)

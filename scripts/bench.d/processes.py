@@ -19,7 +19,7 @@ _HERE = Path(__file__).resolve().parent
 _NEEDED = {"HCLOUD_ENDPOINT", "HCLOUD_TOKEN", "KUBECONFIG"}
 _OURS = ("HCLOUD_", "ROBOT_", "RECONCILER_", "KUBE")
 _DOCKERFILE = _HERE.parents[1] / "deploy" / "Dockerfile"
-_LIKE_THE_IMAGE = re.compile(r"\b(PYTHONOPTIMIZE|MALLOC_\w+)=(\w+)")
+_OF_THE_IMAGE = ("PYTHONOPTIMIZE", "MALLOC_ARENA_MAX")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SandboxProcess:
 
     def __enter__(self) -> "SandboxProcess":
         self._process = subprocess.Popen(
-            self._command, env=without_ours(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self._command, env=like_the_image(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         found: dict[str, str] = {}
         for line in self._process.stdout or ():
@@ -64,7 +64,7 @@ class SandboxProcess:
             self.__exit__(None, None, None)
             raise RuntimeError(f"the sandbox did not start: {said.strip()}")
         self.environment = {
-            **without_ours(),
+            **like_the_image(),
             **found,
             "RECONCILER_LEADER_ELECT": "false",
         }  # a Lease is no part of a pass
@@ -167,9 +167,20 @@ def _pattern(path: str) -> str:
     return "/" + "/".join("*" if i in names else part for i, part in enumerate(parts))
 
 
-def without_ours() -> dict[str, str]:
-    """This process's environment without what would lead the product elsewhere, with bytecode and memory treated as the
-    image says: optimized, not compiled at each start, and in one heap."""
+def like_the_image() -> dict[str, str]:
+    """This process's environment without variables that configure the product, and with the image's settings of the
+    interpreter and of memory; bytecode is kept, as the image has it. Raises ValueError for one that is not in the
+    Dockerfile."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    return kept | dict(_LIKE_THE_IMAGE.findall(_DOCKERFILE.read_text("utf-8")))
+    dockerfile = _DOCKERFILE.read_text("utf-8")
+    return kept | {name: _set_in(dockerfile, name) for name in _OF_THE_IMAGE}
+
+
+def _set_in(dockerfile: str, name: str) -> str:
+    """Its one value, in whatever steps it is set."""
+    values = set(re.findall(rf"\b{name}=(\S+)", dockerfile))
+    if len(values) != 1:
+        raise ValueError(f"{_DOCKERFILE} sets {name} to {sorted(values) or 'nothing'}, and one value is needed")
+    value: str = values.pop()
+    return value

@@ -134,7 +134,7 @@ def test_idle_pass_asks_hetzner_for_pages_and_network_only(smoke: tuple[str, Map
 
 def test_a_new_service_costs_one_creation_and_two_writes(smoke: tuple[str, Mapping[str, Any]]) -> None:
     """The finalizer before it, the status after it; load balancers are listed before and after, the catalogue and the
-    currency of the prices that the report shows once."""
+    currency of prices read once."""
     row = _row(smoke[1], "2 new Services")
     assert (row["nodes"], row["services"]) == (_NODES, _SERVICES)
     assert row["calls"] == {
