@@ -117,7 +117,7 @@ def started(stage: Stage, *arguments: str, **variables: str | None) -> Iterator[
 
 @contextmanager
 def started_by(start: Callable[[Mapping[str, str]], Process]) -> Iterator[Controller]:
-    """The same, however it is started: with pipes, and with these variables in its environment."""
+    """The same with a process that ``start`` makes: of the variables that name its port, with its streams as pipes."""
     (port,) = free_ports(1)
     address = f"127.0.0.1:{port}"
     served = {

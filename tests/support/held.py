@@ -12,6 +12,8 @@ class Held:
     """What there is at one moment."""
 
     memory_kb: int
+    peak_kb: int
+    """The most memory that it ever had."""
     threads: int
     files: int
     """Descriptors that are open, but for the connections that are counted by themselves."""
@@ -30,6 +32,7 @@ def held_by(pid: int, ports: Collection[int]) -> Held | None:
     counted = Counter(port for each in open_files if (port := peers.get(each)) in ports and port is not None)
     return Held(
         memory_kb=int(status["VmRSS"].split()[0]),
+        peak_kb=int(status["VmHWM"].split()[0]),
         threads=len(list((process / "task").iterdir())),
         files=len(open_files) - counted.total(),
         connections={port: counted[port] for port in ports},

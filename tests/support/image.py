@@ -94,7 +94,8 @@ def build(folder: Path) -> Image:
 
 
 def command(image: Image, arguments: Sequence[str], variables: Mapping[str, str], mounted: Path | None) -> list[str]:
-    """A command line that starts the image: as its user, with no rights, a read-only root, and ``mounted`` as /mnt."""
+    """A command line that starts the image: as its user, with no rights, a read-only root, and ``mounted`` as /mnt.
+    Each of its commands replaces the one before, so that the process of this line becomes the image's."""
     environment = [f"{name}={value}" for name, value in {**image.environment, **variables}.items()]
     user, _, group = image.user.partition(":")
     as_user = f"setpriv --reuid={user} --regid={group} --clear-groups --no-new-privs --bounding-set=-all"
