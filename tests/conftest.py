@@ -13,7 +13,7 @@ from tests.support.apiserver import ApiServer, start_api_server
 from tests.support.assets import Script, folder_of
 from tests.support.measured import MEASURED
 
-_SIMULATIONS = {"simulate", "sim", "simulation"}
+_SIMULATIONS = {"field", "simulate", "sim", "simulation"}
 """Fixtures of simulators, by any of which a test runs against them."""
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from tests.faults.conftest import SimulatedCluster
 from tests.support.balancer_cluster import (
     LOCATED,
     a_service,
@@ -27,6 +26,7 @@ from tests.support.balancer_cluster import (
 from tests.support.in_process import one_pass
 from tests.support.lifecycle import by_key
 from tests.support.objects import server, settled_node
+from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.stage import Stage
 
 NAMED = a_service("web", name="shop")

@@ -7,8 +7,8 @@ import pytest
 
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.serving import BackgroundLoop
-from tests.faults.conftest import SimulatedCluster
 from tests.support.objects import joining_node, server, settled_node
+from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.stage import Ran, Stage, is_initialised
 
 pytestmark = pytest.mark.processes

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import SimulatedCluster
 from tests.support.assets import ROOT
 from tests.support.objects import joining_node, server
+from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.stage import Stage, clean_environment
 
 pytestmark = pytest.mark.processes

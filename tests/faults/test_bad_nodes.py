@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.faults.conftest import SimulatedCluster
 from tests.support.in_process import one_pass
 from tests.support.lifecycle import SHUTDOWN, notes
 from tests.support.objects import joining_node, public_ipv4, server, settled_node
+from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.stage import Stage
 
 Object = dict[str, Any]

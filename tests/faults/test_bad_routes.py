@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.hetzner import HetznerOptions
-from tests.faults.conftest import SimulatedCluster
 from tests.support.balancer_cluster import NETWORK, a_server_of, asked_of_hetzner, private_ip
 from tests.support.in_process import ONCE, one_pass
 from tests.support.lifecycle import add_servers, by_key, notes, set_ready
@@ -25,6 +24,7 @@ from tests.support.routed_cluster import (
     routes,
     settle,
 )
+from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.stage import Stage
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import SimulatedCluster
 from tests.support.objects import joining_node, server
+from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.stage import Stage
 
 FILE = "my plan.json"
