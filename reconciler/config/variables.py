@@ -3,9 +3,9 @@
 A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -139,6 +139,51 @@ _FORMER = {
 """Names that HCCM once had → what there is instead. HCCM ignores them silently now."""
 
 
+_PREFIXES = (
+    "HCLOUD_CCM_",
+    "HCLOUD_INSTANCE",
+    "HCLOUD_LB_",
+    "HCLOUD_LOADBALANCER",
+    "HCLOUD_LOAD_BALANCER",
+    "HCLOUD_METRICS",
+    "HCLOUD_NETWORK",
+    "HCLOUD_ROBOT",
+    "HCLOUD_ROUTES",
+    "HCLOUD_SERVER_CACHE",
+    "ROBOT_",
+)
+"""How the names of settings of a cloud controller begin, in HCCM and in what is taken for HCCM."""
+
+_OF_OTHERS = frozenset(("ROBOT_INTERNAL_TRACES", "ROBOT_OPTIONS", "ROBOT_SYSLOG_FILE", "ROBOT_SYSLOG_LEVEL"))
+"""Names of other software that begin as ours do: those of Robot Framework. What else there is begins otherwise:
+``HCLOUD_CONTEXT`` of the command hcloud, ``HCLOUD_VOLUME_*`` of the CSI driver, ``HCLOUD_CLOUD_INIT`` of the cluster
+autoscaler."""
+
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "BALANCER": ("BALANCERS",),
+    "CCM": (),
+    "DEFAULT": (),
+    "ENABLE": ("ENABLED",),
+    "HCLOUD": (),
+    "ID": (),
+    "INSTANCE": ("INSTANCES",),
+    "LB": ("LOAD", "BALANCERS"),
+    "LBS": ("LOAD", "BALANCERS"),
+    "LOADBALANCER": ("LOAD", "BALANCERS"),
+    "LOADBALANCERS": ("LOAD", "BALANCERS"),
+    "NAME": (),
+    "PASS": ("PASSWORD",),
+    "PROXYPROTOCOL": ("PROXY", "PROTOCOL"),
+    "REGION": ("LOCATION",),
+    "SIZE": ("TYPE",),
+    "SUBNETS": ("SUBNET",),
+    "URL": ("ENDPOINT",),
+    "USERNAME": ("USER",),
+    "USES": ("USE",),
+}
+"""Word of a name → the words that it stands for; none where it tells nothing."""
+
+
 def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str, Any]:
     """Name → parsed value of each variable of the table, its default where it is not set.
 
@@ -157,24 +202,52 @@ def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str
                 values[row.name] = row.parse(text)
         except (ValueError, OSError) as error:
             errors.append(_problem(row, environ, error))
-    errors += near_misses(environ)
+    errors += unread_variables(environ)
     return values
 
 
-def near_misses(environ: Mapping[str, str]) -> list[str]:
-    """A line for each ``HCLOUD_*`` or ``ROBOT_*`` name that looks like a misspelt one of ours.
+def unread_variables(environ: Mapping[str, str]) -> list[str]:
+    """A line for each name that nothing reads although it looks like one of HCCM's: any name that begins as theirs do,
+    and any other ``HCLOUD_*`` name that is spelt like one. Each line offers the variable that was probably meant.
 
-    Other names are ignored: other software of Hetzner's, and service links, use the same prefix.
+    Names that belong to other software of Hetzner's users, and service links, are passed over.
     """
-    known = [*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)]
+    known = {*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)}
     lines = []
     for name in sorted(environ):
-        is_ours = name.startswith(("HCLOUD_", "ROBOT_")) and not VARIABLE.is_exceeded(name)
-        if name in known or name in _FORMER or not is_ours or is_service_link(name):
+        if not name.startswith(("HCLOUD_", "ROBOT_")) or name in known | _FORMER.keys() | _OF_OTHERS:
             continue
-        meant = get_close_matches(name, known, n=1, cutoff=0.9)
-        lines += [f"unknown variable {name}: did you mean {known_name}?" for known_name in meant]
+        if VARIABLE.is_exceeded(name) or is_service_link(name):
+            continue
+        meant = _meant(name, known)
+        if meant:
+            lines.append(f"unknown variable {name}: did you mean {meant}?")
+        elif name.startswith(_PREFIXES):
+            lines.append(f"unknown variable {name}: nothing reads it; unset it")
     return lines
+
+
+def _meant(name: str, known: Set[str]) -> str | None:
+    """The known name with nearly the same spelling, else for the prefixes of HCCM the one with the most words in
+    common; None when no name shares more than half of all words."""
+    if spelt := get_close_matches(name, sorted(known), n=1, cutoff=0.9):
+        return spelt[0]
+    if not name.startswith(_PREFIXES):
+        return None
+    words = _words(name)
+
+    def likeness(candidate: str) -> tuple[float, float]:
+        others = _words(candidate)
+        shared = len(words & others) / len(words | others)
+        return shared, SequenceMatcher(None, name, candidate).ratio()
+
+    best = max(sorted(known), key=likeness)
+    return best if likeness(best)[0] > 0.5 else None
+
+
+def _words(name: str) -> frozenset[str]:
+    """The words that tell a variable from others, each in the spelling of the table."""
+    return frozenset(word for part in name.split("_") for word in _SYNONYMS.get(part, (part,)) if word)
 
 
 def former_variables(environ: Mapping[str, str]) -> list[str]:

@@ -25,8 +25,8 @@ INTRODUCTION = """\
 Made from the tables in `reconciler/config/flags.py` and `reconciler/config/variables.py`.
 
 Booleans are written as Go writes them (`1 t T TRUE true True 0 f F FALSE false False`), durations as `30s`, `1m30s` or
-`500ms`. All problems are reported together. An unknown `RECONCILER_*` name, and one that looks like a misspelt variable
-of the second table, is an error that offers the right one.
+`500ms`. All problems are reported together. An unknown `RECONCILER_*` name, and a name that nothing reads and that
+begins or is spelt like one of the second table, is an error that offers the right one.
 
 ## Flags
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.config.variables import VARIABLES, near_misses, passwords_in, read_variables
+from reconciler.config.variables import VARIABLES, passwords_in, read_variables, unread_variables
 
 LB = "HCLOUD_LOAD_BALANCERS"
 BAD_BOOL = "expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"
@@ -263,11 +263,37 @@ def test_other_variables_have_no_file(tmp_path: Path) -> None:
         ("HCLOUD_INSTANCE_ADDRESS_FAMILY", "HCLOUD_INSTANCES_ADDRESS_FAMILY"),
         ("HCLOUD_LOAD_BALANCER_LOCATION", "HCLOUD_LOAD_BALANCERS_LOCATION"),
         ("ROBOT_PASWORD", "ROBOT_PASSWORD"),
+        (f"{LB}_DEFAULT_LOCATION", f"{LB}_LOCATION"),
+        (f"{LB}_DEFAULT_TYPE", f"{LB}_TYPE"),
+        (f"{LB}_REGION", f"{LB}_LOCATION"),
+        (f"{LB}_PRIVATE_IP", f"{LB}_USE_PRIVATE_IP"),
+        (f"{LB}_PROXY_PROTOCOL", f"{LB}_USES_PROXYPROTOCOL"),
+        (f"{LB}_SUBNET_IP_RANGE", f"{LB}_PRIVATE_SUBNET_IP_RANGE"),
+        ("HCLOUD_LB_LOCATION", f"{LB}_LOCATION"),
+        ("HCLOUD_LB_ALGORITHM", f"{LB}_ALGORITHM_TYPE"),
+        ("HCLOUD_LOADBALANCER_TYPE", f"{LB}_TYPE"),
+        ("HCLOUD_NETWORK_ID", "HCLOUD_NETWORK"),
+        ("HCLOUD_NETWORK_NAME", "HCLOUD_NETWORK"),
+        ("HCLOUD_NETWORK_ROUTES", "HCLOUD_NETWORK_ROUTES_ENABLED"),
+        ("HCLOUD_ROUTES_ENABLED", "HCLOUD_NETWORK_ROUTES_ENABLED"),
+        ("HCLOUD_ROBOT_ENABLED", "ROBOT_ENABLED"),
+        ("ROBOT_USERNAME", "ROBOT_USER"),
+        ("ROBOT_USER_NAME", "ROBOT_USER"),
+        ("ROBOT_PASS", "ROBOT_PASSWORD"),
+        ("ROBOT_URL", "ROBOT_ENDPOINT"),
     ],
 )
-def test_near_misses(name: str, meant: str) -> None:
+def test_unread_variables(name: str, meant: str) -> None:
     """A name that looks like a misspelt one of ours is an error that offers the right one."""
-    assert near_misses({name: "x"}) == [f"unknown variable {name}: did you mean {meant}?"]
+    assert unread_variables({name: "x"}) == [f"unknown variable {name}: did you mean {meant}?"]
+
+
+@pytest.mark.parametrize(
+    "name", ["HCLOUD_NETWORK_MTU", "HCLOUD_INSTANCES_COLOR", f"{LB}_FREE_OF_CHARGE", "ROBOT_COLOR"]
+)
+def test_names_like_no_other(name: str) -> None:
+    """What begins as ours do is an error all the same: a setting that nothing reads protects nothing."""
+    assert unread_variables({name: "x"}) == [f"unknown variable {name}: nothing reads it; unset it"]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +308,8 @@ def test_near_misses(name: str, meant: str) -> None:
         "HCLOUD_NETWORK_PORT_80_TCP_ADDR",
         "HCLOUD_NETWORK_SERVICE_PORT_HTTP",
         "HCLOUD_CLOUD_CONTROLLER_MANAGER_SERVICE_HOST",
-        "ROBOT_CONTROLLER_URL",
+        "HCLOUD_CLOUD_INIT",
+        "ROBOT_OPTIONS",
         "HCLOUD_VOLUME_DEFAULT_LOCATION",
         "hcloud_token",
         "TF_VAR_hcloud_token",
@@ -290,7 +317,7 @@ def test_near_misses(name: str, meant: str) -> None:
 )
 def test_names_of_others(name: str) -> None:
     """Service links, the hcloud command's variables, other software's, and what HCCM once had, are no mistakes."""
-    assert near_misses({name: "x"}) == []
+    assert unread_variables({name: "x"}) == []
 
 
 def test_every_row_is_explained() -> None:
