@@ -11,6 +11,7 @@ from math import inf
 from desired.guards.facts import Facts, GuardResult
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
+from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import Bar, Setbacks, Suspension
@@ -64,9 +65,32 @@ def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[No
 def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
     for key in facts.setbacks.suspensions:
         change = facts.plan.by_key.get(key)
-        found = suspension_of(change, facts.snapshot, facts.setbacks) if change else None
+        if change is None:
+            continue
+        found = suspension_of(change, facts.snapshot, facts.setbacks)
         if found is not None and found.rule == rule:
-            yield GuardResult(rule, Verdict.WAITING, (key,), found.why, due_in_s=found.due_in_s)
+            why = f"{found.why}{_other_writers(change, facts.snapshot)}" if rule == GuardName.FLAPPING else found.why
+            yield GuardResult(rule, Verdict.WAITING, (key,), why, due_in_s=found.due_in_s)
+
+
+_SWITCHES = "Cilium (defaultLBServiceIPAM=none), k3s (--disable servicelb), or spec.loadBalancerClass of one controller"
+"""What writes the status of Services without a class beside us, and how it is switched off."""
+_NAMED = 3
+"""Types of conditions that a message names."""
+_LONGEST_TYPE = 100
+
+
+def _other_writers(change: Change, snapshot: Snapshot) -> str:
+    """What hints at who else writes the status of a Service, with the remedy; empty for other changes. Anybody may have
+    written a condition's type, so it is quoted and bounded."""
+    service = snapshot.service(change.owner)
+    if change.kind != ChangeKind.SERVICE_STATUS or service is None:
+        return ""
+    types = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC})
+    named = ", ".join(repr(kind[:_LONGEST_TYPE]) for kind in types[:_NAMED])
+    more = f" and {len(types) - _NAMED} more" if len(types) > _NAMED else ""
+    hint = f". The Service has conditions of another controller: {named}{more}" if types else ""
+    return f"{hint}; check {_SWITCHES}"
 
 
 def scope_of(change: Change) -> str:

@@ -264,9 +264,10 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, 
         ipv4_rdns=UNMANAGED,
         ipv6_rdns=UNMANAGED,
     )
-    published = [
+    had_balancer = FINALIZER_BALANCER in service.finalizers
+    published = [  # without the finalizer it never had a load balancer, and another controller wrote its status
         entry.ip or entry.hostname or ""
-        for entry in service.ingress
+        for entry in (service.ingress if had_balancer else ())
         if not any(_is_of(entry, found) for found in lb.primary_ips.by_field.values())
     ]
     return Change(

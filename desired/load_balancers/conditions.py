@@ -5,6 +5,7 @@ They are written together with other changes, or when a verdict has changed, so 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.warnings import Lack
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Owned, Undecided
@@ -76,6 +77,8 @@ def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) 
     published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
     if not published:
         return _condition(CONDITION_READY, "NoAddress", f"load balancer {balancer.id} has no address published")
+    if others := _of_others(service, balancer, done):
+        return _condition(CONDITION_READY, "OtherAddressPublished", others)
     if not _ports(balancer, done):
         return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
     if not _targets(balancer, done):
@@ -156,6 +159,33 @@ def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
         if change.kind == ChangeKind.SERVICE_STATUS and isinstance(change.after, tuple):
             return tuple(entry for entry in change.after if isinstance(entry, Ingress))
     return service.ingress
+
+
+def _of_others(service: Service, balancer: CloudBalancer, done: tuple[Change, ...]) -> str:
+    """What is published that the load balancer does not have, beside what it has; empty when all of it is its own, when
+    ``done`` publishes it anew, or when it has no address. Names are not judged: they may lead anywhere."""
+    own = dict.fromkeys(
+        address
+        for address in (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
+        if isinstance(address, IPv4Address | IPv6Address)
+    )
+    if not own or any(change.kind == ChangeKind.SERVICE_STATUS for change in done):
+        return ""
+    others = [entry.ip for entry in service.ingress if entry.ip and _address(entry.ip) not in own]
+    if not others:
+        return ""
+    return (
+        f"published {', '.join(others)}, which load balancer {balancer.id} does not have; its own addresses are"
+        f" {', '.join(map(str, own))}"
+    )
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address; None for a text that is none."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
 
 
 def _targets(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[Target]:

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from desired.guards.history import back_off, flapping, mark_in, suspension_of
+from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
+from tests.balancers import a_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
 from tests.support.judging import facts_of, judge
 
@@ -43,6 +45,44 @@ def test_a_suspended_change_waits(rule: str) -> None:
     )
     assert plan.by_key[OTHER.key].decision.verdict is Verdict.ALLOWED
     assert plan.holds == ()
+
+
+SWITCHES = (
+    "; check Cilium (defaultLBServiceIPAM=none), k3s (--disable servicelb), or spec.loadBalancerClass of one controller"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "types", "expected"),
+    [
+        pytest.param(GuardName.FLAPPING, (), f"failed: no{SWITCHES}", id="no hint"),
+        pytest.param(GuardName.FLAPPING, ("LoadBalancerReady",), f"failed: no{SWITCHES}", id="ours alone"),
+        pytest.param(
+            GuardName.FLAPPING,
+            ("LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"),
+            "failed: no. The Service has conditions of another controller: 'cilium.io/IPAMRequestSatisfied'" + SWITCHES,
+            id="another's",
+        ),
+        pytest.param(
+            GuardName.FLAPPING,
+            ("a\n" + "x" * 200, "b", "c", "d", "e"),
+            "failed: no. The Service has conditions of another controller:"
+            f" 'a\\n{'x' * 98}', 'b', 'c' and 2 more{SWITCHES}",
+            id="hostile",
+        ),
+        pytest.param(GuardName.BACK_OFF, ("b",), "failed: no", id="failed"),
+    ],
+)
+def test_who_else_writes_a_status(rule: GuardName, types: tuple[str, ...], expected: str) -> None:
+    """A suspended status names what the Service carries of another controller, and the switches to look at."""
+    service = a_service(conditions=tuple(ServiceCondition(kind, "True") for kind in types))
+    snapshot = a_world([service])
+    change = a_change(f"{service.key}/status", "service.status", owner=service.key)
+    setbacks = Setbacks(suspensions={change.key: Suspension(rule, mark_in(change, snapshot), "failed: no", 7.0)})
+    guard = flapping if rule is GuardName.FLAPPING else back_off
+
+    (result,) = guard(facts_of(Plan((change,)), snapshot, Settings(), setbacks))
+    assert result.why == expected
 
 
 def test_what_depends_on_it_waits_with_it() -> None:

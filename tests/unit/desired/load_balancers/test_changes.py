@@ -215,6 +215,11 @@ def test_a_service_that_was_reachable() -> None:
     assert plan.by_key[PUBLISH.key].before == (V4, V6)
 
 
+def test_a_status_that_another_controller_wrote() -> None:
+    """Without the finalizer there was no load balancer: nothing of it is lost, whatever is published."""
+    assert plan_of(replace(asking(), finalizers=())).by_key[BALANCER].consequences == ()
+
+
 def test_a_name_that_is_published() -> None:
     """A hostname waits for the load balancer as addresses do."""
     change = plan_of(new(hostname="lb.example.com")).by_key[PUBLISH.key]

@@ -45,6 +45,12 @@ SERVED = a_served_service()
 ONE, TWO = ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)
 PUBLISHED = ("True", "AddressPublished", "published 203.0.113.200, 2001:db8::200")
 NOT_CREATED = ("False", "NotCreated", "there is no load balancer")
+OTHERS = Ingress("10.20.0.5")
+OTHER = (
+    "False",
+    "OtherAddressPublished",
+    "published 10.20.0.5, which load balancer 42 does not have; its own addresses are 203.0.113.200, 2001:db8::200",
+)
 NO_PORTS = ("False", "NoPorts", "load balancer 42 listens on no port")
 DEAF = a_balancer(listeners=())
 NO_TARGETS = ("False", "NoTargets", "load balancer 42 leads to no Node")
@@ -206,6 +212,35 @@ BARE = a_balancer(targets=())
             (status(Ingress("203.0.113.200"), decision=WAITING),),
             ("False", "NoAddress", "load balancer 42 has no address published"),
             id="publication-is-withheld",
+        ),
+        pytest.param(a_service(ingress=(OTHERS,)), (a_balancer(),), (), OTHER, id="another-controller's"),
+        pytest.param(
+            a_service(ingress=(OTHERS,)),
+            (a_balancer(),),
+            (status(Ingress("203.0.113.200"), decision=WAITING),),
+            OTHER,
+            id="another-controller's-and-suspended",
+        ),
+        pytest.param(
+            a_service(ingress=(OTHERS,)),
+            (a_balancer(),),
+            (status(Ingress("203.0.113.200")),),
+            ("True", "AddressPublished", "published 203.0.113.200"),
+            id="another-controller's-and-replaced",
+        ),
+        pytest.param(
+            a_service(ingress=(*SERVED.ingress, OTHERS)),
+            (a_balancer(),),
+            (),
+            OTHER,
+            id="another-controller's-beside-ours",
+        ),
+        pytest.param(
+            a_service(ingress=(Ingress("2001:DB8:0::200"),)),
+            (a_balancer(),),
+            (),
+            ("True", "AddressPublished", "published 2001:DB8:0::200"),
+            id="its-own-written-otherwise",
         ),
         pytest.param(SERVED, (DEAF,), (), NO_PORTS, id="no-ports"),
         pytest.param(SERVED, (DEAF,), (port(80, added=True),), PUBLISHED, id="a-port-is-added"),

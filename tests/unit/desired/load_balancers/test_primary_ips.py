@@ -13,7 +13,7 @@ from desired.load_balancers.primary_ips import Purpose, asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
-from desired.names import LABEL_DELETE_AFTER, LABEL_FORMER
+from desired.names import FINALIZER_BALANCER, LABEL_DELETE_AFTER, LABEL_FORMER
 from desired.plan.change import NoteKind, Plan
 from desired.plan.kinds import ChangeKind
 from desired.section import UNMANAGED, Absent, Section, Unknown
@@ -169,7 +169,7 @@ def test_what_goes_along_is_told() -> None:
 )
 def test_what_a_creation_costs(published: tuple[str, str], lost: str | None) -> None:
     """A Service that is created anew with its addresses of before loses none."""
-    service = replace(new(**BOTH), ingress=tuple(Ingress(ip) for ip in published))
+    service = replace(new(**BOTH), ingress=tuple(Ingress(ip) for ip in published), finalizers=(FINALIZER_BALANCER,))
     plan = plan_of(service, primary_ips={7: a_primary_ip(), 8: a_primary_ipv6()})
     (create,) = (change for change in plan.changes if change.kind is ChangeKind.LB_CREATE)
 
