@@ -17,6 +17,7 @@ from desired.annotations.parsing import (
 )
 from desired.annotations.table import BY_FIELD
 from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on
+from desired.syntax.bounds import shown_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class ClaimedPort:
     protocol: str = "TCP"
     node_port: int = 0
     """0 when the API server has still to choose it, or never will."""
+    app_protocol: str = ""
+    """``appProtocol``, what clients speak on it; empty when it is not said."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool, is_settl
         *_port_problems(claim, options),
     )
     remarks = warnings_on(claim.annotations, options, bad, idle, defaults)
-    return ClaimCheck(problems, (*remarks, *_unsupported(claim), *_local(claim, options)))
+    return ClaimCheck(problems, (*remarks, *_unsupported(claim), *_spoken(claim, options), *_local(claim, options)))
 
 
 def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
@@ -136,13 +139,39 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
         key = "spec.sessionAffinity"
         yield AnnotationWarning(key, f"{key} has no effect on the load balancer: with http and https there is {sticky}")
     if claim.load_balancer_ip:
-        key = "spec.loadBalancerIP"
-        yield AnnotationWarning(
-            key, f"{key} has no effect: Hetzner chooses public addresses, {_private()} chooses a private one"
-        )
+        key, field = "spec.loadBalancerIP", "public_net_ipv6" if ":" in claim.load_balancer_ip else "public_net_ipv4"
+        primary, private = BY_FIELD[field].full_key, BY_FIELD["private_ipv4"].full_key
+        address = shown_text(claim.load_balancer_ip)
+        text = f"{key} has no effect: for {address} name its Primary IP in {primary}, or set {private}"
+        yield AnnotationWarning(key, f"{text} for an address of the private network")
     if claim.external_ips:
         key = "spec.externalIPs"
         yield AnnotationWarning(key, f"{key} has no effect on the load balancer")
+
+
+def _spoken(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
+    """Warnings about TCP ports on which the one protocol of all ports cannot be meant, by the port's number (IANA's
+    registry) or by its ``appProtocol``."""
+    if options.protocol not in (Protocol.HTTP, Protocol.HTTPS):
+        return
+    row, redirect = BY_FIELD["protocol"].full_key, BY_FIELD["http_redirect_http"].full_key
+    for index, port in enumerate(claim.ports):
+        key, given = f"spec.ports[{index}].port", f"{row} is {options.protocol} for all ports"
+        if port.protocol != "TCP":
+            continue
+        if (options.protocol, port.port) == (Protocol.HTTPS, 80):
+            if options.http_redirect_http is True:
+                continue  # the two cannot be together, which is an error
+            text = f"plain http on it fails; remove the port and set {redirect} to true, or use a second Service"
+        elif (options.protocol, port.port) == (Protocol.HTTP, 443):
+            text = f"TLS on it fails; set {row} to https with certificates, or to tcp where pods end TLS"
+        elif port.app_protocol in _HTTP2:
+            text = f"{port.app_protocol} needs HTTP/2 up to the pod; set {row} to tcp, or use a second Service"
+        elif port.port in _NO_HTTP:
+            text = f"clients of this port speak {_NO_HTTP[port.port]}; use a second Service for it"
+        else:
+            continue
+        yield AnnotationWarning(key, f"{key} is {port.port}, and {given}: {text}", port=port.port)
 
 
 def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
@@ -156,9 +185,32 @@ def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
         )
 
 
-def _private() -> str:
-    return BY_FIELD["private_ipv4"].full_key
-
-
 def _tcp(claim: Claim) -> tuple[ClaimedPort, ...]:
     return tuple(port for port in claim.ports if port.protocol == "TCP")
+
+
+_HTTP2 = ("grpc", "kubernetes.io/h2c")
+"""Values of ``appProtocol`` that stand for HTTP/2 to the pod (gRPC, and KEP-3726)."""
+_NO_HTTP: Mapping[int, str] = {
+    22: "SSH",
+    25: "SMTP",
+    53: "DNS",
+    110: "POP3",
+    143: "IMAP",
+    389: "LDAP",
+    465: "SMTP",
+    587: "SMTP",
+    636: "LDAP",
+    853: "DNS",
+    993: "IMAP",
+    995: "POP3",
+    1883: "MQTT",
+    3306: "MySQL",
+    5432: "PostgreSQL",
+    5672: "AMQP",
+    6379: "Redis",
+    8883: "MQTT",
+    9092: "Kafka",
+    27017: "MongoDB",
+}
+"""Port → what is spoken on it, and never inside of HTTP."""

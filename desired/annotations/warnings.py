@@ -76,10 +76,9 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     told = nsmallest(_TOLD, unknown)
     for key in told:
         name = key.rpartition("/")[2]
-        near = [] if LABEL_KEY.is_exceeded(key) else get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
-        meant = f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
-        shown = shown_text(key) if LABEL_KEY.is_exceeded(key) else key
-        yield AnnotationWarning(key, f"{shown} is unknown, and ignored: {meant}")
+        is_long = LABEL_KEY.is_exceeded(key)
+        meant = "no annotation has this name" if is_long else _what_is_meant(name)
+        yield AnnotationWarning(key, f"{shown_text(key) if is_long else key} is unknown, and ignored: {meant}")
     if len(unknown) > len(told):
         where = "metadata.annotations"
         more = counted(len(unknown) - len(told), "more unknown key")
@@ -87,7 +86,20 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
         yield AnnotationWarning(where, f"{where} has {more} that {begin} with {PREFIX} or {OWN_PREFIX}")
     for key, row in ANNOTATIONS.items():
         if row.field is None and key in annotations:
-            yield AnnotationWarning(key, f"{key} is reserved: it is neither read nor written")
+            text = f"{key} is reserved: it is neither read nor written"
+            field_name = _BY_MEANING.get(row.key)
+            yield AnnotationWarning(key, f"{text}; set {BY_FIELD[field_name].full_key}" if field_name else text)
+
+
+def _what_is_meant(name: str) -> str:
+    """What to write instead of an unknown key without its prefix. What a name means is asked before its spelling:
+    ``network`` is close to ``network-zone`` in letters alone."""
+    if name in _ELSEWHERE:
+        return _ELSEWHERE[name]
+    if name in _BY_MEANING:
+        return f"did you mean {BY_FIELD[_BY_MEANING[name]].full_key}?"
+    near = get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
+    return f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
 
 
 def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
@@ -125,3 +137,45 @@ _TOLD = 10
 """Unknown keys of one Service that are told one by one."""
 _KNOWN = {row.key: row.full_key for row in BY_FIELD.values()}
 """Key without its prefix → the whole of it, of what can be meant."""
+_OF_CONTROLLER = "the network is the controller's: HCLOUD_NETWORK"
+_NO_FIREWALL = "Hetzner's load balancers have no firewall"
+_ELSEWHERE: Mapping[str, str] = {
+    "delete-protection": "protect the load balancer in Hetzner's console, which is respected",
+    "deletion-protection": "protect the load balancer in Hetzner's console, which is respected",
+    "firewall": _NO_FIREWALL,
+    "firewalls": _NO_FIREWALL,
+    "network": _OF_CONTROLLER,
+    "network-id": _OF_CONTROLLER,
+    "network-name": _OF_CONTROLLER,
+    "private-network": _OF_CONTROLLER,
+    "source-ranges": _NO_FIREWALL,
+}
+"""Name that people write → where the thing is decided, which is no annotation."""
+_BY_MEANING: Mapping[str, str] = {
+    "backend-protocol": "protocol",
+    "certificate": "http_certificates",
+    "certificates": "http_certificates",
+    "datacenter": "location",
+    "floating-ip": "public_net_ipv4",
+    "id": "name",
+    "internal": "disable_public_network",
+    "ip": "public_net_ipv4",
+    "ipv4": "public_net_ipv4",
+    "ipv6": "public_net_ipv6",
+    "label-selector": "node_selector",
+    "load-balancer-ip": "public_net_ipv4",
+    "node-labels": "node_selector",
+    "primary-ip": "public_net_ipv4",
+    "private": "disable_public_network",
+    "private-ip": "use_private_ip",
+    "proxy-protocol": "uses_proxyprotocol",
+    "region": "location",
+    "session-affinity": "http_sticky_sessions",
+    "size": "type",
+    "ssl-certificates": "http_certificates",
+    "sticky-sessions": "http_sticky_sessions",
+    "target-node-labels": "node_selector",
+    "tls-certificates": "http_certificates",
+    "zone": "network_zone",
+}
+"""Name that people write → the field of the annotation that does what it says."""

@@ -94,7 +94,7 @@ SERVICE = only(
         "sessionAffinity",
         "externalTrafficPolicy",
         "healthCheckNodePort",
-        ports=each(only("name", "port", "protocol", "nodePort")),
+        ports=each(only("name", "port", "protocol", "nodePort", "appProtocol")),
         loadBalancerSourceRanges=each(value),
         externalIPs=each(value),
     ),

@@ -20,6 +20,7 @@ class Port(msgspec.Struct, rename="camel", gc=False):
     port: int
     protocol: str | None = None
     node_port: int | None = None
+    app_protocol: str | None = None
 
 
 class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
@@ -39,7 +40,10 @@ def claim_of(spec: ClaimSpec, annotations: Mapping[str, str]) -> Claim:
     """The claim that a Service with these annotations makes (defaults: Kubernetes core/v1 ServiceSpec)."""
     return Claim(
         annotations=annotations,
-        ports=tuple(ClaimedPort(port.port, port.protocol or "TCP", port.node_port or 0) for port in spec.ports or ()),
+        ports=tuple(
+            ClaimedPort(port.port, port.protocol or "TCP", port.node_port or 0, port.app_protocol or "")
+            for port in spec.ports or ()
+        ),
         allocates_node_ports=spec.allocate_load_balancer_node_ports is not False,
         source_ranges=tuple(spec.load_balancer_source_ranges or ()),
         external_ips=tuple(spec.external_ips or ()),

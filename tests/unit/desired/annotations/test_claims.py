@@ -43,7 +43,7 @@ def test_everything_at_once() -> None:
         "use-private-ip",
         "spec.ports[0].nodePort",
     ]
-    assert [remark.key.removeprefix(P) for remark in check.remarks] == ["hostnam"]
+    assert [remark.key.removeprefix(P) for remark in check.remarks] == ["hostnam", "spec.ports[0].port"]
 
 
 def test_with_a_network() -> None:
@@ -83,12 +83,54 @@ def test_problems_of_ports(claim: Claim, problem: str) -> None:
             replace(FINE, ports=(ClaimedPort(443, node_port=30443),), allocates_node_ports=False), id="chosen"
         ),
         pytest.param(Claim({**HTTPS, f"{P}http-redirect-http": "true"}, (WEB,)), id="redirect"),
-        pytest.param(Claim(HTTPS, (WEB, ClaimedPort(80))), id="port-80"),
+        pytest.param(Claim(HTTPS, (WEB, ClaimedPort(8080))), id="another-port"),
     ],
 )
 def test_ports_that_are_fine(claim: Claim) -> None:
     """Node ports that somebody chose, and a redirect that has port 80 for itself."""
     assert said_of(claim) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "port", "said"),
+    [
+        pytest.param(
+            "https",
+            ClaimedPort(80),
+            f"plain http on it fails; remove the port and set {P}http-redirect-http to true, or use a second Service",
+            id="https-on-80",
+        ),
+        pytest.param(
+            "http",
+            ClaimedPort(443),
+            f"TLS on it fails; set {P}protocol to https with certificates, or to tcp where pods end TLS",
+            id="http-on-443",
+        ),
+        pytest.param(
+            "https",
+            ClaimedPort(8443, app_protocol="grpc"),
+            f"grpc needs HTTP/2 up to the pod; set {P}protocol to tcp, or use a second Service",
+            id="grpc",
+        ),
+        pytest.param(
+            "http",
+            ClaimedPort(5432),
+            "clients of this port speak PostgreSQL; use a second Service for it",
+            id="no-http-at-all",
+        ),
+        pytest.param("tcp", ClaimedPort(443), None, id="tcp-carries-all"),
+        pytest.param("http", ClaimedPort(80), None, id="http-on-80"),
+        pytest.param("https", ClaimedPort(8443, app_protocol="https"), None, id="https-by-name"),
+    ],
+)
+def test_one_protocol_for_all_ports(protocol: str, port: ClaimedPort, said: str | None) -> None:
+    """A port on which that protocol is surely not meant is told, with the number that clients use."""
+    claim = Claim({**HTTPS, f"{P}protocol": protocol}, (port,))
+
+    told = [text for text in said_of(claim)[1] if text.startswith("spec.ports")]
+
+    expected = f"spec.ports[0].port is {port.port}, and {P}protocol is {protocol} for all ports: {said}"
+    assert told == ([expected] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -123,9 +165,15 @@ def test_ports_that_are_fine(claim: Claim) -> None:
         ),
         pytest.param(
             replace(FINE, load_balancer_ip="203.0.113.1"),
-            "spec.loadBalancerIP has no effect: Hetzner chooses public addresses,"
-            f" {P}private-ipv4 chooses a private one",
+            f"spec.loadBalancerIP has no effect: for '203.0.113.1' name its Primary IP in {P}public-net-ipv4, or set"
+            f" {P}private-ipv4 for an address of the private network",
             id="load-balancer-ip",
+        ),
+        pytest.param(
+            replace(FINE, load_balancer_ip="2001:db8::1"),
+            f"spec.loadBalancerIP has no effect: for '2001:db8::1' name its Primary IP in {P}public-net-ipv6, or set"
+            f" {P}private-ipv4 for an address of the private network",
+            id="load-balancer-ip-of-ipv6",
         ),
         pytest.param(
             replace(FINE, external_ips=("203.0.113.1",)),

@@ -44,16 +44,38 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         pytest.param(
             {"locaton": "x"}, {}, f"locaton is unknown, and ignored: did you mean {P}location?", id="misspelt"
         ),
-        pytest.param(
-            {"firewall": "x"}, {}, "firewall is unknown, and ignored: no annotation has this name", id="unknown"
-        ),
+        pytest.param({"colour": "x"}, {}, "colour is unknown, and ignored: no annotation has this name", id="unknown"),
         pytest.param(
             {"deletion-policy": "retain"},
             {},
             "deletion-policy is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?",
             id="under-the-other-prefix",
         ),
-        pytest.param({"ipv4": "1.2.3.4"}, {}, "ipv4 is reserved: it is neither read nor written", id="reserved"),
+        pytest.param(
+            {"ipv4": "1.2.3.4"},
+            {},
+            f"ipv4 is reserved: it is neither read nor written; set {P}public-net-ipv4",
+            id="reserved",
+        ),
+        pytest.param({"id": "7"}, {}, f"id is reserved: it is neither read nor written; set {P}name", id="reserved-id"),
+        pytest.param(
+            {"network": "138627"},
+            {},
+            "network is unknown, and ignored: the network is the controller's: HCLOUD_NETWORK",
+            id="decided-elsewhere",
+        ),
+        pytest.param(
+            {"firewall": "x"},
+            {},
+            "firewall is unknown, and ignored: Hetzner's load balancers have no firewall",
+            id="done-by-nothing",
+        ),
+        pytest.param(
+            {"private-ip": "true"},
+            {},
+            f"private-ip is unknown, and ignored: did you mean {P}use-private-ip?",
+            id="meaning-before-spelling",
+        ),
         pytest.param(
             {"certificate-type": "Managed"},
             {},
