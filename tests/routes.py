@@ -19,8 +19,8 @@ from tests.builders import a_server, a_settled_node, a_snapshot
 CLUSTER_CIDR = IPv4Network("10.244.0.0/16")
 ROUTING = Settings(network="private", routes=True, cluster_cidr=CLUSTER_CIDR)
 """Settings with which routes are created, changed and removed."""
-CREATING = replace(ROUTING, cluster_cidr=None)
-"""Settings without a cluster CIDR: routes are only created."""
+WITHOUT_RANGE = replace(ROUTING, cluster_cidr=None)
+"""Settings without a cluster CIDR: no routes are managed."""
 
 
 def pods_of(number: int = 1) -> str:

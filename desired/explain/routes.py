@@ -48,7 +48,7 @@ class NodeRoutes:
     limit: int = MOST_ROUTES
     """How many routes a network takes."""
     cluster_cidr: IPv4Network | None = None
-    """The one that is given; None when none is."""
+    """The one that is given; None where no route is managed."""
     mismatch: str | None = None
     """Why it cannot be the cluster's; None when it may be."""
     why: str | None = None
@@ -121,6 +121,8 @@ def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
             return why
         case Absent():
             return f"the project has no network {settings.network!r}"
+    if settings.cluster_cidr is None:
+        return "--cluster-cidr is not given: routes and conditions stay as they are"
     return "the routes of the network were not read"
 
 

@@ -20,7 +20,7 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     leads nowhere is free, and so is one that leads to another Node and only gets the right gateway.
     """
     yield from _swaps_of_strangers(facts)
-    routes, cluster_cidr = facts.desired.routes, facts.settings.cluster_cidr
+    routes, cluster_cidr = facts.desired.routes, facts.settings.routed_range
     if cluster_cidr is None:
         return
     removals = {

@@ -57,9 +57,10 @@ class Settings:
     network: str | None = None
     """``HCLOUD_NETWORK`` as given, an id or a name; None when no private network is used."""
     routes: bool = False
-    """``HCLOUD_NETWORK_ROUTES_ENABLED``, as far as there is a network: whether Nodes get pod routes in it."""
+    """``HCLOUD_NETWORK_ROUTES_ENABLED`` and ``--configure-cloud-routes``, as far as there is a network: whether pod
+    routes in it are not switched off. They are managed where a cluster CIDR is given as well: ``routed_range``."""
     cluster_cidr: IPv4Network | None = None
-    """The IPv4 range of ``--cluster-cidr``; None when none is given: then routes are only created."""
+    """The IPv4 range of ``--cluster-cidr``; None when none is given: then no routes are managed, as by HCCM."""
     policy: Policy = Policy.SYNC
     controllers: frozenset[Controller] = frozenset(Controller)
     ignore_nodes: Selector | None = None
@@ -82,3 +83,9 @@ class Settings:
     """``--load-balancers-reset-unset``: what nobody asks for gets the API's default instead of keeping its value."""
     only: tuple[str, ...] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""
+
+    @property
+    def routed_range(self) -> IPv4Network | None:
+        """The range of pods to which routes are managed; None when none are. As HCCM, which starts no route controller
+        without ``--cluster-cidr``."""
+        return self.cluster_cidr if self.routes and Controller.ROUTE in self.controllers else None

@@ -6,7 +6,6 @@ from enum import StrEnum
 from ipaddress import IPv4Network
 
 from desired.model.route import DEFAULT_ROUTE, Route
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, node_masks
@@ -54,7 +53,7 @@ def present_routes(snapshot: Snapshot) -> Section[str, Route]:
 
 
 def route_decisions(
-    snapshot: Snapshot, settings: Settings, endpoints: Iterable[NodeEndpoint], holders: AddressOwners
+    snapshot: Snapshot, cluster_cidr: IPv4Network, endpoints: Iterable[NodeEndpoint], holders: AddressOwners
 ) -> Mapping[IPv4Network, RouteDecision]:
     """Destination → the decision on the route to it, in the order of destinations."""
     claimants: dict[IPv4Network, list[NodeEndpoint]] = {}
@@ -64,9 +63,7 @@ def route_decisions(
     masks = node_masks(snapshot.nodes)
     routes = sorted(present_routes(snapshot), key=lambda route: route.destination)
     return {
-        route.destination: _decided(
-            route, claimants.get(route.destination, ()), snapshot, settings.cluster_cidr, holders, masks
-        )
+        route.destination: _decided(route, claimants.get(route.destination, ()), snapshot, cluster_cidr, holders, masks)
         for route in routes
     }
 
@@ -75,7 +72,7 @@ def _decided(
     route: Route,
     claimants: Collection[NodeEndpoint],
     snapshot: Snapshot,
-    cluster_cidr: IPv4Network | None,
+    cluster_cidr: IPv4Network,
     holders: AddressOwners,
     masks: Collection[int],
 ) -> RouteDecision:
@@ -84,9 +81,6 @@ def _decided(
     # A server that has left the network may come back with its address, and then its route has to be there.
     if any(endpoint.reach is not Reach.GONE for endpoint in claimants):
         return RouteDecision(route, RouteAction.CLAIMED, "it leads to the pods of a Node")
-    if cluster_cidr is None:
-        action = RouteAction.CLAIMED if claimants else RouteAction.FOREIGN
-        return RouteDecision(route, action, "without --cluster-cidr no route is changed or removed")
     if not route.destination.subnet_of(cluster_cidr):
         action = RouteAction.CLAIMED if claimants else RouteAction.FOREIGN
         return RouteDecision(route, action, f"it is not within the cluster CIDR {cluster_cidr}")

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 
 from desired.model.load_balancer import CloudBalancer
 from desired.model.route import Member, MemberKind
-from desired.model.settings import Controller, Settings
+from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.section import Present
@@ -97,15 +97,14 @@ class AddressOwners:
 def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
     """Whether the members of the network have to be read: a route within the cluster CIDR leads to an address that no
     list shows, and may have to be removed."""
-    if not settings.routes or Controller.ROUTE not in settings.controllers or settings.cluster_cidr is None:
+    cluster_cidr = settings.routed_range
+    if cluster_cidr is None:
         return False
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or snapshot.routes is None:
         return False
     known = known_addresses(snapshot, network)
-    return any(
-        route.destination.subnet_of(settings.cluster_cidr) and route.gateway not in known for route in snapshot.routes
-    )
+    return any(route.destination.subnet_of(cluster_cidr) and route.gateway not in known for route in snapshot.routes)
 
 
 def known_addresses(snapshot: Snapshot, network: Network) -> Collection[IPv4Address]:

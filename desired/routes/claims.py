@@ -21,7 +21,6 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
 from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
-from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
 from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
@@ -107,7 +106,7 @@ class RouteContext:
     """What decides on claims besides their Nodes."""
 
     network_id: int
-    cluster_cidr: IPv4Network | None
+    cluster_cidr: IPv4Network
     actions: Mapping[IPv4Network, RouteDecision]
     taken: Ranges
     """The destinations of these, without the default route, which is in nobody's way."""
@@ -123,7 +122,7 @@ class RouteContext:
 
 def claims_of(
     snapshot: Snapshot,
-    settings: Settings,
+    cluster_cidr: IPv4Network,
     network: Network,
     endpoints: Sequence[NodeEndpoint],
     actions: Mapping[IPv4Network, RouteDecision],
@@ -135,7 +134,7 @@ def claims_of(
     hidden = bool(snapshot.nodes.unreadable) or not snapshot.nodes.complete
     context = RouteContext(
         network_id=network.id,
-        cluster_cidr=settings.cluster_cidr,
+        cluster_cidr=cluster_cidr,
         actions=actions,
         taken=Ranges(actions.keys() - {DEFAULT_ROUTE}),
         subnets=Ranges(network.subnets),
@@ -167,7 +166,7 @@ def _claim(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteConte
         return stands(RouteStatus.UNROUTABLE, endpoint.why)
     if present in (*endpoint.addresses, *endpoint.aliases):
         return stands(RouteStatus.SERVED, f"the route leads to {present}, an address of server {endpoint.server_id}")
-    if context.cluster_cidr is not None and not destination.subnet_of(context.cluster_cidr):
+    if not destination.subnet_of(context.cluster_cidr):
         return stands(
             RouteStatus.OUTSIDE,
             f"route CIDR {destination} is not contained within cluster CIDR {context.cluster_cidr}",
@@ -224,11 +223,6 @@ def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContex
     def stands(status: RouteStatus, why: str) -> RouteClaim:
         return RouteClaim(endpoint, route.destination, status, why, route.gateway, holder)
 
-    if context.cluster_cidr is None:
-        return stands(
-            RouteStatus.UNROUTABLE,
-            f"the route to {route.destination} leads to {route.gateway}, and without --cluster-cidr none is changed",
-        )
     if holder.holding is Holding.UNKNOWN:
         return stands(RouteStatus.UNKNOWN, holder.what)
     if context.has_hidden_nodes and holder.holding is not Holding.NOBODY:

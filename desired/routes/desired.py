@@ -9,7 +9,7 @@ from functools import cached_property
 from ipaddress import IPv4Network
 
 from desired.model.key import Key, ObjectKind
-from desired.model.route import MOST_ROUTES, route_key
+from desired.model.route import MOST_ROUTES, UNROUTED, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Snapshot
 from desired.nodes.desired import DesiredNode
@@ -17,7 +17,7 @@ from desired.plan.change import Note, NoteKind
 from desired.routes.actions import RouteAction, RouteDecision, present_routes, route_decisions
 from desired.routes.address_owners import AddressOwners
 from desired.routes.claims import RouteClaim, RouteStatus, claims_of
-from desired.routes.conditions import DesiredCondition, conditions_without_routes, desired_conditions
+from desired.routes.conditions import DesiredCondition, condition_of, conditions_without_routes, desired_conditions
 from desired.routes.endpoints import NodeEndpoint, covering, destinations_of, ipv6_of, malformed_of, node_endpoints
 from desired.section import Present
 from desired.syntax.bounds import shown_text
@@ -34,7 +34,6 @@ _SHOWN = 5
 
 def notes_on_routes(
     snapshot: Snapshot,
-    settings: Settings,
     network: Network,
     endpoints: Collection[NodeEndpoint],
     claims: Collection[RouteClaim],
@@ -48,8 +47,6 @@ def notes_on_routes(
     ours = [endpoint for endpoint in endpoints if endpoint.is_ours]
     if mismatch is not None:
         yield Note(key, NoteKind.CLUSTER_CIDR, mismatch)
-    if settings.cluster_cidr is None and (cidr := covering(snapshot.nodes)) is not None:
-        yield Note(key, NoteKind.CLUSTER_CIDR, _without_cluster_cidr(cidr))
     only_new = [endpoint.node.name for endpoint in ours if not endpoint.node.pod_cidrs]
     if only_new and claims:  # where no Node has one, it is the network plug-in that gives pods their addresses
         yield Note(key, NoteKind.NO_POD_CIDR, f"{_named(only_new)} no pod CIDR yet, and so no route")
@@ -98,11 +95,20 @@ def _on_foreign(snapshot: Snapshot, network: Network, decided: Mapping[IPv4Netwo
         yield Note(route_key(network.id, text), NoteKind.FOREIGN, f"left alone: {why}")
 
 
-def _without_cluster_cidr(pods: IPv4Network) -> str:
-    return (
-        "--cluster-cidr is not given, so that routes are only created, never changed or removed: give the cluster's;"
-        f" the Nodes' pods are in {pods} so far"
+def _on_missing_range(network: Network, nodes: Iterable[Node]) -> Iterator[Note]:
+    """A note where Nodes have pod CIDRs and no cluster CIDR is given: what stays as it is, and both ways out."""
+    nodes = tuple(nodes)
+    pods = covering(nodes)
+    if pods is None:
+        return
+    closed = [node.name for node in nodes if condition_of(node) == UNROUTED]
+    still = f"; {_named(closed)} NetworkUnavailable=True of an earlier run, which keeps pods away" if closed else ""
+    text = (
+        "no pod routes are managed, as --cluster-cidr is not given: routes and NetworkUnavailable stay as they"
+        f" are{still}; for routes give the cluster's pod CIDR (the Nodes' pods are in {pods} so far), without them set"
+        " HCLOUD_NETWORK_ROUTES_ENABLED=false"
     )
+    yield Note(Key(ObjectKind.NETWORK, network.id), NoteKind.CLUSTER_CIDR, text)
 
 
 def _named(names: list[str]) -> str:
@@ -144,34 +150,38 @@ def desired_routes(
     """The desired routes, and notes on them. ``nodes`` are names with what the Nodes should be, ``failed`` keys
     of changes that were refused.
 
-    Nothing is decided while the network is not known: the snapshot says itself that it could not be read.
+    Nothing is decided while the network is not known: the snapshot says itself that it could not be read. What is not
+    given switches nothing off: without HCLOUD_NETWORK or ``--cluster-cidr`` conditions stay, as with HCCM.
     """
-    if Controller.ROUTE not in settings.controllers:
+    if Controller.ROUTE not in settings.controllers or settings.network is None:
         return DesiredRoutes(), ()
     if not settings.routes:
         return DesiredRoutes(conditions=conditions_without_routes(snapshot, settings)), ()
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-    if network is None or snapshot.routes is None:
+    if network is None:
         return DesiredRoutes(), ()
-    error = why_covering(settings.cluster_cidr, network, snapshot.nodes)
+    cluster_cidr = settings.routed_range
+    if cluster_cidr is None:
+        return DesiredRoutes(), tuple(_on_missing_range(network, snapshot.nodes))
+    if snapshot.routes is None:
+        return DesiredRoutes(), ()
+    error = why_covering(cluster_cidr, network, snapshot.nodes)
     if error is not None:
         return DesiredRoutes(error=error), ()
     endpoints = node_endpoints(snapshot, settings, nodes, network.id)
     holders = AddressOwners(snapshot, network.id, endpoints)
-    actions = route_decisions(snapshot, settings, endpoints, holders)
-    claims = claims_of(snapshot, settings, network, endpoints, actions, holders)
+    actions = route_decisions(snapshot, cluster_cidr, endpoints, holders)
+    claims = claims_of(snapshot, cluster_cidr, network, endpoints, actions, holders)
     conditions = desired_conditions(endpoints, claims, network.id, failed)
-    mismatch = why_mismatched(settings.cluster_cidr, snapshot.nodes)
+    mismatch = why_mismatched(cluster_cidr, snapshot.nodes)
     desired = DesiredRoutes(network, endpoints, claims, actions, conditions, mismatch)
-    return desired, tuple(notes_on_routes(snapshot, settings, network, endpoints, claims, actions, mismatch))
+    return desired, tuple(notes_on_routes(snapshot, network, endpoints, claims, actions, mismatch))
 
 
-def why_covering(cluster_cidr: IPv4Network | None, network: Network, nodes: Iterable[Node]) -> str | None:
+def why_covering(cluster_cidr: IPv4Network, network: Network, nodes: Iterable[Node]) -> str | None:
     """The reason why ``cluster_cidr`` cannot be the cluster's with this network: it covers a subnet, where servers have
     their addresses and no pod can have one, and routes of others within it would count as the cluster's. None when it
     covers none. (A range inside of a subnet endangers no route: Hetzner accepts none there.)"""
-    if cluster_cidr is None:
-        return None
     covered = next((subnet for subnet in network.subnets if subnet.subnet_of(cluster_cidr)), None)
     if covered is None:
         return None
@@ -187,11 +197,9 @@ def why_covering(cluster_cidr: IPv4Network | None, network: Network, nodes: Iter
 _TOLD = 3
 
 
-def why_mismatched(cluster_cidr: IPv4Network | None, nodes: Iterable[Node]) -> str | None:
+def why_mismatched(cluster_cidr: IPv4Network, nodes: Iterable[Node]) -> str | None:
     """The reason why ``cluster_cidr`` cannot be the range from which the cluster gives its Nodes pod CIDRs: some have
-    theirs elsewhere. None when all of them fit, or none is given."""
-    if cluster_cidr is None:
-        return None
+    theirs elsewhere. None when all of them fit."""
     outside = [
         f"{node.name} ({destination})"
         for node in nodes

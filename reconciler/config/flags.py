@@ -358,7 +358,7 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "--cluster-cidr",
             parse_cidrs,
             (),
-            "the cluster's pod CIDR; without it routes are only created",
+            "the cluster's pod CIDR; without it no pod routes, as for HCCM",
             "CIDR[,CIDR]",
             _PLANS,
         ),

@@ -255,8 +255,8 @@ def _begin(
 
 
 def _of_interest(routes: Section[str, Route] | None, settings: Settings) -> Section[str, Route] | None:
-    """The routes where routes are switched on: otherwise nothing depends on them, and they are no gap."""
-    return routes if settings.routes and Controller.ROUTE in settings.controllers else None
+    """The routes where routes are managed: otherwise nothing depends on them, and they are no gap."""
+    return routes if settings.routed_range is not None else None
 
 
 def _is_due(before: Section[int, Any] | None, *, is_needed: bool, is_touched: bool) -> bool:

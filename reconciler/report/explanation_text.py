@@ -260,8 +260,7 @@ def _routes(routes: NodeRoutes, explained: Explained) -> Iterator[TextLine]:
         yield TextLine(f"  none: {routes.why}", Tone.WARNING)
         return
     use = "an unknown number of" if routes.used is None else f"{routes.used}/{routes.limit}"
-    cidr = routes.cluster_cidr or "not given, so that routes are only created"
-    yield TextLine(f"  network {routes.network}, {use} routes; cluster CIDR: {cidr}")
+    yield TextLine(f"  network {routes.network}, {use} routes; cluster CIDR: {routes.cluster_cidr}")
     if routes.mismatch:
         yield TextLine(f"  {routes.mismatch}", Tone.WARNING)
     if routes.why:

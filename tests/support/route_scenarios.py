@@ -9,7 +9,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.planner import compute_plan
 from reconciler.result import Line, Report, Requests
-from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
+from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
 from tests.support.judging import judge
 
 _REQUESTS = Requests(kubernetes=2, hetzner=3, remaining=3597, limit=3600)
@@ -63,7 +63,7 @@ ROUTE_SCENARIOS: Mapping[str, Report] = {
         },
     ),
     "routes_held": _report(_held()),
-    "routes_creating": _report(_creating(), CREATING),
+    "routes_creating": _report(_creating(), WITHOUT_RANGE),
     "routes_settled": _report(a_routed_world([a_pod_node(number) for number in range(1, 8)])),
     "routes_off": _report(a_routed_world([a_pod_node(says=ROUTED)]), Settings(network="private")),
 }

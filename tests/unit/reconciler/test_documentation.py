@@ -44,10 +44,10 @@ They keep their names and grammar. Where "file" is said, `<NAME>_FILE` may name 
 variable wins, even when it is empty. A variable that is set to nothing counts as not set, except where "not empty" is
 said. A name that HCCM once had, as `HCLOUD_SERVER_CACHE_TTL`, is told of in a warning.
 
-`HCLOUD_NETWORK` switches pod routes on, unless `HCLOUD_NETWORK_ROUTES_ENABLED` is false, as it has to be together with
-`ROBOT_ENABLED`. Where it is true and there is no network, a warning says that it has no effect. Of `--cluster-cidr` the
-IPv4 range counts, given alone or with an IPv6 one in any order. IPv6 alone is an error while routes are on, as private
-networks do not have it.
+`HCLOUD_NETWORK` together with `--cluster-cidr` switches pod routes on, unless `HCLOUD_NETWORK_ROUTES_ENABLED` is false,
+as it has to be together with `ROBOT_ENABLED`. Where that is true and there is no network, a warning says that it has no
+effect; where there is no `--cluster-cidr`, a note of the plan does. Of `--cluster-cidr` the IPv4 range counts, given
+alone or with an IPv6 one in any order. IPv6 alone is an error while routes are on, as private networks do not have it.
 """
 
 

@@ -461,9 +461,14 @@ def test_load_balancers(match: FoundBalancer, lines: list[str]) -> None:
             id="no-pod-cidr",
         ),
         pytest.param(
-            NodeRoutes(network=4, mismatch="it is not that of the Nodes", why="the Node has no pod CIDR yet"),
+            NodeRoutes(
+                network=4,
+                cluster_cidr=IPv4Network("10.244.0.0/16"),
+                mismatch="it is not that of the Nodes",
+                why="the Node has no pod CIDR yet",
+            ),
             [
-                "  network 4, an unknown number of routes; cluster CIDR: not given, so that routes are only created",
+                "  network 4, an unknown number of routes; cluster CIDR: 10.244.0.0/16",
                 "  it is not that of the Nodes",
                 "  none: the Node has no pod CIDR yet",
             ],

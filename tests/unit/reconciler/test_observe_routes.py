@@ -102,7 +102,7 @@ def test_requests(
         assert asked(sim) == requests
         assert observation.failures == {}
         assert (observation.snapshot.members is not None) is (requests >= ASKED)
-        looks_after_them = "routes" not in changes and "controllers" not in changes
+        looks_after_them = not changes.keys() & {"routes", "controllers", "cluster_cidr"}
         found = observation.snapshot.routes
         assert (None if found is None else len(found)) == (len(routes) if looks_after_them else None)
 

@@ -19,7 +19,7 @@ from desired.routes.claims import RouteStatus
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import incomplete
-from tests.routes import CREATING, ROUTING, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
+from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_route, a_routed_world, routes_of
 from tests.support.explanations import EXPLANATIONS
 from tests.support.judging import explain, judge
 from tests.support.route_explanations import ROUTED_WORLDS
@@ -120,7 +120,12 @@ def test_what_is_used() -> None:
     ("world", "settings", "why"),
     [
         pytest.param(a_routed_world(), ROUTING, None, id="all is well"),
-        pytest.param(a_routed_world(), CREATING, None, id="nothing but creations"),
+        pytest.param(
+            a_routed_world(),
+            WITHOUT_RANGE,
+            "--cluster-cidr is not given: routes and conditions stay as they are",
+            id="no cluster CIDR",
+        ),
         pytest.param(a_routed_world(), OFF, "routes are switched off", id="switched off, and a condition is left"),
         pytest.param(a_routed_world(), LEFT_OUT, "--controllers leaves route out", id="left to others"),
         pytest.param(

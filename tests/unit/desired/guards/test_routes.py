@@ -14,8 +14,8 @@ from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
 from desired.section import Absent, Unknown
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
-    CREATING,
     ROUTING,
+    WITHOUT_RANGE,
     a_pod_node,
     a_pod_server,
     a_route,
@@ -327,9 +327,9 @@ def test_nothing_to_say(guard: Any) -> None:
     """Without a cluster CIDR nothing goes, and other changes are none of these rules' business."""
     other = a_change("node/web-1/labels", "node.labels")
     stranger = a_change("route/4/10.244.99.0/24", "route.delete")
-    for settings in (ROUTING, CREATING):
+    for settings in (ROUTING, WITHOUT_RANGE):
         assert list(guard(facts_of(Plan((other,)), a_cluster(1, *superfluous(3)), settings))) == []
-    assert list(guard(facts_of(Plan((stranger,)), a_cluster(1), CREATING))) == []
+    assert list(guard(facts_of(Plan((stranger,)), a_cluster(1), WITHOUT_RANGE))) == []
 
 
 def test_approvals_are_of_exactly_these() -> None:

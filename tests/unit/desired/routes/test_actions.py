@@ -1,7 +1,7 @@
 """What becomes of each route that is there."""
 
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
@@ -16,8 +16,6 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_lost_node, incomplete, nodes_of, servers_of
 from tests.routes import (
-    CLUSTER_CIDR,
-    CREATING,
     ROUTING,
     a_member,
     a_pod_node,
@@ -134,11 +132,10 @@ def test_hccm_deletes_routes_outside(destination: str, gateway: str | int) -> No
 
 
 @pytest.mark.parametrize("gateway", [1, 8, NAT, NOWHERE], ids=["a-node", "a-stranger", "nat", "nobody"])
-@pytest.mark.parametrize("cluster_cidr", [None, CLUSTER_CIDR], ids=str)
-def test_the_default_route(cluster_cidr: IPv4Network | None, gateway: str | int) -> None:
-    """It is a person's way out to the internet, even within what somebody gave as the cluster CIDR."""
+def test_the_default_route(gateway: str | int) -> None:
+    """It is a person's way out to the internet, whatever it leads to."""
     route = a_route("0.0.0.0/0", gateway)
-    found = fate_of(route, a_mixed_world(route), replace(ROUTING, cluster_cidr=cluster_cidr))
+    found = fate_of(route, a_mixed_world(route))
     assert (found.action, found.why) == (RouteAction.FOREIGN, "it is the default route")
 
 
@@ -161,26 +158,6 @@ def test_hccm_deletes_routes_by_servers_that_are_no_nodes() -> None:
     """By its looks a living server's route may be a Node's that left the cluster: it never goes by itself."""
     route = a_route(200, NAT)
     assert fate_of(route, a_mixed_world(route)).action is RouteAction.STRANGER
-
-
-UNGIVEN = "without --cluster-cidr no route is changed or removed"
-
-
-@pytest.mark.parametrize(
-    ("route", "action"),
-    [
-        pytest.param(a_route(1, 1), RouteAction.CLAIMED, id="a-nodes-own"),
-        pytest.param(a_route(1, NOWHERE), RouteAction.CLAIMED, id="a-nodes-own-astray"),
-        pytest.param(a_route(5, NOWHERE), RouteAction.FOREIGN, id="black-hole"),
-        pytest.param(a_route(5, 1), RouteAction.FOREIGN, id="no-nodes-pods-by-a-node"),
-        pytest.param(a_route(5, 8), RouteAction.FOREIGN, id="by-a-stranger"),
-    ],
-)
-def test_without_a_cluster_cidr(route: Route, action: RouteAction) -> None:
-    """What is not given cannot say that a route is ours, so that none goes."""
-    found = fate_of(route, a_mixed_world(route), CREATING)
-    assert found.action is action
-    assert found.why == (UNGIVEN if action is RouteAction.FOREIGN else "it leads to the pods of a Node")
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_snapshot, incomplete, servers_of
 from tests.routes import (
-    CREATING,
     ROUTING,
+    WITHOUT_RANGE,
     a_member,
     a_pod_node,
     a_pod_server,
@@ -205,7 +205,7 @@ BLACK_HOLE = a_routed_world(routes=[a_route(5, ADDRESS)])
 @pytest.mark.parametrize(
     ("snapshot", "settings"),
     [
-        pytest.param(BLACK_HOLE, CREATING, id="no-cluster-cidr-so-nothing-goes"),
+        pytest.param(BLACK_HOLE, WITHOUT_RANGE, id="no-cluster-cidr-so-nothing-goes"),
         pytest.param(BLACK_HOLE, replace(ROUTING, routes=False), id="routes-off"),
         pytest.param(BLACK_HOLE, replace(ROUTING, controllers=frozenset({Controller.NODE})), id="controller-off"),
         pytest.param(replace(BLACK_HOLE, network=Absent()), ROUTING, id="no-such-network"),

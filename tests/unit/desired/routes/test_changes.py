@@ -11,8 +11,8 @@ from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_lost_node
 from tests.routes import (
-    CREATING,
     ROUTING,
+    WITHOUT_RANGE,
     a_pod_network,
     a_pod_node,
     a_pod_server,
@@ -257,14 +257,13 @@ def test_conditions_follow_what_else_a_node_needs() -> None:
     assert changes["node/web-1/labels"].follows == ()
 
 
-def test_without_a_cluster_cidr_routes_are_only_created() -> None:
-    """Neither what is dead nor what leads elsewhere is touched."""
+def test_without_a_cluster_cidr_nothing_is_written() -> None:
+    """No route is created, swapped or removed, and no condition written or taken away, whatever it says."""
     routes = [a_route(1, 2), a_route(9, NOWHERE), a_route(8, 2)]
-    world = a_routed_world([a_pod_node(1), a_pod_node(2)], routes=routes, members=[])
-    kinds = kinds_of(world, CREATING)
-    assert {key: kind for key, kind in kinds.items() if key.startswith("route/")} == {
-        "route/4/10.244.2.0/24": "route.create"
-    }
+    nodes = [a_pod_node(1), a_pod_node(2, says=UNROUTED), a_pod_node(3, says=None)]
+    world = a_routed_world(nodes, routes=routes, members=[])
+    assert {key.rpartition("/")[2] for key in kinds_of(world)} == {"network", "24"}
+    assert kinds_of(world, WITHOUT_RANGE) == {}
 
 
 def test_pods_outside_the_cluster_cidr_get_no_route() -> None:

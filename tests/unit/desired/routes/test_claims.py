@@ -16,7 +16,6 @@ from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_joining_node, a_lost_node, incomplete, nodes_of, servers_of
 from tests.routes import (
-    CREATING,
     ROUTING,
     a_member,
     a_pod_network,
@@ -462,19 +461,3 @@ def test_claims_of_a_node(pod_cidrs: tuple[str, ...], destinations: list[str]) -
 def test_nodes_without_a_claim(overrides: dict[str, Any]) -> None:
     """What is not ours gets no routes."""
     assert claimed(a_routed_world([a_pod_node(**overrides)], [a_pod_server()], []), SPARED) == {}
-
-
-@pytest.mark.parametrize(
-    ("route", "status"),
-    [
-        pytest.param(a_route(1, 1), RouteStatus.SERVED, id="as-it-should-be"),
-        pytest.param(None, RouteStatus.MISSING, id="none"),
-        pytest.param(a_route(1, 2), RouteStatus.UNROUTABLE, id="led-to-a-stranger"),
-        pytest.param(a_route(1, NOWHERE), RouteStatus.UNROUTABLE, id="led-to-nobody"),
-        pytest.param(a_route("10.244.0.0/20", NOWHERE), RouteStatus.UNROUTABLE, id="something-in-the-way"),
-    ],
-)
-def test_without_a_cluster_cidr(route: Route | None, status: RouteStatus) -> None:
-    """Without one routes are created, and none is changed, replaced or waited for."""
-    world = a_routed_world(servers=[a_pod_server(), a_pod_server(2)], routes=[route] if route else [], members=[])
-    assert only_claim(world, CREATING).status is status

@@ -14,6 +14,7 @@ from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, a_lost_node, a_node, incomplete, servers_of
 from tests.routes import (
     ROUTING,
+    WITHOUT_RANGE,
     a_pod_network,
     a_pod_node,
     a_pod_server,
@@ -230,10 +231,11 @@ def test_routes_switched_off(node: Node, settings: Settings, expected: bool) -> 
     assert found == ({"web-1": (None, "routes are switched off")} if expected else {})
 
 
-def test_switching_off_needs_no_network() -> None:
-    """Who switches routes off may have taken the network away as well."""
-    bare = replace(a_routed_world(), routes=None)
-    assert wanted(bare, Settings()) == {"web-1": (None, "routes are switched off")}
+@pytest.mark.parametrize("says", [ROUTED, UNROUTED], ids=str)
+def test_what_is_not_given_switches_nothing_off(says: NetworkCondition) -> None:
+    """Without HCLOUD_NETWORK or without --cluster-cidr conditions stay, as with HCCM: one of them may be forgotten."""
+    bare = replace(a_routed_world([a_pod_node(says=says)]), routes=None)
+    assert wanted(bare, Settings()) == wanted(bare, WITHOUT_RANGE) == {}
 
 
 def test_keys_are_those_of_the_network() -> None:

@@ -17,8 +17,8 @@ from desired.section import Absent, Present, Section, Unknown
 from tests.builders import incomplete
 from tests.routes import (
     CLUSTER_CIDR,
-    CREATING,
     ROUTING,
+    WITHOUT_RANGE,
     a_pod_network,
     a_pod_node,
     a_pod_server,
@@ -120,7 +120,6 @@ def mismatch(named: str, verb: str) -> str:
 @pytest.mark.parametrize(
     ("cluster_cidr", "nodes", "expected"),
     [
-        pytest.param(None, BOTH, None, id="none-given"),
         pytest.param(CLUSTER_CIDR, BOTH, None, id="all-inside"),
         pytest.param(NINE, [], None, id="no-nodes"),
         pytest.param(NINE, [a_pod_node(1, "fd00::/64"), a_pod_node(2, "pods")], None, id="no-ipv4"),
@@ -156,7 +155,7 @@ def mismatch(named: str, verb: str) -> str:
         ),
     ],
 )
-def test_mismatch(cluster_cidr: IPv4Network | None, nodes: list[Node], expected: str | None) -> None:
+def test_mismatch(cluster_cidr: IPv4Network, nodes: list[Node], expected: str | None) -> None:
     """D15: a cluster CIDR that does not fit the Nodes is wrong, and nothing is removed on its word."""
     assert why_mismatched(cluster_cidr, nodes) == expected
 
@@ -165,7 +164,7 @@ def test_a_mismatch_is_told_with_the_routes() -> None:
     """It is part of what was decided, so that the guard need not find it again."""
     world, wrong = a_routed_world([a_pod_node(1)]), replace(ROUTING, cluster_cidr=NINE)
     assert routing(world, wrong).mismatch == why_mismatched(NINE, [a_pod_node(1)])
-    assert routing(world, CREATING).mismatch is None
+    assert routing(world, WITHOUT_RANGE) == DesiredRoutes()
 
 
 def covers(cidr: str, subnet: str, pods: str = "") -> str:
@@ -180,7 +179,6 @@ def covers(cidr: str, subnet: str, pods: str = "") -> str:
 @pytest.mark.parametrize(
     ("cluster_cidr", "subnets", "nodes", "expected"),
     [
-        pytest.param(None, ["10.0.0.0/24"], BOTH, None, id="none given"),
         pytest.param("10.244.0.0/16", ["10.0.0.0/24"], BOTH, None, id="beside the subnet"),
         pytest.param("10.244.0.0/16", ["10.0.0.0/8"], BOTH, None, id="within a subnet, where Hetzner takes no route"),
         pytest.param("10.0.0.0/8", [], BOTH, None, id="no subnet"),
@@ -198,11 +196,11 @@ def covers(cidr: str, subnet: str, pods: str = "") -> str:
     ],
 )
 def test_a_cluster_cidr_over_a_subnet(
-    cluster_cidr: str | None, subnets: list[str], nodes: list[Node], expected: str | None
+    cluster_cidr: str, subnets: list[str], nodes: list[Node], expected: str | None
 ) -> None:
     """Nothing is decided on any route or condition: whose they are could not be told."""
     network = replace(a_pod_network(), name="net", subnets=tuple(map(IPv4Network, subnets)))
-    given = None if cluster_cidr is None else IPv4Network(cluster_cidr)
+    given = IPv4Network(cluster_cidr)
 
     assert why_covering(given, network, nodes) == expected
     world = replace(a_routed_world(nodes, routes=[a_route(9, "10.0.0.201")]), network=Present(network))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.model.route import Route
+from desired.model.route import UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import NoteKind
@@ -15,8 +15,8 @@ from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, nodes_of
 from tests.routes import (
-    CREATING,
     ROUTING,
+    WITHOUT_RANGE,
     a_pod_network,
     a_pod_node,
     a_pod_server,
@@ -159,23 +159,36 @@ def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) 
 
 
 GIVE = (
-    "--cluster-cidr is not given, so that routes are only created, never changed or removed: give the cluster's;"
-    " the Nodes' pods are in {} so far"
+    "no pod routes are managed, as --cluster-cidr is not given: routes and NetworkUnavailable stay as they are{still};"
+    " for routes give the cluster's pod CIDR (the Nodes' pods are in {pods} so far), without them set"
+    " HCLOUD_NETWORK_ROUTES_ENABLED=false"
 )
+CLOSED = "; {} NetworkUnavailable=True of an earlier run, which keeps pods away"
 
 
 @pytest.mark.parametrize(
     ("nodes", "expected"),
     [
-        pytest.param([a_pod_node(1)], GIVE.format("10.244.1.0/24"), id="one"),
-        pytest.param([a_pod_node(1), a_pod_node(2)], GIVE.format("10.244.0.0/22"), id="two"),
+        pytest.param([a_pod_node(1)], GIVE.format(pods="10.244.1.0/24", still=""), id="one"),
+        pytest.param([a_pod_node(1), a_pod_node(2)], GIVE.format(pods="10.244.0.0/22", still=""), id="two"),
+        pytest.param(
+            [a_pod_node(1), a_pod_node(2, says=UNROUTED)],
+            GIVE.format(pods="10.244.0.0/22", still=CLOSED.format("Node web-2 has")),
+            id="one-that-was-closed",
+        ),
+        pytest.param(
+            [a_pod_node(1, says=NetworkCondition("True", "CiliumIsDown"))],
+            GIVE.format(pods="10.244.1.0/24", still=""),
+            id="one-that-another-closed",
+        ),
         pytest.param([a_pod_node(1, V6)], None, id="no-ipv4"),
     ],
 )
 def test_no_cluster_cidr(nodes: list[Node], expected: str | None) -> None:
-    """One that is not given is told, with what the Nodes' pods say of it."""
-    found = [text for _, kind, text in noted(a_routed_world(nodes), CREATING) if kind is NoteKind.CLUSTER_CIDR]
-    assert found == ([] if expected is None else [expected])
+    """One that is not given is told in one note, whatever is in the network: with what stays, with what the Nodes' pods
+    say of it, and with both ways out."""
+    world = a_routed_world(nodes, routes=[a_route(7, NOWHERE)])
+    assert noted(world, WITHOUT_RANGE) == ([] if expected is None else [(NETWORK, NoteKind.CLUSTER_CIDR, expected)])
 
 
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))

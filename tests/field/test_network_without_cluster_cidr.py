@@ -1,0 +1,84 @@
+"""A network for addresses and targets, and pods that a network plug-in routes: ``HCLOUD_NETWORK`` without
+``--cluster-cidr``. As HCCM: no route is made or taken away, no ``NetworkUnavailable`` written or taken away."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from desired.model.route import CONDITION_NETWORK
+from tests.support.in_process import ONCE, one_pass
+from tests.support.lifecycle import patch
+from tests.support.routed_cluster import UNROUTED, have_routes, network_condition, routes
+from tests.support.stage import Stage
+
+WORLD = "14-network-without-cluster-cidr"
+NETWORK = {"HCLOUD_NETWORK": "4711"}
+LEFT = [
+    {"destination": "10.244.1.0/24", "gateway": "10.0.0.4"},
+    {"destination": "10.244.77.0/24", "gateway": "10.0.0.99"},
+    {"destination": "0.0.0.0/0", "gateway": "10.0.0.2"},
+]
+"""Routes that lead to another Node, to an address of no server, and out."""
+
+
+def _said(stage: Stage) -> dict[str, list[Any]]:
+    """Node → its conditions NetworkUnavailable."""
+    return {
+        name: [found for found in node["status"]["conditions"] if found["type"] == CONDITION_NETWORK]
+        for name, node in stage.nodes().items()
+    }
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param({}, id="not given"),
+        pytest.param({"--cluster-cidr": ""}, id="given empty"),
+        pytest.param({"--configure-cloud-routes": "true"}, id="routes on, and no range"),
+    ],
+)
+def test_nothing_of_routes_is_written(field: Callable[[str], Stage], flags: Mapping[str, str]) -> None:
+    """Nodes join and get their private addresses; routes and conditions stay as they are, and one note names the flag.
+    The next pass has nothing to do."""
+    stage = field(WORLD)
+    have_routes(stage, *LEFT)
+    before = routes(stage)
+
+    first, second = (one_pass(stage, {**ONCE, **flags}, **NETWORK) for _ in range(2))
+
+    assert (routes(stage), _said(stage)) == (before, {name: [] for name in stage.nodes()})
+    assert stage.nodes()["w-9"]["spec"]["providerID"] == "hcloud://9"
+    addresses = stage.nodes()["w-1"]["status"]["addresses"]
+    assert {"type": "InternalIP", "address": "10.0.0.3"} in addresses
+    for report in (first, second):
+        (note,) = [note for note in report["notes"] if note["kind"] == "cluster-cidr"]
+        assert (note["key"], "--cluster-cidr" in note["text"]) == ("network/4711", True)
+        assert "HCLOUD_NETWORK_ROUTES_ENABLED=false" in note["text"]
+    assert (second["result"], second["changes"]) == ("no_changes", [])
+
+
+@pytest.mark.parametrize(
+    ("variables", "stays"),
+    [
+        pytest.param(NETWORK, True, id="no range"),
+        pytest.param({}, True, id="no network"),
+        pytest.param({**NETWORK, "HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, False, id="switched off"),
+    ],
+)
+def test_a_node_that_was_closed_by_routes(
+    field: Callable[[str], Stage], variables: Mapping[str, str], stays: bool
+) -> None:
+    """What an earlier run has left goes only where somebody says that there are no routes; else the note names the
+    Node."""
+    stage = field(WORLD)
+    conditions = [*stage.nodes()["w-3"]["status"]["conditions"], network_condition(*UNROUTED)]
+    patch(stage, "w-3/status", {"status": {"conditions": conditions}})
+
+    report = one_pass(stage, ONCE, **variables)
+
+    assert bool(_said(stage)["w-3"]) is stays
+    texts = [note["text"] for note in report["notes"] if note["kind"] == "cluster-cidr"]
+    assert ["Node w-3 has NetworkUnavailable=True" in text for text in texts] == (
+        [True] if variables == NETWORK else []
+    )
