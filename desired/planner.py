@@ -45,7 +45,7 @@ def compute_desired(snapshot: Snapshot, settings: Settings, setbacks: Setbacks =
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
-    services, pending_deletions, of_services = desired_load_balancers(snapshot, settings, nodes)
+    services, pending_deletions, of_services = desired_load_balancers(snapshot, settings, nodes, notes)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)
     return DesiredState(nodes, services, pending_deletions, routes, (*notes, *of_services, *stuck, *of_routes))

@@ -290,7 +290,7 @@ class _PresentTargets:
         after, withheld = self._after({*asked, *(target.name for target in before)}, before)
         if member.membership is Membership.TARGET and before == after == ():
             withheld = "; nothing is planned as things are"
-        return self._fact(member.node, member, before, after, member.why + withheld)
+        return self._fact(member.node, member, before, after, (member.note or member.why) + withheld)
 
     def of_nobody(self, claimed: Collection[ServerKey | None]) -> Iterator[TargetFact]:
         for name in dict.fromkeys(target.name for target in self._there()):

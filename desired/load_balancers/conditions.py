@@ -21,10 +21,11 @@ _LONGEST = 1024
 """Characters of a message."""
 _GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
+_NO_TARGETS = "NoTargets"
 _REASONS_OF_NOTES = {
     NoteKind.CERTIFICATE: "CertificateUnavailable",
     NoteKind.LIMIT: "Limit",
-    NoteKind.NO_TARGETS: "NoTargets",
+    NoteKind.NO_TARGETS: _NO_TARGETS,
 }
 """Kinds of notes that keep a load balancer from being what was asked for though nothing is withheld, gravest first."""
 
@@ -43,26 +44,34 @@ def service_conditions(
     which too little is known stays as it is; its status is ``Unknown`` when there was none.
     """
     own = tuple(sorted(note for note in notes if _is_about(note.key, service)))
-    wanted = (_ready(service, match, changes), _in_sync(service, changes, own))
+    wanted = (_ready(service, match, changes, own), _in_sync(service, changes, own))
     there = {condition.type: condition for condition in service.conditions}
     return tuple(_since(condition, there.get(condition.type), snapshot) for condition in wanted)
 
 
 def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> bool:
     """Whether the conditions alone justify a write: one of ours says something else, or there is none and something is
-    wrong. Another message is not worth one, nor is the mere absence."""
+    wrong. Another message is worth one where it says why no Node is a target, as the remedy is another one then; the
+    mere absence is not."""
     there = {condition.type: condition for condition in service.conditions}
     for condition in wanted:
         present = there.get(condition.type)
         if present is None:
             if condition.type == CONDITION_IN_SYNC and condition.status == "False":
                 return True
-        elif (present.status, present.reason) != (condition.status, condition.reason):
+        elif _worth(present) != _worth(condition):
             return True
     return False
 
 
-def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) -> ServiceCondition:
+def _worth(condition: ServiceCondition) -> tuple[str, str, str]:
+    """The part of a condition of which a change is worth a write."""
+    return condition.status, condition.reason, condition.message if condition.reason == _NO_TARGETS else ""
+
+
+def _ready(
+    service: Service, match: BalancerMatch, changes: tuple[Change, ...], notes: tuple[Note, ...]
+) -> ServiceCondition:
     done = tuple(change for change in changes if _is_done(change))
     ends = {change.kind for change in done} & {ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN}
     if ends:
@@ -82,7 +91,9 @@ def _ready(service: Service, match: BalancerMatch, changes: tuple[Change, ...]) 
     if not _ports(balancer, done):
         return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
     if not _targets(balancer, done):
-        return _condition(CONDITION_READY, "NoTargets", f"load balancer {balancer.id} leads to no Node")
+        reasons = _texts(notes, NoteKind.NO_TARGETS)
+        told = f"; {_sentence(reasons)}" if reasons else ""
+        return _condition(CONDITION_READY, _NO_TARGETS, f"load balancer {balancer.id} leads to no Node{told}")
     return _condition(CONDITION_READY, "AddressPublished", f"published {', '.join(published)}", is_true=True)
 
 

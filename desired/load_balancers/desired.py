@@ -163,7 +163,7 @@ def desired_load_balancer(
         wanted, why = _unchanged_but_targets(present, targets, unclear, snapshot, options), ()
     else:
         wanted, why = _to_change(serving, present, ports, snapshot, remedy, reset=settings.reset_unset)
-    notes += [*why, *(notes_on_targets(service, targets, present) if size.type else ())]
+    notes += [*why, *(notes_on_targets(service, options, targets, present) if size.type else ())]
     return replace(serving, wanted=wanted, notes=tuple(notes))
 
 
@@ -295,12 +295,13 @@ def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
 
 
 def desired_load_balancers(
-    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode]
+    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode], notes_on_nodes: Iterable[Note] = ()
 ) -> tuple[Mapping[str, DesiredLoadBalancer | LoadBalancerRelease], tuple[PendingDeletion, ...], tuple[Note, ...]]:
     """Id of each Service that is managed → its desired load balancer or release; load balancers that were released and
     have no Service any more; and notes on what is left alone.
 
     ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
+    ``notes_on_nodes`` say why others are left alone.
     """
     if snapshot.services is None:
         return {}, (), ()
@@ -310,12 +311,13 @@ def desired_load_balancers(
     matches = match_balancers(snapshot, settings)
     asked = _private_addresses(snapshot.services, settings)
     known: dict[object, TargetCandidates] = {}
+    said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in nodes}
 
     def members_of(options: Options) -> TargetCandidates:
         """Services that ask for the same Nodes in the same way share the answer: there may be thousands of Nodes."""
         asked = (options.use_private_ip, options.node_selector)
         if asked not in known:
-            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings)
+            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said)
             known[asked] = target_candidates(members, snapshot.robot)
         return known[asked]
 
@@ -336,7 +338,8 @@ def desired_load_balancers(
         balancer = orphan.balancer
         if balancer.id in planned:
             continue
-        text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; see reconcile orphans"
+        remedy = f"to delete it: reconcile orphans --delete {balancer.id}"
+        text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; {remedy}"
         notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
     return desired, pending, tuple(notes)
 

@@ -5,7 +5,7 @@ control plane does not matter: health checks see to the first two, and kubeadm l
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
@@ -32,17 +32,38 @@ from desired.syntax.go import parse_bool
 from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey, parse_provider_id, server_key
 
 
-def why_excluded(node: Node, options: Options) -> str | None:
-    """The rule that excludes the Node, in words; None when it may get traffic."""
+class Cause(StrEnum):
+    """Why Nodes get no traffic, where many may have one cause. The values are how these are counted."""
+
+    LABEL = "excluded by label"
+    TAINT = "about to be removed by the cluster autoscaler"
+    UNSELECTED = "not matched by the node selector"
+    DELETING = "being deleted"
+    IGNORED = "ignored by --ignore-nodes"
+    FOREIGN = "with a providerID that is not Hetzner's"
+    MALFORMED = "with a malformed providerID"
+    UNCLAIMED = "without providerID"
+    JOINING = "not initialized"
+    GONE = "without server"
+    ROBOT = "of Robot, which is not read"
+    UNREACHABLE = "out of reach"
+    """``NodeTarget.why`` says of which address, and what mends it."""
+    UNCERTAIN = "not known"
+    """``NodeTarget.why`` says what could not be read."""
+
+
+def exclusion(node: Node, options: Options) -> tuple[Cause, str] | None:
+    """The rule that excludes the Node, and the same in words; None when it may get traffic."""
     if node.deleted_at is not None:
-        return "it is being deleted"
+        return Cause.DELETING, "it is being deleted"
     if _is_labelled_out(node):
-        return f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
+        return Cause.LABEL, f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
     if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
-        return f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
+        return Cause.TAINT, f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
     selector = options.node_selector
     if not isinstance(selector, Unmanaged) and not selector.matches(node.labels):
-        return f"{BY_FIELD['node_selector'].full_key} is {selector.text!r}, and its labels do not match"
+        key = BY_FIELD["node_selector"].full_key
+        return Cause.UNSELECTED, f"{key} is {selector.text!r}, and its labels do not match"
     return None
 
 
@@ -94,21 +115,34 @@ class NodeTarget:
     """Whether its ``node.initialise`` is part of the same plan: its server is then the one that it will have."""
     addresses: tuple[str, ...] = ()
     """Of a Robot server's Node, all by which an existing target may lead to it."""
+    cause: Cause = field(default=Cause.UNREACHABLE, compare=False)
+    """Of a Node that is no target: what ``why`` says, without what differs between Nodes."""
+    note: str = field(default="", compare=False)
+    """What the Node's own note says where it has no server; "" where it has none."""
 
 
 def node_targets(
-    options: Options, network_id: int | None, snapshot: Snapshot, nodes: Mapping[str, DesiredNode], settings: Settings
+    options: Options,
+    network_id: int | None,
+    snapshot: Snapshot,
+    nodes: Mapping[str, DesiredNode],
+    settings: Settings,
+    said: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[NodeTarget, ...]:
     """The membership of each Node in a load balancer with these options, in the order of names, unreadable Nodes
     included.
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
-    what the Nodes should be. Never OVER_LIMIT.
+    what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. Never OVER_LIMIT.
     """
     read = [
-        _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings) for node in snapshot.nodes
+        _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings, said.get(node.name, ""))
+        for node in snapshot.nodes
     ]
-    unreadable = [NodeTarget(name, Membership.UNCERTAIN, why) for name, why in snapshot.nodes.unreadable.items()]
+    unreadable = [
+        NodeTarget(name, Membership.UNCERTAIN, why, cause=Cause.UNCERTAIN)
+        for name, why in snapshot.nodes.unreadable.items()
+    ]
     return tuple(sorted((*_without_clashes(read, snapshot, network_id), *unreadable), key=lambda member: member.node))
 
 
@@ -119,6 +153,7 @@ def _node_target(
     network_id: int | None,
     snapshot: Snapshot,
     settings: Settings,
+    note: str,
 ) -> NodeTarget:
     key = server_key(node.provider_id)
     if key is not None and key.provider is Provider.ROBOT and not settings.robot:
@@ -129,12 +164,13 @@ def _node_target(
     target: ServerTarget | IpTarget | None = None
     wanted = _wanted_addresses(node, desired)
     addresses = _addresses_of(node, (*node.addresses, *wanted), key, snapshot)
+    cause = None
     if is_ignored(node, settings):
-        membership, why = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is"
-    elif excluded := why_excluded(node, options):
-        membership, why = Membership.EXCLUDED, excluded
+        membership, why, cause = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is", Cause.IGNORED
+    elif excluded := exclusion(node, options):
+        membership, (cause, why) = Membership.EXCLUDED, excluded
     elif key is None:
-        membership, why = _without_server(node, snapshot)
+        membership, cause, why = _without_server(node, snapshot)
     elif key.provider is Provider.ROBOT:
         internal = next(_private_ips(wanted), None)
         membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot)
@@ -143,7 +179,23 @@ def _node_target(
         ipv6 = _ipv6_alone(server, node)
         membership, why = _on_server(server, ipv6, options, network_id, snapshot)
         target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
-    return NodeTarget(node.name, membership, why, target, key, isinstance(desired, UninitializedNode), addresses)
+    return NodeTarget(
+        node.name,
+        membership,
+        why,
+        target,
+        key,
+        isinstance(desired, UninitializedNode),
+        addresses,
+        cause or _CAUSES.get(membership, Cause.UNREACHABLE),
+        note if membership is Membership.SERVERLESS else "",
+    )
+
+
+_CAUSES: Mapping[Membership, Cause] = MappingProxyType(
+    {Membership.SERVERLESS: Cause.GONE, Membership.UNCERTAIN: Cause.UNCERTAIN}
+)
+"""Of a Node whose providerID names a server."""
 
 
 def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
@@ -206,7 +258,8 @@ def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_
             continue
         is_alone = len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken
         why = f"{member.target.ip} is the address of another server or Node as well"
-        yield member if is_alone else replace(member, membership=Membership.UNCERTAIN, why=why, target=None)
+        uncertain = replace(member, membership=Membership.UNCERTAIN, why=why, target=None, cause=Cause.UNCERTAIN)
+        yield member if is_alone else uncertain
 
 
 def _ip(text: str) -> IPv4Address | IPv6Address | None:
@@ -244,29 +297,30 @@ def _on_robot_server(
         return Membership.UNCERTAIN, found.why, None
     address = found.value.ipv4 or public_ipv6(found.value, node.provided_node_ip)
     if address is None:
-        return Membership.UNUSABLE, "the server has no public address", None
+        why = f"the server has no public address: give its Node an InternalIP, and set {_PRIVATE} to true"
+        return Membership.UNUSABLE, why, None
     instead = ", as its Node has no InternalIP" if options.use_private_ip else ""
     return Membership.TARGET, f"{key.name} by its public address {address}{instead}", IpTarget(str(address))
 
 
-def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, str]:
+def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, Cause, str]:
     """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
     and an incomplete list does not tell."""
     if node.provider_id is not None:
         match parse_provider_id(node.provider_id):
             case RobotID():
-                return Membership.SERVERLESS, ROBOT_NOT_READ
+                return Membership.SERVERLESS, Cause.ROBOT, ROBOT_NOT_READ
             case MalformedID(why=why):
-                return Membership.SERVERLESS, why
-        return Membership.SERVERLESS, "the Node belongs to another cloud"
+                return Membership.SERVERLESS, Cause.MALFORMED, why
+        return Membership.SERVERLESS, Cause.FOREIGN, "the Node belongs to another cloud"
     if not is_uninitialized(node):
-        return Membership.SERVERLESS, "the Node has no providerID"
+        return Membership.SERVERLESS, Cause.UNCLAIMED, "the Node has no providerID"
     gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
     gap = next((gap for gap in (*gaps, network) if gap), None)
     if gap is not None:
-        return Membership.UNCERTAIN, f"the Node cannot be initialized yet: {gap}"
-    return Membership.SERVERLESS, "the Node is not initialized"
+        return Membership.UNCERTAIN, Cause.UNCERTAIN, f"the Node cannot be initialized yet: {gap}"
+    return Membership.SERVERLESS, Cause.JOINING, "the Node is not initialized"
 
 
 def _ipv6_alone(found: Present[Server] | Absent | Unknown, node: Node) -> str | None:
@@ -296,31 +350,36 @@ def _reach(
 ) -> tuple[Membership, str]:
     """Whether traffic can reach the server by the address that the options ask for."""
     if not options.use_private_ip:
-        return _reach_from_outside(server, ipv6)
+        return _reach_from_outside(server, ipv6, network_id)
     if isinstance(snapshot.network, Unknown):
         return Membership.UNCERTAIN, snapshot.network.why
     if network_id is None:
-        return Membership.UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"
+        why = "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"
+        return Membership.UNUSABLE, f"{why}: set that, or {_PRIVATE} to false"
     if "private_net" in server.missing:
         return Membership.UNCERTAIN, "the API did not say which private addresses the server has"
     for attached, ip in server.private_ips:
         if attached == network_id:
             return Membership.TARGET, f"server {server.id} by its private address {ip}"
-    return Membership.UNUSABLE, f"the server is not attached to network {network_id}"
+    why = f"the server is not attached to network {network_id}: attach it, or set {_PRIVATE} to false"
+    return Membership.UNUSABLE, why
 
 
-def _reach_from_outside(server: Server, ipv6: str | None) -> tuple[Membership, str]:
+def _reach_from_outside(server: Server, ipv6: str | None, network_id: int | None) -> tuple[Membership, str]:
     """By ``ipv6`` where there is no IPv4: Hetzner's API takes a host in the server's network as the address of a
     target."""
     for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
         if f"public_net.{family.lower()}" in server.missing:
             return Membership.UNCERTAIN, f"the API did not say which public {family} address the server has"
     address = server.ipv4 or ipv6
+    if address is None and network_id in {attached for attached, _ in server.private_ips}:
+        return Membership.UNUSABLE, f"the server has no public address: set {_PRIVATE} to true"
     if address is None:
-        return Membership.UNUSABLE, "the server has no public address"
+        return Membership.UNUSABLE, f"the server has no public address: give it one, or a network and {_PRIVATE}"
     return Membership.TARGET, f"server {server.id} by its public address {address}"
 
 
+_PRIVATE = BY_FIELD["use_private_ip"].full_key
 _UNLISTED = "its server is not listed, but its kubelet reports Ready"
 OF_SEVERAL: Mapping[str, str] = MappingProxyType(
     {_UNLISTED: "their servers are not listed, but their kubelets report Ready"}

@@ -16,6 +16,7 @@ from ipaddress import ip_address
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
+from desired.load_balancers.no_targets import why_no_targets
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.targets import DesiredTargets
 from desired.load_balancers.wanted import needs_cleanup
@@ -110,7 +111,9 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
             yield Note(service.key, NoteKind.KEPT, text)
 
 
-def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBalancer | None) -> Iterator[Note]:
+def notes_on_targets(
+    service: Service, options: Options, targets: DesiredTargets, present: CloudBalancer | None
+) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
     for kind, membership, word in (
         (NoteKind.UNUSABLE_TARGET, Membership.UNUSABLE, "no target"),
@@ -125,7 +128,7 @@ def notes_on_targets(service: Service, targets: DesiredTargets, present: CloudBa
         remedy = "remove it in Hetzner's console, and it comes back by IPv6"
         yield Note(service.key, NoteKind.UNUSABLE_TARGET, f"{text}; {remedy}")
     if not targets.targets:
-        text = "no Node may get traffic: reconcile explain service says why of each"
+        text = why_no_targets(targets.members, service, options)
         yield Note(service.key, NoteKind.NO_TARGETS, text)
     for target in targets.foreign if present else ():
         yield Note(service.key, NoteKind.FOREIGN, f"{target.name} is left as it is")

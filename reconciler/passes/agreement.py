@@ -129,7 +129,8 @@ class Agreement:
         bound = withhold(plan, left)
         count = len(plan.allowed) - len(bound.allowed)
         what = f"{counted(count, 'change')} {'is' if count == 1 else 'are'} left"
-        text = f"{what}, which {self.name} does not have, or not so: see the next plan"
+        keys = {change.key for change in plan.allowed} - {change.key for change in bound.allowed}
+        text = f"{what}, which {self.name} does not have, or not so: {names(keys)}"
         return replace(bound, notes=(*bound.notes, Note(PLAN, NoteKind.AGREED_PLAN, text)))
 
     def unneeded(self, plan: Plan) -> tuple[Note, ...]:

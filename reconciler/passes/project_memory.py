@@ -16,8 +16,10 @@ from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.model.remembered import NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.names import CONFIG_MAP
 from desired.section import Present
 from desired.syntax.provider_id import Provider
+from reconciler.passes.upkeep import why_missing
 from reconciler.telemetry.logs import pairs
 
 _log = logging.getLogger("hcloud-reconciler.memory")
@@ -72,7 +74,7 @@ class Memory:
         """Raises an ApiError."""
         stored = self._read(uid) if known is None else known
         if stored is None:
-            self._put_off(snapshot, "there is no ConfigMap for it, see docs/operations.md", logging.INFO)
+            self._put_off(snapshot, why_missing(CONFIG_MAP), logging.INFO)
             return
         wanted = to_remember(snapshot, stored)
         if wanted != stored:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, Stopped
+from desired.names import STATUS_CONFIG_MAP
 from desired.section import Present
 from reconciler.passes.upkeep import Upkeep
 from reconciler.report.published import (
@@ -56,7 +57,7 @@ class StatusPublication:
         now = report.snapshot.taken_at
         try:
             if self._upkeep.mark is None and not self._look(report):
-                self._upkeep.is_missing(now)
+                self._upkeep.is_missing(now, STATUS_CONFIG_MAP)
                 return
             self._publish(report, now, seconds)
         except Stopped:  # the lead is lost, or the run ends: the next one looks again

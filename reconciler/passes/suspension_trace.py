@@ -13,6 +13,7 @@ from actuators.http.errors import ApiError
 from actuators.outcome import Failed
 from desired.guards.history import mark_in
 from desired.model.snapshot import Snapshot
+from desired.names import CONFIG_MAP
 from desired.plan.change import GuardName
 from desired.plan.suspended import KEY, LIFETIME, RULES, SuspendedChange, first_suspended, format_trace
 from desired.section import Present
@@ -77,7 +78,7 @@ class SuspensionTrace:
         if self._upkeep.mark is None:
             data = self._read()
             if data is None:
-                self._upkeep.is_missing(now)
+                self._upkeep.is_missing(now, CONFIG_MAP)
                 return
             is_due = bool(names) or KEY in data
         else:

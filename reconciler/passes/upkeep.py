@@ -14,6 +14,11 @@ from reconciler.telemetry.logs import pairs
 M = TypeVar("M", bound=Hashable)
 
 
+def why_missing(name: str) -> str:
+    """What is logged where there is no ConfigMap of this name, with the command that mends it."""
+    return f"there is no ConfigMap for it: kubectl create configmap {name}, in the namespace of the Lease"
+
+
 class Upkeep(Generic[M]):
     """What is stored, as far as that is known, and since when. ``M`` is its mark: two equal marks say the same."""
 
@@ -47,9 +52,9 @@ class Upkeep(Generic[M]):
         self.mark, self._failed_at, self._told = mark, None, ""
         self.written_at = at or self.written_at
 
-    def is_missing(self, now: datetime) -> None:
-        """There is no ConfigMap for it."""
-        self._rest(now, "there is no ConfigMap for it, see docs/operations.md", logging.INFO)
+    def is_missing(self, now: datetime, name: str) -> None:
+        """There is no ConfigMap of this name for it."""
+        self._rest(now, why_missing(name), logging.INFO)
 
     def failed(self, now: datetime, why: str) -> None:
         """It could not be read or written."""

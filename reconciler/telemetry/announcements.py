@@ -276,8 +276,10 @@ def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> I
             yield from found
             continue
         yield from found[: left - 1]
-        text = f"and {len(found) - left + 1} more warnings on this object: see reconcile --dry-run"
-        yield Event(subject, EventType.WARNING, "MoreWarnings", text)
+        others = found[left - 1 :]
+        reasons = ", ".join(f"{count} {reason}" for reason, count in Counter(e.reason for e in others).most_common())
+        text = f"and {len(others)} more warnings on this object: {reasons}; the first of them: {others[0].message}"
+        yield Event(subject, EventType.WARNING, "MoreWarnings", text[:MESSAGE])
 
 
 def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:

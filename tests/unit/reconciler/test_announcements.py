@@ -234,9 +234,11 @@ def port(number: int) -> Event:
     return replace(NOTICE, message=f"port {number} is left out")
 
 
-def more(count: int) -> Event:
-    """The one that counts the others."""
-    text = f"and {count} more warnings on this object: see reconcile --dry-run"
+def more(count: int, first: int) -> Event:
+    """The one that counts the others and has the first of them."""
+    text = (
+        f"and {count} more warnings on this object: {count} InvalidAnnotation; the first of them: {port(first).message}"
+    )
     return replace(NOTICE, reason="MoreWarnings", message=text)
 
 
@@ -245,12 +247,16 @@ def more(count: int) -> Event:
     [
         pytest.param([], [], [], id="nothing is wrong"),
         pytest.param([port(n) for n in range(10)], [], [port(n) for n in range(10)], id="as many as there is room for"),
-        pytest.param([port(n) for n in range(11)], [], [*map(port, range(9)), more(2)], id="one too many"),
-        pytest.param([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991)], id="thousands"),
+        pytest.param([port(n) for n in range(11)], [], [*map(port, range(9)), more(2, 9)], id="one too many"),
+        pytest.param([port(n) for n in range(30_000)], [], [*map(port, range(9)), more(29_991, 9)], id="thousands"),
         pytest.param([port(1)] * 50, [], [port(1)], id="one of them again and again"),
-        pytest.param([port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3)], id="beside others"),
-        pytest.param([port(1), port(2)], [NOTICE] * 20, [more(2)], id="after more than enough"),
-        pytest.param([*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11), OTHER], id="another object"),
+        pytest.param(
+            [port(n) for n in range(10)], [NOTICE] * 2, [*map(port, range(7)), more(3, 7)], id="beside others"
+        ),
+        pytest.param([port(1), port(2)], [NOTICE] * 20, [more(2, 1)], id="after more than enough"),
+        pytest.param(
+            [*map(port, range(20)), OTHER], [], [*map(port, range(9)), more(11, 9), OTHER], id="another object"
+        ),
     ],
 )
 def test_at_most_so_many_on_one_object(events: list[Event], told: list[Event], expected: list[Event]) -> None:

@@ -168,7 +168,10 @@ def test_what_a_saved_plan_does_not_have_is_left_and_counted(simulate: Simulate)
     new, served = "node/web-9", ["service/default/web/finalizer", "service/default/web/status"]
     assert left(report) == [BALANCER, new, *served]  # the new load balancer would have another target
     (text,) = said(report)
-    assert text == "4 changes are left, which saved plan 'plan.json' does not have, or not so: see the next plan"
+    assert text == (
+        "4 changes are left, which saved plan 'plan.json' does not have, or not so:"
+        " load_balancer/default/web, node/web-9, service/default/web/finalizer and 1 more"
+    )
 
 
 def test_an_exact_plan_is_done_whole_or_not_at_all(simulate: Simulate) -> None:

@@ -113,7 +113,7 @@ def members(
             LOCATED,
             Membership.SERVERLESS,
             (None, None),
-            "the Node belongs to another cloud",
+            "providerID 'aws://2' belongs to another cloud; left alone",
             id="another-cloud's",
         ),
         pytest.param(

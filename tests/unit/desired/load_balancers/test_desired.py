@@ -335,7 +335,7 @@ def test_no_nodes() -> None:
     for service, balancers, order in ((new(), [], ["lb.create"]), (asking(), [a_balancer()], ["target/server:1"])):
         plan = plan_of(service, *balancers, nodes=[], servers=[a_server()])
         assert (said(plan), in_turn(plan)) == (
-            ["no Node may get traffic: reconcile explain service says why of each"],
+            ["no Node may get traffic: the cluster has no Nodes"],
             order,
         )
 
@@ -373,7 +373,10 @@ def test_nodes_that_cannot_be_targets(lately: Mapping[str, int], text: str) -> N
     ]
     plan = plan_of(asking(), a_balancer(), nodes=nodes, servers=servers)
     assert said(plan, NoteKind.UNUSABLE_TARGET) == [
-        "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more are no target: the server has no public address",
+        (
+            "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more are no target: the server has no public address: give"
+            " it one, or a network and load-balancer.hetzner.cloud/use-private-ip"
+        ),
     ]
     silent = "Node web-3 is unchanged: the API did not say which public IPv4 address the server has"
     assert said(plan, KEPT) == sorted([text, silent])

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.membership import why_excluded
-from desired.model.snapshot import Readiness, Taint
+from desired.load_balancers.membership import exclusion
+from desired.model.snapshot import Node, Readiness, Taint
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import Selector, parse_selector
 from tests.builders import NOW, UNINITIALIZED, a_settled_node
@@ -16,6 +16,12 @@ LABELLED = f"it has the label {EXCLUDE}"
 DOOMED = Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule", "1751371200")
 TAINTED = "it has the taint ToBeDeletedByClusterAutoscaler"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+
+
+def why_excluded(node: Node, options: Options) -> str | None:
+    """The rule in words."""
+    found = exclusion(node, options)
+    return None if found is None else found[1]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,8 @@ def test_orphans_are_said_to_be_there() -> None:
     orphans = [note for note in plan.notes if note.kind is NoteKind.ORPHAN]
     assert [note.key for note in orphans] == ["load_balancer/#6"]
     assert orphans[0].text == (
-        "load balancer 6 old is nobody's: its Service, with the UID gone, is gone; see reconcile orphans"
+        "load balancer 6 old is nobody's: its Service, with the UID gone, is gone; to delete it: reconcile"
+        " orphans --delete 6"
     )
     late = replace(
         a_world([], [a_balancer(6, service_uid="gone")]), services=incomplete(Section({"default/web": new()}))

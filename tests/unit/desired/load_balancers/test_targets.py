@@ -39,6 +39,11 @@ from tests.builders import (
 TARGET, EXCLUDED, UNUSABLE = Membership.TARGET, Membership.EXCLUDED, Membership.UNUSABLE
 SERVERLESS = Membership.SERVERLESS
 UNCERTAIN, IGNORED, OVER_LIMIT = Membership.UNCERTAIN, Membership.IGNORED, Membership.OVER_LIMIT
+PRIVATE_IP = "load-balancer.hetzner.cloud/use-private-ip"
+NO_NETWORK = (
+    "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK): set that, or"
+    f" {PRIVATE_IP} to false"
+)
 PUBLIC, PRIVATE = Options(), Options(use_private_ip=True)
 NETWORK = 7
 DEFAULT = Settings()
@@ -156,7 +161,7 @@ def test_a_settled_node_is_a_target() -> None:
         pytest.param(
             a_settled_node(),
             a_server(ipv4=None),
-            is_(UNUSABLE, "the server has no public address"),
+            is_(UNUSABLE, f"the server has no public address: give it one, or a network and {PRIVATE_IP}"),
             id="no-public-address",
         ),
         pytest.param(
@@ -188,7 +193,7 @@ def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> 
             a_server(private_ips=((6, IPv4Address("10.6.0.2")),)),
             NETWORK,
             Present(Network(NETWORK, "private")),
-            is_(UNUSABLE, "the server is not attached to network 7"),
+            is_(UNUSABLE, f"the server is not attached to network 7: attach it, or set {PRIVATE_IP} to false"),
             id="in-another-network",
         ),
         pytest.param(
@@ -202,14 +207,14 @@ def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> 
             INSIDE,
             None,
             Present(None),
-            is_(UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"),
+            is_(UNUSABLE, NO_NETWORK),
             id="no-network",
         ),
         pytest.param(
             INSIDE,
             None,
             Absent(),
-            is_(UNUSABLE, "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"),
+            is_(UNUSABLE, NO_NETWORK),
             id="network-not-in-the-project",
         ),
         pytest.param(INSIDE, None, Unknown("timed out"), is_(UNCERTAIN, "timed out"), id="network-not-read"),
@@ -633,7 +638,11 @@ def by_address(ip: str, why: str) -> tuple[Membership, str, IpTarget]:
             ON_ROBOT,
             PUBLIC,
             servers_of(a_robot_server(ipv4=None)),
-            (UNUSABLE, "the server has no public address", None),
+            (
+                UNUSABLE,
+                f"the server has no public address: give its Node an InternalIP, and set {PRIVATE_IP} to true",
+                None,
+            ),
             id="no address",
         ),
         pytest.param(

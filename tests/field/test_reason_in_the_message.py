@@ -1,0 +1,77 @@
+"""Notes, Events and conditions say why a load balancer leads to no Node, and what mends it."""
+
+from collections.abc import Callable, Mapping
+
+from tests.support.in_process import one_pass
+from tests.support.stage import Stage
+
+LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+EXCLUDED = (
+    f"no Node may get traffic: 1 of 1 Nodes has the label {LABEL} (kubeadm, Talos and k3s set it on control planes):"
+    f" kubectl label node node-1 {LABEL}-"
+)
+SERVICE = "/api/v1/namespaces/default/services/web-app"
+
+
+def conditions_of(stage: Stage) -> Mapping[str, tuple[str, str, str]]:
+    """Type → status, reason and message of the Service's conditions."""
+    _, service = stage.cluster.request("GET", SERVICE)
+    found = service["status"].get("conditions", [])
+    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in found}
+
+
+def events_of(stage: Stage, reason: str) -> list[str]:
+    """The messages of the Events with this reason."""
+    _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
+    return [event["message"] for event in events["items"] if event["reason"] == reason]
+
+
+def test_all_nodes_excluded(field: Callable[[str], Stage]) -> None:
+    """09: note, Event and both conditions have the label and the command that takes it off."""
+    stage = field("09-all-nodes-excluded")
+
+    report = one_pass(stage)
+
+    assert EXCLUDED in [note["text"] for note in report["notes"]]
+    assert events_of(stage, "UnAvailableLoadBalancer") == [EXCLUDED]
+    conditions = conditions_of(stage)
+    assert conditions["LoadBalancerInSync"] == ("False", "NoTargets", EXCLUDED)
+    status, reason, message = conditions["LoadBalancerReady"]
+    assert (status, reason) == ("False", "NoTargets")
+    assert message.endswith(f" leads to no Node; {EXCLUDED}")
+
+
+def test_the_command_makes_a_target(field: Callable[[str], Stage]) -> None:
+    """09: once the label is off, the Node gets traffic and the conditions are True."""
+    stage = field("09-all-nodes-excluded")
+    one_pass(stage)
+
+    assert stage.cluster.request("PATCH", "/api/v1/nodes/node-1", {"metadata": {"labels": {LABEL: None}}})[0] == 200
+    one_pass(stage)
+
+    conditions = conditions_of(stage)
+    assert {kind: status for kind, (status, _, _) in conditions.items()} == {
+        "LoadBalancerReady": "True",
+        "LoadBalancerInSync": "True",
+    }
+
+
+def test_another_reason_is_another_message(field: Callable[[str], Stage]) -> None:
+    """The conditions follow the reason, and a pass without news writes nothing."""
+    stage = field("09-all-nodes-excluded")
+    one_pass(stage)
+    selector = {"metadata": {"annotations": {"load-balancer.hetzner.cloud/node-selector": "pool=web"}}}
+
+    assert stage.cluster.request("PATCH", "/api/v1/nodes/node-1", {"metadata": {"labels": {LABEL: None}}})[0] == 200
+    assert stage.cluster.request("PATCH", SERVICE, selector)[0] == 200
+    one_pass(stage)
+
+    _, _, message = conditions_of(stage)["LoadBalancerInSync"]
+    assert message == (
+        "no Node may get traffic: 1 of 1 Nodes does not match load-balancer.hetzner.cloud/node-selector 'pool=web':"
+        " label the Nodes, or kubectl annotate service web-app -n default load-balancer.hetzner.cloud/node-selector-"
+    )
+    _, before = stage.cluster.request("GET", SERVICE)
+    one_pass(stage)
+    _, after = stage.cluster.request("GET", SERVICE)
+    assert before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
