@@ -45,6 +45,7 @@ _LB = "HCLOUD_LOAD_BALANCERS_"
 _KEPT = "the load balancer keeps it"
 _PORTS = "all ports change"
 _CHECKS = "all health checks change"
+_HELD = "; held (`listener-loss`) where clients lose by it"
 _AS_PROTOCOL = "`tcp`; as `protocol` when another setting of health checks is there"
 _LATER = "no effect after creation"
 _MANAGED_ADDRESS = "an address that Hetzner manages, and that goes with the load balancer"
@@ -162,7 +163,7 @@ _ROWS = (
     Annotation("ipv6-rdns", HOST, "not managed", "the pointer changes", _KEPT),
     Annotation("hostname", DNS_NAME, "addresses are in the status", "the status changes", "addresses return"),
     Annotation("node-selector", SELECTOR, "all eligible Nodes", "targets change", "all eligible Nodes"),
-    Annotation("protocol", one_of(Protocol), "`tcp`", _PORTS, "back to `tcp`"),
+    Annotation("protocol", one_of(Protocol), "`tcp`", _PORTS, f"back to `tcp`{_HELD}"),
     Annotation(
         "uses-proxyprotocol",
         BOOL,
@@ -194,14 +195,14 @@ _ROWS = (
         "an error when managed",
     ),
     Annotation("http-managed-certificate-acme-staging", LENIENT_BOOL, "off", "no effect once created", "no effect"),
-    Annotation("health-check-protocol", one_of(Protocol), _AS_PROTOCOL, _CHECKS, _AS_PROTOCOL),
-    Annotation("health-check-port", integer(1, 65535), "the node port", _CHECKS, "the node port"),
+    Annotation("health-check-protocol", one_of(Protocol), _AS_PROTOCOL, _CHECKS, f"{_AS_PROTOCOL}{_HELD}"),
+    Annotation("health-check-port", integer(1, 65535), "the node port", _CHECKS, f"the node port{_HELD}"),
     Annotation(
         "health-check-node-port",
         BOOL,
         "the node port is probed",
         _CHECKS,
-        "the node port again",
+        f"the node port again{_HELD}",
         prefix=OWN_PREFIX,
     ),
     Annotation(

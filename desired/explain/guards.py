@@ -36,6 +36,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.UNDO_WINDOW: lambda _change: False,
     GuardName.IP_LOSS: lambda change: change.kind == ChangeKind.LB_DELETE,
     GuardName.ADDRESS_IN_USE: lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips),
+    GuardName.LISTENER_LOSS: lambda change: change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.MODIFY,
     GuardName.TARGET_FLOOR: lambda change: (
         (change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE)
         or (change.kind == ChangeKind.LB_NETWORK and change.before is not None)

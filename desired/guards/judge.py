@@ -19,6 +19,7 @@ from desired.guards.load_balancers import (
     certificate_issuance,
     foreign_owner,
     ip_loss,
+    listener_loss,
     undo_window,
 )
 from desired.guards.nodes import address_blast_radius, node_blast_radius
@@ -100,6 +101,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.UNDO_WINDOW: undo_window,
         GuardName.IP_LOSS: ip_loss,
         GuardName.ADDRESS_IN_USE: address_in_use,
+        GuardName.LISTENER_LOSS: listener_loss,
         GuardName.TARGET_FLOOR: target_floor,
         GuardName.TARGET_HEALTH: target_health,
         GuardName.CERTIFICATE_ISSUANCE: certificate_issuance,

@@ -7,6 +7,7 @@
 | ``undo-window`` | the deletion of a released load balancer before its time |
 | ``ip-loss`` | the deletion of a load balancer that a Service still wants |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
+| ``listener-loss`` | a change of a listener by which clients lose what no Service has given up |
 | ``certificate-issuance`` | an https port without its certificate |
 """
 
@@ -14,12 +15,13 @@ from collections.abc import Iterator
 
 from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Ownership, former_of, owner_of, ownership
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp
+from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, PrimaryIp
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Verdict
@@ -171,6 +173,31 @@ def _assignee(found: PrimaryIp, balancer: CloudBalancer | None) -> str:
         return f"load balancer {balancer.id} {balancer.spec.name}"
     what = found.assignee_type.replace("_", " ") or "resource"
     return f"{what} {found.assignee_id}"
+
+
+def listener_loss(facts: Facts) -> Iterator[GuardResult]:
+    """A change of a listener is held when clients lose something by it, such as TLS or a health check, and the Service
+    has never said what that should be: a person may have made it in the console, and others rely on it.
+
+    One hold for each listener. What the Service asks for besides is a change of its own, which is not held.
+    """
+    for lb, changes in services_with(facts, ChangeKind.LB_LISTENER):
+        for change in changes:
+            before, after = change.before, change.after
+            if not isinstance(before, Listener) or not isinstance(after, Listener):
+                continue
+            kept = lb.keeping_unasked(before, after)
+            if kept == after:
+                continue
+            losses = listener_losses(kept, after, lb.asked)
+            named = "its load balancer" if lb.present is None else f"load balancer {lb.present.id}"
+            why = f"Service {lb.service.id} does not ask for this change of port {after.port} of {named}"
+            why = f"{why}: {'; '.join(loss.text for loss in losses)}"
+            way = lb.remedy(losses)
+            advice = f"to keep what is there, set {way}" if way else ""
+            yield GuardResult(
+                GuardName.LISTENER_LOSS, Verdict.HELD, (change.key,), why, str(len(losses)), "0", advice=advice
+            )
 
 
 def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:

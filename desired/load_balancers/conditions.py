@@ -213,7 +213,7 @@ def _ports(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[str]:
     ports = {str(port) for port in balancer.spec.listeners}
     for change in done:
         if change.kind == ChangeKind.LB_LISTENER:
-            port = change.key.parts[-1]
+            _, port, *_ = change.key.parts
             ports = ports | {port} if change.after is not None else ports - {port}
     return ports
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from desired.annotations.choices import Algorithm
 from desired.annotations.claims import check_claim
 from desired.annotations.options import BadAnnotation, Options
-from desired.annotations.parsing import missing_for_creation
+from desired.annotations.parsing import Origin, missing_for_creation, origin_of
 from desired.annotations.table import BY_FIELD
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.attachment import attachment_problems, is_settled, network_id, wanted_attachment
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
+from desired.load_balancers.listener_losses import Loss, keeping_unasked, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.membership import node_targets
 from desired.load_balancers.notes import (
@@ -95,11 +96,24 @@ class DesiredLoadBalancer:
     notes: tuple[Note, ...] = ()
     primary_ips: PrimaryIpChoice = NO_CHOICE
     """The public addresses with which it is created."""
+    asked: frozenset[str] = frozenset()
+    """Fields of the options that an annotation or a default sets; all of them where what is unset is to be reset."""
 
     @property
     def present(self) -> CloudBalancer | None:
         """The load balancer that is compared with ``wanted``; None when one has to be created, or none is known."""
         return None if isinstance(self.match, Missing | Undecided) else self.match.balancer
+
+    def keeping_unasked(self, before: Listener, after: Listener) -> Listener:
+        """``after`` without losses of clients that the Service has not asked for (``listener_losses``)."""
+        claim = self.service.claim
+        node_ports = {*(port.node_port for port in claim.ports), claim.health_check_node_port} - {0}
+        return keeping_unasked(before, after, self.asked, node_ports)
+
+    def remedy(self, losses: Iterable[Loss]) -> str:
+        """The annotations with which nothing of this is lost; empty when there are none for it."""
+        ports = [port.port for port in self.service.claim.ports if port.protocol == "TCP"]
+        return remedy(losses, ports)
 
 
 def desired_load_balancer(
@@ -152,6 +166,7 @@ def desired_load_balancer(
         unclear,
         check.remarks,
         primary_ips=chosen,
+        asked=_asked(service, settings),
     )
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot, remedy)
@@ -165,6 +180,13 @@ def desired_load_balancer(
         wanted, why = _to_change(serving, present, ports, snapshot, remedy, reset=settings.reset_unset)
     notes += [*why, *(notes_on_targets(service, options, targets, present) if size.type else ())]
     return replace(serving, wanted=wanted, notes=tuple(notes))
+
+
+def _asked(service: Service, settings: Settings) -> frozenset[str]:
+    if settings.reset_unset:
+        return frozenset(BY_FIELD)
+    read, defaults = service.claim.read, settings.balancer_defaults
+    return frozenset(field for field in BY_FIELD if origin_of(field, read, defaults) is not Origin.UNSET)
 
 
 def _to_create(

@@ -101,14 +101,17 @@ def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: in
 
 def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
     """Changes of listeners. A redirect takes port 80 besides its own: what frees it goes before what takes it, which
-    the API refuses until then."""
+    the API refuses until then. Of one listener what is asked for goes before what is held."""
+    needed = {key for change in changes for key in change.depends_on}
+    first = [change for change in changes if change.key in needed]
+    changes = [change for change in changes if change not in first]
     taking = [c for c in changes if _takes_80(c.after) and not _takes_80(c.before)]
     freeing = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
     freeing = [*(c for c in freeing if c.verb is Verb.REMOVE), *(c for c in freeing if c.verb is not Verb.REMOVE)]
     adds, modifies, removals = _by_verb([_needing(c, freeing) if c in taking else c for c in changes])
     others = [change for change in modifies if change not in freeing]
     rest = [change for change in removals if change not in freeing]
-    return [*freeing, *others, *interleaved(adds, rest, headroom + len(removals) - len(rest))]
+    return [*first, *freeing, *others, *interleaved(adds, rest, headroom + len(removals) - len(rest))]
 
 
 def _takes_80(side: object) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.exchange import Step, exchanges_of
+from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.move import (
     is_dead,
     labels_for,
@@ -72,10 +73,13 @@ def listener_change(
 ) -> Change:
     """The change of one listener, of which one side may be None; it comes after the changes ``needed``."""
     port = after.port if after else before.port if before else 0
+    consequences: tuple[str, ...] = ()
     if after is None:
+        consequences = (f"nobody can connect to port {port} any more",)
         why = f"the Service has no TCP port {port}"
     else:
         why = f"the Service has port {port}" if before is None else f"differs from what the Service asks of port {port}"
+        consequences = () if before is None else tuple(_losses(lb, before, after))
     return _change(
         lb,
         ("listener", port),
@@ -84,8 +88,16 @@ def listener_change(
         after,
         why,
         depends_on=needed,
-        consequences=() if after else (f"nobody can connect to port {port} any more",),
+        consequences=consequences,
     )
+
+
+def _losses(lb: DesiredLoadBalancer, before: Listener, after: Listener) -> Iterator[str]:
+    """What clients lose, each with the way to keep it, unless an annotation of the Service takes it away."""
+    for loss in listener_losses(before, after, lb.asked):
+        is_annotated = loss.option in lb.service.claim.read.values
+        way = "" if is_annotated else lb.remedy([loss])
+        yield f"{loss.text}; to keep it: {way}" if way else loss.text
 
 
 def waits_for_certificate(listener: Listener) -> bool:
@@ -249,8 +261,17 @@ def _listeners(
 ) -> Iterator[Change]:
     for port in sorted(wanted.listeners.keys() | present.spec.listeners.keys()):
         before, after = present.spec.listeners.get(port), wanted.listeners.get(port)
-        if before != after:
-            yield listener_change(lb, before, after, issue if after and waits_for_certificate(after) else ())
+        if before == after:
+            continue
+        needed = issue if after and waits_for_certificate(after) else ()
+        kept = after if before is None or after is None else lb.keeping_unasked(before, after)
+        if before is not None and kept is not None and kept not in (before, after):
+            # What is asked for must not wait for a person's word on the rest: a new node port, say.
+            first = listener_change(lb, before, kept, ())
+            first = replace(first, key=first.key.part("asked"))
+            yield first
+            before, needed = kept, (*needed, first.key)
+        yield listener_change(lb, before, after, needed)
 
 
 def _targets(

@@ -11,7 +11,9 @@ from actuators.outcome import Applied, Failed, Outcome
 from desired.annotations.warnings import Lack
 from desired.guards.history import suspension_of
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
+from desired.model.load_balancer import Listener
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -123,6 +125,9 @@ def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Even
             ):
                 lost = "; ".join(line.change.consequences)
                 yield Event(subject_of(service), EventType.WARNING, "LoadBalancerReplaced", f"Created it anew: {lost}")
+            losses = _lost(line.change) if isinstance(line.outcome, Applied) else ""
+            if losses:
+                yield Event(subject_of(service), EventType.WARNING, "ListenerChanged", losses)
         kinds = {line.change.kind for line in lines} - _GOING
         if kinds and service.key not in unfinished and all(isinstance(line.outcome, Applied) for line in lines):
             reason, text = (
@@ -131,6 +136,15 @@ def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Even
                 else ("EnsuredLoadBalancer", "Ensured load balancer")
             )
             yield Event(subject_of(service), EventType.NORMAL, reason, text)
+
+
+def _lost(change: Change) -> str:
+    """What clients of a listener have lost by a change of it; empty when nothing."""
+    before, after = change.before, change.after
+    if not isinstance(before, Listener) or not isinstance(after, Listener):
+        return ""
+    losses = "; ".join(loss.text for loss in listener_losses(before, after))
+    return f"Changed port {after.port}: {losses}" if losses else ""
 
 
 def failures(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[Event]:

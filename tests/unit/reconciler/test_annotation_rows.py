@@ -256,7 +256,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "http_managed_certificate_acme_staging": Row("true", "false", _staging, ([True],) * 3, None, MANAGED),
     "health_check_protocol": Row("http", "tcp", _listener("health_check", "protocol"), ("http", "tcp", "tcp"), "udp"),
-    "health_check_port": Row("8080", "8081", _listener("health_check", "port"), (8080, 8081, 30443), "0"),
+    "health_check_port": Row("8080", "8081", _listener("health_check", "port"), (8080, 8081, 8081), "0"),
     "health_check_node_port": Row(
         "true", "false", _listener("health_check", "port"), (32000, 30443, 30443), "yes", spec=LOCAL
     ),

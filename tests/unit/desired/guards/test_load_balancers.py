@@ -9,7 +9,7 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.guards.facts import Guard, GuardResult
 from desired.guards.judge import GUARDS
-from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss
+from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss, listener_loss
 from desired.guards.preconditions import project_anchor
 from desired.guards.targets import target_floor
 from desired.model.load_balancer import (
@@ -458,7 +458,7 @@ def test_a_load_balancer_of_the_round_before_is_no_witness() -> None:
     assert "service/default/web/status" in made.by_key
 
 
-@pytest.mark.parametrize("guard", [foreign_owner, adoption, ip_loss, target_floor, certificate_issuance])
+@pytest.mark.parametrize("guard", [foreign_owner, adoption, ip_loss, listener_loss, target_floor, certificate_issuance])
 def test_a_plan_of_nodes_alone(guard: Guard) -> None:
     """The rules say nothing of it."""
     found = facts([a_change(), a_change("node/old", "node.delete")], a_world([SHARED], [NOBODYS]))
@@ -472,6 +472,7 @@ def test_every_rule_of_load_balancers_is_a_guard() -> None:
         "foreign-owner": foreign_owner,
         "adoption": adoption,
         "ip-loss": ip_loss,
+        "listener-loss": listener_loss,
         "target-floor": target_floor,
         "certificate-issuance": certificate_issuance,
     }.items() <= GUARDS.items()

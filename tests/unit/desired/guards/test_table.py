@@ -395,6 +395,7 @@ def test_guards_by_name() -> None:
         "undo-window",
         "ip-loss",
         "address-in-use",
+        "listener-loss",
         "target-floor",
         "target-health",
         "certificate-issuance",

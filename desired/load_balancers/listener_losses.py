@@ -1,0 +1,294 @@
+"""Losses of clients by a change of a listener that stays: TLS, certificates, the redirect, the PROXY protocol, health
+checks and sticky sessions.
+
+| Function | Result |
+|---|---|
+| ``listener_losses`` | what clients lose between two states of a listener, and the options that keep it |
+| ``keeping_unasked`` | the wanted listener without the losses that nobody has asked for |
+| ``remedy`` | the annotations that keep what would be lost |
+
+A loss is asked for where an annotation or a default sets the option that decides on it. What is unset is put back only
+where unset means a value, as with HCCM: the protocol (tcp), and the protocol and port of health checks.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from desired.annotations.choices import Protocol
+from desired.annotations.table import BY_FIELD
+from desired.model.load_balancer import HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.section import UNMANAGED
+from desired.syntax.bounds import shown_text
+
+Part = TypeVar("Part", HttpOptions, HttpCheck)
+
+_MEANS_CHECKS = frozenset(
+    {
+        "health_check_protocol",
+        "health_check_port",
+        "health_check_interval",
+        "health_check_timeout",
+        "health_check_retries",
+    }
+)
+"""Options that ask for health checks; their protocol is then that of the listener (``Options.checks_health``)."""
+_OF_HTTP: Mapping[str, str] = {
+    "cookie_name": "http_cookie_name",
+    "cookie_lifetime_s": "http_cookie_lifetime",
+    "timeout_idle_s": "http_timeout_idle",
+    "redirect_http": "http_redirect_http",
+    "sticky_sessions": "http_sticky_sessions",
+}
+"""Field of ``HttpOptions`` → the option that decides on it. Certificates have two, and stay where neither is set."""
+_OF_HTTP_CHECK: Mapping[str, str] = {
+    "domain": "health_check_http_domain",
+    "path": "health_check_http_path",
+    "status_codes": "http_status_codes",
+    "tls": "health_check_http_validate_certificate",
+}
+"""The same of ``HttpCheck``; no option asks for a response."""
+_BY_KUBE_PROXY = frozenset({"path", "tls"})
+"""Fields of ``HttpCheck`` that a check of kube-proxy has of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One thing that clients lose by a change of a listener."""
+
+    option: str
+    """Field of ``Options`` that decides on it."""
+    text: str
+    """One clause for people."""
+    keep: Mapping[str, str] = field(default_factory=dict)
+    """Field of ``Options`` → the value with which nothing is lost."""
+
+
+def listener_losses(before: Listener, after: Listener, asked: Collection[str] = ()) -> tuple[Loss, ...]:
+    """The losses by the change of ``before`` into ``after``, both complete; ``asked`` are the options that are set."""
+    losses = (
+        *_protocol(before, after, asked),
+        *_http(before, after),
+        *_proxy(before, after),
+        *_health_check(before, after),
+    )
+    return tuple(losses)
+
+
+def remedy(losses: Iterable[Loss], ports: Collection[int]) -> str:
+    """The annotations that keep what would be lost, for a Service with these TCP ``ports``; empty when none does."""
+    keep = {option: value for loss in losses for option, value in loss.keep.items()}
+    said = ", ".join(f"{BY_FIELD[option].full_key}: {_quoted(value)}" for option, value in keep.items())
+    is_taken = "http_redirect_http" in keep and 80 in ports
+    said = f"{said}, and remove port 80 from the Service" if is_taken else said
+    return f"{said} (for all ports of the Service)" if said and len(ports) - is_taken > 1 else said
+
+
+def keeping_unasked(
+    before: Listener, after: Listener, asked: Collection[str], node_ports: Collection[int] = ()
+) -> Listener:
+    """``after`` with everything of ``before`` whose loss no option in ``asked`` asks for; ``after`` itself where all is
+    asked for.
+
+    A listener that gets another node port leads to it at once, and so does the health check of that port. A check of
+    another port, which is none of the Service's ``node_ports``, may be of one that is closed by now, and is not kept.
+    """
+    kept = after
+    if before.protocol is not after.protocol and "protocol" not in asked:
+        kept = replace(kept, protocol=before.protocol, http=before.http)
+    elif before.protocol is after.protocol and before.http is not None and after.http is not None:
+        kept = replace(kept, http=_kept(before.http, after.http, _OF_HTTP, asked))
+    if before.proxyprotocol is not after.proxyprotocol and "uses_proxyprotocol" not in asked:
+        kept = replace(kept, proxyprotocol=before.proxyprotocol)
+    is_own = before.health_check.port in (before.destination_port, *node_ports)
+    if is_own or before.destination_port == after.destination_port:
+        kept = replace(kept, health_check=_kept_check(before, after, asked))
+    return kept if listener_losses(kept, after) else after
+
+
+def _kept_check(before: Listener, after: Listener, asked: Collection[str]) -> HealthCheck:
+    there, wanted = before.health_check, after.health_check
+    by_kube_proxy = "health_check_node_port" in asked
+    by_protocol = "health_check_protocol" in asked or ("protocol" in asked and not _MEANS_CHECKS.isdisjoint(asked))
+    kept = wanted
+    if there.protocol is not wanted.protocol:
+        if not (by_kube_proxy or by_protocol):
+            kept = replace(kept, protocol=there.protocol, http=there.http)
+    elif there.http is not None and wanted.http is not None:
+        decided = (_BY_KUBE_PROXY if by_kube_proxy else set()) | ({"tls"} if by_protocol else set())
+        own = {name: option for name, option in _OF_HTTP_CHECK.items() if name not in decided}
+        kept = replace(kept, http=_kept(there.http, wanted.http, own, asked))
+    if _differs_in_port(before, after) and not (by_kube_proxy or "health_check_port" in asked):
+        kept = replace(kept, port=after.destination_port if _is_of_own_port(before) else there.port)
+    return kept
+
+
+def _kept(there: Part, wanted: Part, options: Mapping[str, str], asked: Collection[str]) -> Part:
+    """``wanted`` with those fields of ``there`` that no option in ``asked`` decides on."""
+    values: dict[str, Any] = {name: getattr(there, name) for name, option in options.items() if option not in asked}
+    return replace(wanted, **values)
+
+
+def _is_of_own_port(listener: Listener) -> bool:
+    """Whether targets are checked on the port that gets the traffic: the default, which follows the node port."""
+    return listener.health_check.port == listener.destination_port
+
+
+def _differs_in_port(before: Listener, after: Listener) -> bool:
+    return before.health_check.port != after.health_check.port and not (
+        _is_of_own_port(before) and _is_of_own_port(after)
+    )
+
+
+def _protocol(before: Listener, after: Listener, asked: Collection[str]) -> Iterator[Loss]:
+    """The loss of the protocol, with all that goes with it."""
+    if before.protocol is after.protocol:
+        return
+    port, http = before.port, before.http
+    keep, gone = {"protocol": before.protocol.value}, []
+    match before.protocol, after.protocol:
+        case Protocol.HTTPS, _:
+            gone.append(f"clients of port {port} get no TLS from the load balancer any more")
+        case _, Protocol.HTTPS:
+            gone.append(f"clients of port {port} have to speak TLS")
+        case Protocol.TCP, _:
+            gone.append(f"clients of port {port} have to speak http")
+        case _:
+            gone.append(f"backends of port {port} get no X-Forwarded-For from the load balancer any more")
+    certificates = _ids(http) if before.protocol is Protocol.HTTPS else ()
+    if certificates:
+        gone.append(f"{_certificates(certificates)} taken off")
+        keep["http_certificates"] = ",".join(map(str, certificates))
+    if http is not None and http.redirect_http is True:
+        gone.append(f"http is not redirected to port {port} any more")
+        keep["http_redirect_http"] = "true"
+    if http is not None and http.sticky_sessions is True and after.protocol is Protocol.TCP:
+        gone.append("sticky sessions end")
+        keep["http_sticky_sessions"] = "true"
+    if not _MEANS_CHECKS.isdisjoint(asked):  # else checks would follow the protocol that is kept
+        keep["health_check_protocol"] = _spoken(before.health_check)
+    yield Loss("protocol", ", ".join(gone), keep)
+
+
+def _http(before: Listener, after: Listener) -> Iterator[Loss]:
+    """The losses of options of a protocol that stays."""
+    there, wanted, port = before.http, after.http, before.port
+    if before.protocol is not after.protocol or there is None or wanted is None:
+        return
+    if isinstance(wanted.certificates, tuple):
+        gone = tuple(found for found in _ids(there) if found not in wanted.certificates)
+        if gone:
+            keep = {"http_certificates": ",".join(map(str, _ids(there)))}
+            yield Loss("http_certificates", f"{_certificates(gone)} taken off port {port}", keep)
+    if there.redirect_http is True and wanted.redirect_http is False:
+        text = f"http is not redirected to port {port} any more"
+        yield Loss("http_redirect_http", text, {"http_redirect_http": "true"})
+    if there.sticky_sessions is True and wanted.sticky_sessions is False:
+        yield Loss("http_sticky_sessions", f"sticky sessions of port {port} end", {"http_sticky_sessions": "true"})
+    elif there.sticky_sessions is True and _are_other(there.cookie_name, wanted.cookie_name):
+        text = f"sticky sessions of port {port} start anew with the cookie {shown_text(str(wanted.cookie_name))}"
+        yield Loss("http_cookie_name", text, {"http_cookie_name": str(there.cookie_name)})
+    if there.sticky_sessions is True and _is_shorter(there.cookie_lifetime_s, wanted.cookie_lifetime_s):
+        text = f"sticky sessions of port {port} last {wanted.cookie_lifetime_s} s instead of {there.cookie_lifetime_s}"
+        yield Loss("http_cookie_lifetime", text, {"http_cookie_lifetime": f"{there.cookie_lifetime_s}s"})
+    if _is_shorter(there.timeout_idle_s, wanted.timeout_idle_s):
+        text = f"idle connections of port {port} end after {wanted.timeout_idle_s} s instead of {there.timeout_idle_s}"
+        yield Loss("http_timeout_idle", text, {"http_timeout_idle": f"{there.timeout_idle_s}s"})
+
+
+def _proxy(before: Listener, after: Listener) -> Iterator[Loss]:
+    """The loss by the PROXY protocol, which breaks backends both ways."""
+    match before.proxyprotocol, after.proxyprotocol:
+        case False, True:
+            text = "get a PROXY protocol header, and break unless they expect it"
+        case True, False:
+            text = "get no PROXY protocol header any more, and break if they expect it"
+        case _:
+            return
+    keep = {"uses_proxyprotocol": str(before.proxyprotocol).lower()}
+    yield Loss("uses_proxyprotocol", f"backends of port {before.port} {text}", keep)
+
+
+def _health_check(before: Listener, after: Listener) -> Iterator[Loss]:
+    """The loss of a health check for another one. How often and how patiently is asked loses nothing."""
+    there, wanted = before.health_check, after.health_check
+    keep: dict[str, str] = {}
+    if _spoken(there) != _spoken(wanted):
+        keep["health_check_protocol"] = _spoken(there)
+    if _differs_in_port(before, after):
+        # The port alone would let the protocol follow that of the listener.
+        keep |= {"health_check_protocol": _spoken(there), "health_check_port": str(there.port)}
+    keep |= dict(_request(there, wanted.http or (_PLAIN if there.http else None)))
+    has_other_answer = there.http and wanted.http and _are_other(there.http.response, wanted.http.response)
+    if keep or has_other_answer:
+        text = f"targets of port {before.port} are checked by {_shown(wanted)} instead of {_shown(there)}"
+        yield Loss(next(iter(keep), "health_check_protocol"), text, keep)
+
+
+_PLAIN = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"))
+"""The request of a health check of which nothing is said (Hetzner Cloud API, ``add_service``)."""
+
+
+def _request(there: HealthCheck, other: HttpCheck | None) -> Iterator[tuple[str, str]]:
+    """Option → value for each part of the request in which ``there`` differs from the ``other`` one."""
+    if there.http is None or other is None:
+        return
+    if _are_other(there.http.path, other.path):
+        yield "health_check_http_path", str(there.http.path)
+    if _are_other(there.http.domain, other.domain):
+        yield "health_check_http_domain", str(there.http.domain)
+    codes, others = there.http.status_codes, other.status_codes
+    if isinstance(codes, tuple) and isinstance(others, tuple) and set(codes) != set(others):
+        yield "http_status_codes", ",".join(codes)
+
+
+def _spoken(check: HealthCheck) -> str:
+    """The protocol of a health check as annotations name it."""
+    return Protocol.HTTPS.value if check.http is not None and check.http.tls is True else check.protocol.value
+
+
+def _shown(check: HealthCheck) -> str:
+    """``http /ping on port 31080``; of the rest only what differs from the API's defaults."""
+    if check.http is None:
+        return f"{_spoken(check)} on port {check.port}"
+    path = "" if check.http.path is UNMANAGED else f" {shown_text(str(check.http.path))}"
+    parts = [f"{_spoken(check)}{path} on port {check.port}"]
+    parts += (
+        [f"host {shown_text(check.http.domain)}"] if isinstance(check.http.domain, str) and check.http.domain else []
+    )
+    if isinstance(check.http.status_codes, tuple) and _are_other(check.http.status_codes, _PLAIN.status_codes):
+        parts.append(f"status {' or '.join(check.http.status_codes)}")
+    answer = check.http.response
+    parts += [f"answer {shown_text(answer)}"] if isinstance(answer, str) and answer else []
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+
+
+def _ids(http: HttpOptions | None) -> tuple[int, ...]:
+    """The ids of the certificates; none for what is not known."""
+    return http.certificates if http is not None and isinstance(http.certificates, tuple) else ()
+
+
+def _certificates(ids: tuple[int, ...]) -> str:
+    """``certificate 77 is``."""
+    return f"certificate {ids[0]} is" if len(ids) == 1 else f"certificates {', '.join(map(str, ids))} are"
+
+
+def _are_other(there: object, wanted: object) -> bool:
+    """Whether both are known, and differ."""
+    return UNMANAGED not in (there, wanted) and there != wanted
+
+
+def _is_shorter(there: object, wanted: object) -> bool:
+    return isinstance(there, int) and isinstance(wanted, int) and wanted < there
+
+
+_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9/._~?,=&-]*")
+_NO_TEXT = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+"""Words that YAML does not take for a text."""
+
+
+def _quoted(value: str) -> str:
+    """A value as a manifest has it."""
+    return value if _WORD.fullmatch(value) and value.lower() not in _NO_TEXT else json.dumps(value)

@@ -1,0 +1,154 @@
+"""The rule ``listener-loss``, through whole plans."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.model.load_balancer import CloudBalancer, HttpOptions, Listener
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.plan.change import GuardName, Plan, Verdict
+from tests.balancers import LOCATED, a_balancer, a_certificate, a_listener, a_world, an_http_check, an_http_listener
+from tests.support.balancer_changes import BALANCER
+from tests.support.balancer_plans import asking
+from tests.support.balancer_verdicts import judged, verdicts
+
+ENCRYPTED = HttpOptions("HCLBSTICKY", 300, 50, (77,), redirect_http=False, sticky_sessions=False)
+OVER_TLS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=ENCRYPTED)
+REDIRECTING = replace(OVER_TLS, http=replace(ENCRYPTED, redirect_http=True))
+PROBED = a_listener(443, 30443, health_check=an_http_check(30443, path="/ping"))
+PROXIED = a_listener(443, 30443, proxyprotocol=True)
+WEB, SECURE = ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443)
+PORT, ASKED = f"{BALANCER}/listener/443", f"{BALANCER}/listener/443/asked"
+HELD, PASSES = (Verdict.HELD, "listener-loss"), (Verdict.ALLOWED, None)
+RESET = replace(LOCATED, reset_unset=True)
+EVERYWHERE = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, uses_proxyprotocol=False))
+
+
+def plan_for(
+    service: Service, *listeners: Listener, settings: Settings = LOCATED, approved: Any = (), **balancer: Any
+) -> Plan:
+    """The judged plan of the Service and its load balancer with these listeners."""
+    balancers: list[CloudBalancer] = [a_balancer(listeners=listeners, **balancer)]
+    known = [a_certificate(77, "site"), a_certificate(78, "next")]
+    return judged(a_world([service], balancers, certificates=known), settings, approved)
+
+
+@pytest.mark.parametrize(
+    ("service", "listener", "settings", "expected"),
+    [
+        pytest.param(asking(SECURE), OVER_TLS, LOCATED, HELD, id="tls"),
+        pytest.param(asking(SECURE, protocol="tcp"), OVER_TLS, LOCATED, PASSES, id="tls-asked"),
+        pytest.param(asking(SECURE, http_certificates="78"), OVER_TLS, LOCATED, HELD, id="tls-and-what-tcp-has-not"),
+        pytest.param(asking(SECURE), OVER_TLS, RESET, PASSES, id="tls-with-the-flag"),
+        pytest.param(asking(SECURE, protocol="https", http_certificates="78"), OVER_TLS, LOCATED, PASSES,
+            id="certificate-asked"),
+        pytest.param(asking(SECURE), PROBED, LOCATED, HELD, id="check"),
+        pytest.param(asking(SECURE, health_check_interval="15s"), PROBED, LOCATED, HELD, id="check-of-an-interval"),
+        pytest.param(asking(SECURE, health_check_protocol="tcp"), PROBED, LOCATED, PASSES, id="check-asked"),
+        pytest.param(asking(SECURE, uses_proxyprotocol="false"), PROXIED, LOCATED, PASSES, id="proxy-asked"),
+        pytest.param(asking(SECURE), PROXIED, EVERYWHERE, PASSES, id="proxy-by-a-default"),
+        pytest.param(asking(SECURE, uses_proxyprotocol="true"), a_listener(443, 30443), LOCATED, PASSES,
+            id="proxy-on"),
+    ],
+)  # fmt: skip
+def test_a_loss_is_held_unless_asked_for(
+    service: Service, listener: Listener, settings: Settings, expected: tuple[Verdict, str | None]
+) -> None:
+    """Whatever is held or passes, the plan says what clients lose."""
+    found = plan_for(service, listener, settings=settings)
+
+    assert verdicts(found)[PORT] == expected
+    assert found.by_key[PORT].consequences
+
+
+def test_what_unset_keeps_is_no_change_at_all() -> None:
+    """A PROXY protocol that was switched in the console stays where nothing asks for one."""
+    assert PORT not in plan_for(asking(SECURE), PROXIED).by_key
+
+
+def test_the_hold_in_words() -> None:
+    """It names the loss, the annotations that keep what is there, and one change."""
+    (hold,) = plan_for(asking(SECURE), OVER_TLS).holds
+
+    prefix = "load-balancer.hetzner.cloud/"
+    assert (hold.rule, hold.value, hold.limit, hold.keys) == (GuardName.LISTENER_LOSS, "1", "0", (PORT,))
+    assert hold.said == (
+        "Service default/web does not ask for this change of port 443 of load balancer 42: clients of port 443 get no"
+        " TLS from the load balancer any more, certificate 77 is taken off: to keep what is there, set"
+        f' {prefix}protocol: https, {prefix}http-certificates: "77"'
+    )
+
+
+def test_each_listener_is_a_hold_of_its_own() -> None:
+    """An approval of one says nothing of the other, and nothing of the same port once it is another change."""
+    two = (replace(OVER_TLS, port=80), OVER_TLS)
+    service = asking(replace(WEB, node_port=30443), SECURE)
+    first, second = sorted(plan_for(service, *two).holds, key=lambda hold: hold.keys, reverse=True)
+
+    approved = plan_for(service, *two, approved={second.hash})
+    later = plan_for(service, two[0], replace(OVER_TLS, http=replace(ENCRYPTED, certificates=(77, 78))),
+        approved={second.hash})  # fmt: skip
+
+    assert (first.keys, second.keys) == ((f"{BALANCER}/listener/80",), (PORT,))
+    assert verdicts(approved)[PORT] == PASSES
+    assert verdicts(approved)[f"{BALANCER}/listener/80"] == HELD
+    assert verdicts(later)[PORT] == HELD
+
+
+def test_what_is_asked_for_besides_does_not_wait() -> None:
+    """A new node port and the PROXY protocol are changes of their own; the hold is the same once they are made."""
+    service = asking(replace(SECURE, node_port=30555), uses_proxyprotocol="true")
+
+    found = plan_for(service, OVER_TLS)
+    (made,) = [change.after for change in found.changes if change.key == ASKED]
+    assert isinstance(made, Listener)
+    later = plan_for(service, made)
+
+    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
+    assert (made.destination_port, made.health_check.port, made.proxyprotocol) == (30555, 30555, True)
+    assert (made.protocol, made.http) == (OVER_TLS.protocol, OVER_TLS.http)
+    assert found.by_key[PORT].before == made
+    assert found.by_key[PORT].depends_on == (ASKED,)
+    assert [hold.hash for hold in later.holds] == [hold.hash for hold in found.holds]
+    assert ASKED not in later.by_key
+
+
+def test_both_are_made_in_turn_when_approved() -> None:
+    """What is asked for goes first."""
+    service = asking(replace(SECURE, node_port=30555))
+    (hold,) = plan_for(service, OVER_TLS).holds
+
+    found = plan_for(service, OVER_TLS, approved={hold.hash})
+
+    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, PASSES)
+    assert ASKED in found.by_key[PORT].follows
+    assert PORT not in found.by_key[ASKED].follows
+
+
+def test_a_port_that_a_redirect_takes_waits_with_it() -> None:
+    """Hetzner refuses port 80 beside a redirect: it comes once that is given up."""
+    service = asking(WEB, SECURE)
+    found = plan_for(service, REDIRECTING)
+    (hold,) = found.holds
+
+    assert verdicts(found)[PORT] == HELD
+    assert verdicts(found)[f"{BALANCER}/listener/80"] == (Verdict.WAITING, "listener-loss")
+    assert "remove port 80 from the Service" in hold.said
+    assert plan_for(service, REDIRECTING, approved={hold.hash}).allowed != ()
+    asked = asking(WEB, SECURE, protocol="https", http_certificates="77", http_redirect_http="false")
+    assert verdicts(plan_for(asked, REDIRECTING))[PORT] == PASSES
+
+
+def test_nothing_else_is_held() -> None:
+    """Ports that come or go, targets and the rest of the load balancer are none of it."""
+    service = asking(WEB, SECURE, algorithm_type="least_connections")
+
+    found = verdicts(plan_for(service, OVER_TLS, a_listener(22, 30022), targets=()))
+
+    assert found.pop(PORT) == HELD
+    assert set(found.values()) == {PASSES}
+    assert {f"{BALANCER}/listener/80", f"{BALANCER}/listener/22", f"{BALANCER}/algorithm"} < found.keys()
