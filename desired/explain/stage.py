@@ -11,6 +11,7 @@ from desired.model.absence import is_going_away
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server, ServerStatus, Snapshot
 from desired.nodes.desired import asked_to_go, is_uninitialized
+from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import (
     Ambiguous,
     Foreign,
@@ -76,21 +77,40 @@ def explain_match(node: Node, match: Match, snapshot: Snapshot, disowned: str | 
     by: Literal["providerID", "name"] = "name" if node.provider_id is None else "providerID"
     if disowned is not None:
         why_not = f"it would be the one, but {disowned}"
-        near = (_candidate(match.server, why_not),) if isinstance(match, Matched) else ()
+        near = (
+            (_candidate(match.server, why_not),)
+            if isinstance(match, Matched)
+            else tuple(_likely(match, node, snapshot))
+        )
         return ServerMatch(by, node.provider_id, None, disowned, near)
     if isinstance(match, Matched):
         server = match.server
         fact = ServerFact(server.id, server.name, server.status, server.type, server.location, server.provider)
         return ServerMatch(by, node.provider_id, fact)
     names = match.candidates if isinstance(match, Unmatched) else (node.name,) if isinstance(match, Gone) else ()
-    candidates = tuple(candidate for name in names for candidate in _candidates(name, node, snapshot))
-    return ServerMatch(by, node.provider_id, None, _why_none(match, snapshot), candidates)
+    near = tuple(_likely(match, node, snapshot))
+    told = {(each.provider, each.id) for each in near}
+    named = (candidate for name in names for candidate in _candidates(name, node, snapshot))
+    others = tuple(each for each in named if (each.provider, each.id) not in told)
+    return ServerMatch(by, node.provider_id, None, _why_none(match, snapshot), (*near, *others))
+
+
+def _likely(match: Miss, node: Node, snapshot: Snapshot) -> Iterator[Candidate]:
+    """The servers that have a name or an address of the Node: nothing is joined by that."""
+    found = match.likely if isinstance(match, Unmatched | Foreign) else None
+    for server, (clue, _) in zip(found.servers, found.clues, strict=True) if found else ():
+        owners = sorted(other.name for other in snapshot.nodes if server_key(other.provider_id) == server.key)
+        whose = f", and it is the server of node {', '.join(owners)}" if owners else ""
+        why = "the Node's providerID is not Hetzner's" if node.provider_id else "its name is not the Node's"
+        yield _candidate(server, f"{why}{whose}; {clue}")
 
 
 def _why_none(miss: Miss, snapshot: Snapshot) -> str:
     match miss:
         case Gone(server):
             return f"{server.is_missing}{_confirmed(server, snapshot)}"
+        case Unmatched(why, likely=LikelyServers() as likely):
+            return f"{why}; {likely.said}"
         case Unmatched(why) | Ambiguous(why) | Unsupported(why) | Foreign(why) | Malformed(why) | Unknown(why):
             return why
         case _:
@@ -157,17 +177,17 @@ _OF_A_MISS: Mapping[type[Match], Stage] = {
     Unsupported: Stage.UNSUPPORTED,
     Unknown: Stage.UNKNOWN,
 }
-_NOTES: Mapping[Stage, NoteKind] = {
-    Stage.UNMATCHED: NoteKind.UNMATCHED,
-    Stage.AMBIGUOUS: NoteKind.AMBIGUOUS,
-    Stage.MALFORMED: NoteKind.MALFORMED,
-    Stage.UNSUPPORTED: NoteKind.UNSUPPORTED,
-    Stage.UNKNOWN: NoteKind.UNKNOWN,
-    Stage.FOREIGN: NoteKind.FOREIGN,
-    Stage.IGNORED: NoteKind.IGNORED,
-    Stage.UNCLAIMED: NoteKind.FOREIGN,
+_NOTES: Mapping[Stage, tuple[NoteKind, ...]] = {
+    Stage.UNMATCHED: (NoteKind.UNMATCHED,),
+    Stage.AMBIGUOUS: (NoteKind.AMBIGUOUS,),
+    Stage.MALFORMED: (NoteKind.MALFORMED,),
+    Stage.UNSUPPORTED: (NoteKind.UNSUPPORTED,),
+    Stage.UNKNOWN: (NoteKind.UNKNOWN,),
+    Stage.FOREIGN: (NoteKind.FOREIGN, NoteKind.LIKELY_SERVER),
+    Stage.IGNORED: (NoteKind.IGNORED,),
+    Stage.UNCLAIMED: (NoteKind.FOREIGN, NoteKind.LIKELY_SERVER),
 }
-"""Stage → the kind of note that says why, where the plan has one."""
+"""Stage → the kinds of notes that say why, where the plan has one."""
 _LEFT: Mapping[Stage, str] = {
     Stage.JOINING: "the Node is not initialized yet",
     Stage.DEPARTING: "the Node has lost its server",
@@ -235,4 +255,4 @@ def why_in(
             return f"{match.why}; {deletion or why_left(stage, Controller.LIFECYCLE, settings)}"
         case Stage.DELETING:
             return said.get(NoteKind.DELETING) or asked_to_go(node)
-    return said.get(_NOTES[stage]) or match.why or ""
+    return next((said[kind] for kind in _NOTES[stage] if kind in said), None) or match.why or ""

@@ -9,7 +9,7 @@ gone.
 | any | ambiguous, foreign, unknown | left alone, with a note |
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -37,6 +37,7 @@ from desired.nodes.addresses import (
 )
 from desired.nodes.contested import ContestedAddress, Others, choose_hostname
 from desired.nodes.labels import NodeLabels, initial_labels, kept_labels, owned_labels
+from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import (
     Ambiguous,
     Foreign,
@@ -200,6 +201,9 @@ def _initial_taints(node: Node, shut_down: bool | Unmanaged) -> tuple[Taint, ...
 def note_on_miss(node: Node, miss: Miss) -> Note:
     """A note on why a joining Node is not initialized, and what a person can do about it."""
     match miss:
+        case Unmatched(why, likely=LikelyServers() as likely):
+            remedy = f"; {likely.remedy}" if likely.remedy else ""
+            return Note(node.key, NoteKind.UNMATCHED, f"{why}; {likely.said}{remedy}")
         case Unmatched(why, candidates):
             nearest = f"; nearest: {', '.join(candidates)}" if candidates else ""
             remedy = "a Node joins when its name is its server's, or with the kubelet's --provider-id"
@@ -212,14 +216,20 @@ def note_on_miss(node: Node, miss: Miss) -> Note:
             return Note(node.key, NoteKind.AMBIGUOUS, f"{why}; delete the stale Node, or rename one of them")
         case Unsupported(why):
             return Note(node.key, NoteKind.UNSUPPORTED, f"{why}; set ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD")
-        case Foreign(why):
-            return Note(node.key, NoteKind.FOREIGN, f"{why}; left alone")
+        case Foreign():
+            return _note_on_foreign(node, miss)
         case Malformed(why):
             return Note(node.key, NoteKind.MALFORMED, f"{why}; delete the Node and let its kubelet register again")
         case Unknown(why):
             return Note(node.key, NoteKind.UNKNOWN, why)
         case _:
             assert_never(miss)
+
+
+def _note_on_foreign(node: Node, foreign: Foreign) -> Note:
+    kind = NoteKind.LIKELY_SERVER if foreign.likely else NoteKind.FOREIGN
+    way_out = f"; {foreign.way_out}" if foreign.way_out else ""
+    return Note(node.key, kind, f"{foreign.why}; left alone{way_out}")
 
 
 _EFFECT = "NoSchedule"
@@ -323,8 +333,8 @@ def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool
     unknown when it arrived and could not be decoded, which is reported on its own.
     """
     match miss:
-        case Foreign(why):
-            return (Note(node.key, NoteKind.FOREIGN, f"{why}; left alone"),)
+        case Foreign():
+            return (_note_on_foreign(node, miss),)
         case Malformed(why):
             return (Note(node.key, NoteKind.MALFORMED, f"{why}; left alone"),)
         case Ambiguous(why):
@@ -334,11 +344,23 @@ def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool
     return ()
 
 
-def note_on_unclaimed(node: Node) -> Note:
-    """A note on a Node that belongs to no cloud."""
+def note_on_unclaimed(node: Node, likely: LikelyServers | None = None) -> Note:
+    """A note on a Node that belongs to no cloud; ``likely`` are the servers that it is likely on, if any."""
     why = "has neither a providerID nor the uninitialized taint, so it is left alone"
     remedy = "to have it managed, start its kubelet with --cloud-provider=external and let the Node register again"
-    return Note(node.key, NoteKind.FOREIGN, f"{why}; {remedy}")
+    if likely is None:
+        return Note(node.key, NoteKind.FOREIGN, f"{why}; {remedy}")
+    return Note(node.key, NoteKind.LIKELY_SERVER, f"{why}; {likely.said}; {remedy}")
+
+
+def notes_on_owners(likely: Iterable[LikelyServers], settings: Settings) -> Iterator[Note]:
+    """A note on each silent Node whose server another Node is likely on: the first of them, where these are several."""
+    told = set()
+    for found in likely:
+        owner = found.owner
+        if found.told_to_owner and owner is not None and owner.key not in told and not is_ignored(owner, settings):
+            told.add(owner.key)
+            yield Note(owner.key, NoteKind.LIKELY_SERVER, found.told_to_owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,23 +400,34 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
         Note(Key(ObjectKind.NODE, name), NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()
     ]
     matcher, others = matcher_of(snapshot), Others(snapshot)
+    likely: list[LikelyServers] = []
     for node in snapshot.nodes:
-        wanted, why = _desired_node(node, matcher, others, snapshot, settings)
+        wanted, why = _desired_node(node, matcher, others, snapshot, settings, likely)
         notes += why
         if wanted is not None:
             desired[node.name] = wanted
-    return desired, tuple(notes)
+    return desired, (*notes, *notes_on_owners(likely, settings))
 
 
 def _desired_node(
-    node: Node, matcher: Matcher, others: Others, snapshot: Snapshot, settings: Settings
+    node: Node,
+    matcher: Matcher,
+    others: Others,
+    snapshot: Snapshot,
+    settings: Settings,
+    likely: list[LikelyServers],
 ) -> tuple[DesiredNode | None, tuple[Note, ...]]:
+    """``likely`` gets the servers that a Node without one is likely on."""
     if settings.ignore_nodes is not None and is_ignored(node, settings):
         return None, (Note(node.key, NoteKind.IGNORED, f"ignored: matches {settings.ignore_nodes.text}"),)
     joining = is_uninitialized(node)
     if node.provider_id is None and not joining:
-        return None, (note_on_unclaimed(node),)
+        found = matcher.likely(node)
+        likely += [found] if found else []
+        return None, (note_on_unclaimed(node, found),)
     match = matcher.match(node)
+    if isinstance(match, Foreign | Unmatched) and match.likely:
+        likely.append(match.likely)
     if isinstance(match, Gone) and Controller.LIFECYCLE in settings.controllers:
         return orphaned_node(node, match, settings)
     if joining and Controller.NODE not in settings.controllers:

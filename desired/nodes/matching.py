@@ -4,12 +4,13 @@ A Node without a server has a reason and its nearest candidates."""
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Literal, TypeVar
 
 from desired.model.settings import Settings
 from desired.model.snapshot import ROBOT_NOT_READ, Node, RobotAccount, Server, Snapshot
+from desired.nodes.likely import LikelyServers, ServerFinder, why_foreign
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import NOBODY, several, shown_text
 from desired.syntax.provider_id import (
@@ -66,6 +67,8 @@ class Unmatched:
 
     why: str
     candidates: tuple[str, ...] = ()
+    likely: LikelyServers | None = None
+    """The servers that have an address of the Node; None when none has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +96,13 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """The Node belongs to another cloud."""
+    """The Node's providerID is not Hetzner's."""
 
     why: str
+    way_out: str = ""
+    """How the Node is managed from here; "" where it is another cloud's and no server has anything of it."""
+    likely: LikelyServers | None = None
+    """The servers that the Node is likely on; None when none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,7 @@ class Matcher:
         self._cloud = _Servers(servers, "server", "the token's project")
         self._robot = None if robot is None else _Servers(robot.servers, "Robot server", "the Robot account")
         self._last_names = frozenset[str]() if robot is None else robot.last_names
+        self._finder = ServerFinder(nodes, (servers, *(() if robot is None else (robot.servers,))))
         claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         self._claimed = _grouped((key, node) for key, node in claims if key is not None)
@@ -131,7 +139,8 @@ class Matcher:
         list that has its server. A renamed server keeps its Node, as the id is its identity.
         """
         if node.provider_id is None:
-            return self._by_node_name(node)
+            found = self._by_node_name(node)
+            return replace(found, likely=self.likely(node)) if isinstance(found, Unmatched) else found
         shown = shown_text(node.provider_id)
         match parse_provider_id(node.provider_id):
             case CloudID(server_id):
@@ -141,9 +150,14 @@ class Matcher:
             case RobotID():
                 return Unsupported(f"providerID {shown} is a Robot server, and {ROBOT_NOT_READ}")
             case ForeignID():
-                return Foreign(f"providerID {shown} belongs to another cloud")
+                likely = self._finder.likely(node)
+                return Foreign(*why_foreign(node.provider_id, likely), likely or None)
             case malformed:
                 return Malformed(malformed.why)
+
+    def likely(self, node: Node) -> LikelyServers | None:
+        """The servers that a Node without one is likely on; None when none is."""
+        return self._finder.likely(node) or None
 
     def _by_key(self, node: Node, servers: "_Servers", key: ServerKey, shown: str) -> Match:
         rivals = self._claimants.get(key, NOBODY).besides(node.name)

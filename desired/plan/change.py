@@ -238,6 +238,8 @@ class NoteKind(StrEnum):
     """Hetzner is about to stop selling what is in use."""
     CERTIFICATE = "certificate"
     """A certificate that is missing, not issued, or another one than asked for."""
+    LIKELY_SERVER = "likely-server"
+    """A Node that is likely on a server that is not its own, or whose server another Node is likely on."""
     UNUSABLE_TARGET = "unusable-target"
     """A Node that may get traffic and has no address for it, or no server."""
     NO_TARGETS = "no-targets"

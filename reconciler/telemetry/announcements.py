@@ -24,6 +24,7 @@ from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.section import Absent
 from desired.syntax.bounds import counted
+from desired.syntax.provider_id import provider_of
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
 
@@ -215,11 +216,18 @@ _REASONS: Mapping[NoteKind, str] = {
     NoteKind.UNSUPPORTED: "RobotNotRead",
     NoteKind.UNUSABLE_NODE_IP: "InvalidNodeIP",
     NoteKind.MISCONFIGURED_INTERNAL_IP: "MisconfiguredInternalIP",
+    NoteKind.LIKELY_SERVER: "UnknownProviderIDPrefix",
 }
 """Notes that keep a Node from being initialized → the event's reason. Transient trouble of an API is not among them: an
 event on a healthy object would only alarm."""
 _LASTING = frozenset(
-    {NoteKind.AMBIGUOUS, NoteKind.MALFORMED, NoteKind.UNUSABLE_NODE_IP, NoteKind.MISCONFIGURED_INTERNAL_IP}
+    {
+        NoteKind.AMBIGUOUS,
+        NoteKind.MALFORMED,
+        NoteKind.UNUSABLE_NODE_IP,
+        NoteKind.MISCONFIGURED_INTERNAL_IP,
+        NoteKind.LIKELY_SERVER,
+    }
 )
 """Those that an initialized Node is warned of as well: it is not kept in sync until a person fixes the cause. A server
 that is not found is none of them, as that is how the end of every Node begins."""
@@ -300,7 +308,9 @@ def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     for note in plan.notes:
         node = snapshot.node(note.key)
         if node is not None and note.kind in _REASONS and (is_uninitialized(node) or note.kind in _LASTING):
-            yield Event(subject_of(node), EventType.WARNING, _REASONS[note.kind], note.text)
+            is_owner = note.kind is NoteKind.LIKELY_SERVER and provider_of(node.provider_id) is not None
+            reason = "MachineRenamed" if is_owner else _REASONS[note.kind]
+            yield Event(subject_of(node), EventType.WARNING, reason, note.text)
 
 
 def _suspensions(plan: Plan, snapshot: Snapshot, setbacks: Setbacks) -> Iterator[Event]:

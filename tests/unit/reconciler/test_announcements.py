@@ -98,6 +98,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.DEPRECATED, None, None),
     (NoteKind.CERTIFICATE, None, None),
     (NoteKind.UNUSABLE_TARGET, None, None),
+    (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "MachineRenamed"),
     (NoteKind.NO_TARGETS, None, None),
     (NoteKind.PRIMARY_IP, None, None),
     (NoteKind.ORPHAN, None, None),

@@ -176,6 +176,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.NO_TARGETS, "UnAvailableLoadBalancer"),
     (NoteKind.PRIMARY_IP, "CheckPrimaryIP"),
     (NoteKind.UNUSABLE_TARGET, None),
+    (NoteKind.LIKELY_SERVER, None),
     (NoteKind.FOREIGN, None),
     (NoteKind.UNMATCHED, None),
     (NoteKind.UNUSABLE_NODE_IP, None),

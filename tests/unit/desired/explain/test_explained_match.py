@@ -36,7 +36,7 @@ def matched(node: Node, snapshot: Snapshot, disowned: str | None = None) -> Serv
         pytest.param(a_settled_node(), ServerMatch("providerID", "hcloud://1", SERVER_1), id="by-provider-id"),
         pytest.param(a_joining_node(), ServerMatch("name", None, SERVER_1), id="by-name"),
         pytest.param(
-            a_settled_node(provider_id="aws://1"),
+            a_settled_node("elsewhere", provider_id="aws://1", addresses=()),
             ServerMatch("providerID", "aws://1", None, "providerID 'aws://1' belongs to another cloud"),
             id="another-cloud",
         ),

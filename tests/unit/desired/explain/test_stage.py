@@ -243,7 +243,7 @@ CASES = [
         id="a-server-that-could-not-be-read",
     ),
     pytest.param(
-        a_lost_node(provider_id="aws://1", deleted_at=GOING),
+        a_lost_node("elsewhere", provider_id="aws://1", deleted_at=GOING, addresses=()),
         SERVERS,
         Settings(),
         Stage.FOREIGN,
@@ -279,8 +279,8 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNCLAIMED,
-        "has neither a providerID nor the uninitialized taint, so it is left alone; to have it managed, start its"
-        " kubelet with --cloud-provider=external and let the Node register again",
+        "has neither a providerID nor the uninitialized taint, so it is left alone; server 1 has its name; to have it"
+        " managed, start its kubelet with --cloud-provider=external and let the Node register again",
         id="unclaimed",
     ),
 ]

@@ -82,7 +82,10 @@ def malformed(text: str, rest: str) -> Malformed:
             id="robot-of-the-fork",
         ),
         pytest.param(
-            preset("talos://x"), BOTH, Foreign("providerID 'talos://x' belongs to another cloud"), id="other-cloud"
+            preset("aws://x", "elsewhere"),
+            BOTH,
+            Foreign("providerID 'aws://x' belongs to another cloud"),
+            id="other-cloud",
         ),
         pytest.param(preset("hcloud://abc"), BOTH, malformed("hcloud://abc", "abc"), id="malformed"),
         pytest.param(preset("hcloud://-1"), BOTH, malformed("hcloud://-1", "-1"), id="negative-is-not-absent"),

@@ -179,16 +179,18 @@ def unusable(annotation: str) -> str:
             id="server-of-a-settled-node-unreadable",
         ),
         pytest.param(
-            a_snapshot([a_joining_node(provider_id="aws:///i-1")], [a_server()]),
+            a_snapshot([a_joining_node(provider_id="aws:///i-1")], [a_server(1, "web-2")]),
             NoteKind.FOREIGN,
             "providerID 'aws:///i-1' belongs to another cloud; left alone",
             id="foreign",
         ),
         pytest.param(
             a_snapshot([a_lost_node(provider_id="k3s://web-1")], [a_server()]),
-            NoteKind.FOREIGN,
-            "providerID 'k3s://web-1' belongs to another cloud; left alone",
-            id="foreign-settled-and-not-ready",
+            NoteKind.LIKELY_SERVER,
+            "providerID 'k3s://web-1' was set by the built-in cloud controller of k3s; server 1 has its name; left"
+            " alone; to have the Node managed: start the k3s servers with --disable-cloud-controller and every k3s with"
+            " --kubelet-arg=cloud-provider=external, delete the Node and restart its kubelet",
+            id="of-a-distribution-settled-and-not-ready",
         ),
         pytest.param(
             a_snapshot([a_joining_node(provider_id="hrobot://1")], [a_server()]),
@@ -207,9 +209,9 @@ def unusable(annotation: str) -> str:
         ),
         pytest.param(
             a_snapshot([a_lost_node(provider_id=None)], [a_server()]),
-            NoteKind.FOREIGN,
-            "has neither a providerID nor the uninitialized taint, so it is left alone; to have it managed, start its"
-            " kubelet with --cloud-provider=external and let the Node register again",
+            NoteKind.LIKELY_SERVER,
+            "has neither a providerID nor the uninitialized taint, so it is left alone; server 1 has its name; to have"
+            " it managed, start its kubelet with --cloud-provider=external and let the Node register again",
             id="unclaimed-and-not-ready-is-not-deleted",
         ),
         pytest.param(

@@ -1,0 +1,120 @@
+"""Nodes that are likely on a server that is not theirs: what set their providerID, which server, the way out."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.support.in_process import one_pass
+from tests.support.stage import Stage
+
+_WAY = "delete the Node and restart its kubelet"
+K3S = (
+    "providerID 'k3s://cp-1' was set by the built-in cloud controller of k3s; server 1 has its name; left alone; to"
+    " have the Node managed: start the k3s servers with --disable-cloud-controller and every k3s with"
+    f" --kubelet-arg=cloud-provider=external, {_WAY}"
+)
+RKE2 = (
+    "providerID 'rke2://w-1' was set by the built-in cloud controller of rke2; server 2 has its name; left alone; to"
+    " have the Node managed: start the rke2 servers with --disable-cloud-controller and every rke2 with"
+    f" --kubelet-arg=cloud-provider=external, {_WAY}"
+)
+BARE = (
+    "providerID '3' was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://; server 3"
+    " has its name; left alone; to have the Node managed: start the kubelet with --cloud-provider=external,"
+    f" {_WAY}"
+)
+NONE = (
+    "has neither a providerID nor the uninitialized taint, so it is left alone; server 4 has its name; to have it"
+    " managed, start its kubelet with --cloud-provider=external and let the Node register again"
+)
+JOINING = (
+    "no server of the project is named 'host-6jk-4yw'; its --node-ip 10.0.0.3 is the address of server 2 prod-w-1, and"
+    " that is the server of Node prod-w-1, silent since 25 Nov 03:40 UTC; the machine seems to have another host name"
+    " now; give it back, or delete Node prod-w-1 and start the kubelet with --provider-id=hcloud://2, which counts once"
+    " this Node is deleted too"
+)
+SILENT = (
+    "silent since 25 Nov 03:40 UTC, and Node host-6jk-4yw's --node-ip 10.0.0.3 is the address of server 2 prod-w-1, the"
+    " server of this Node: the machine seems to have another host name now; give it back, or delete both Nodes and"
+    " start the kubelet with --provider-id=hcloud://2"
+)
+
+
+def notes_of(report: Mapping[str, Any]) -> Mapping[str, str]:
+    """Key → text of the notes on Nodes."""
+    return {note["key"]: note["text"] for note in report["notes"] if note["key"].startswith("node/")}
+
+
+def events_of(stage: Stage) -> Mapping[str, tuple[str, str]]:
+    """Name of each Node with a warning → its reason and message."""
+    _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
+    return {
+        event["involvedObject"]["name"]: (event["reason"], event["message"])
+        for event in events["items"]
+        if event["involvedObject"]["kind"] == "Node" and event["type"] == "Warning"
+    }
+
+
+def nodes_in(stage: Stage) -> Mapping[str, Any]:
+    """The Nodes as they are stored, by name."""
+    _, nodes = stage.cluster.request("GET", "/api/v1/nodes")
+    return {node["metadata"]["name"]: node for node in nodes["items"]}
+
+
+def test_provider_ids_of_distributions(field: Callable[[str], Stage]) -> None:
+    """07: each is told what set it and which server has its name, in note and Event; nothing is joined."""
+    stage = field("07-provider-ids-of-distributions")
+    before = nodes_in(stage)
+
+    report = one_pass(stage)
+
+    told = {"cp-1": K3S, "w-1": RKE2, "w-2": BARE, "w-3": NONE}
+    assert notes_of(report) == {f"node/{name}": text for name, text in told.items()}
+    assert events_of(stage) == {name: ("UnknownProviderIDPrefix", text) for name, text in told.items()}
+    assert nodes_in(stage) == before
+
+
+def test_the_empty_load_balancer_says_why(field: Callable[[str], Stage]) -> None:
+    """07: as with HCCM there is a load balancer, and its note and conditions have the reason and the way out."""
+    stage = field("07-provider-ids-of-distributions")
+
+    report = one_pass(stage)
+
+    (text,) = [note["text"] for note in report["notes"] if note["kind"] == "no-targets"]
+    counts = "3 with a providerID that is not Hetzner's, 1 without providerID"
+    assert text == f"no Node may get traffic: {counts}; cp-1: {K3S}; w-3: {NONE}"
+    _, service = stage.cluster.request("GET", "/api/v1/namespaces/default/services/web")
+    said = {each["type"]: each["message"] for each in service["status"]["conditions"]}
+    assert said["LoadBalancerInSync"] == text
+
+
+def test_explain_has_the_server(field: Callable[[str], Stage]) -> None:
+    """07: the section on servers has the one with its name, and why it is not the Node's."""
+    stage = field("07-provider-ids-of-distributions")
+
+    explained = stage.reconcile("explain", "node", "cp-1")
+
+    assert explained.code == 0
+    assert K3S in explained.stdout
+    assert "the Node's providerID is not Hetzner's; server 1 has its name" in explained.stdout
+
+
+def test_machines_with_another_host_name(field: Callable[[str], Stage]) -> None:
+    """08: both Nodes are told together, nothing is joined, deleted or taken out of the load balancer."""
+    stage = field("08-machines-renamed")
+    before = nodes_in(stage)
+
+    report = one_pass(stage, {"--once": "true"}, HCLOUD_NETWORK="cluster")
+
+    notes, events = notes_of(report), events_of(stage)
+    assert notes["node/host-6jk-4yw"] == JOINING
+    assert notes["node/prod-w-1"] == SILENT
+    assert "prod-w-2, silent since 25 Nov 03:40 UTC" in notes["node/host-jo8-ff0"]
+    assert events["host-6jk-4yw"] == ("ServerNotFound", JOINING)
+    assert events["prod-w-1"] == ("MachineRenamed", SILENT)
+    after = nodes_in(stage)
+    assert after.keys() == before.keys()
+    assert {name: node["spec"].get("providerID") for name, node in after.items()} == {
+        name: node["spec"].get("providerID") for name, node in before.items()
+    }
+    targets = {target["server"]["id"] for target in stage.project.world()["hetzner"]["load_balancers"][0]["targets"]}
+    assert targets == {1, 2, 3}
