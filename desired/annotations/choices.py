@@ -1,6 +1,8 @@
 """Enumerations that annotations choose from."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class Algorithm(StrEnum):
@@ -30,3 +32,16 @@ class DeletionPolicy(StrEnum):
 
     DELETE = "delete"
     RETAIN = "retain"
+
+
+ZONE_OF_LOCATION: Mapping[str, str] = MappingProxyType(
+    {
+        "fsn1": "eu-central",
+        "nbg1": "eu-central",
+        "hel1": "eu-central",
+        "ash": "us-east",
+        "hil": "us-west",
+        "sin": "ap-southeast",
+    }
+)
+"""Location → network zone (Hetzner Cloud API, locations), of those that were there when this was written."""

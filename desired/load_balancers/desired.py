@@ -59,6 +59,7 @@ from desired.load_balancers.targets import (
     target_candidates,
 )
 from desired.load_balancers.wanted import wants_balancer
+from desired.load_balancers.zones import place_of, zone_of, zones_of_locations
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     CloudBalancer,
@@ -121,11 +122,12 @@ def desired_load_balancer(
     match: BalancerMatch,
     snapshot: Snapshot,
     settings: Settings,
-    members_of: Callable[[Options], TargetCandidates],
+    members_of: Callable[[Options, CloudBalancer | None, str | None], TargetCandidates],
     rivals: Several = NOBODY,
 ) -> DesiredLoadBalancer:
-    """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``members_of`` which
-    Nodes may get its traffic, ``rivals`` which other Services ask for the same private address."""
+    """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``rivals`` which other
+    Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of these options, of
+    this load balancer, and of a new one in this location."""
     defaults = settings.balancer_defaults
     options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
@@ -140,7 +142,7 @@ def desired_load_balancer(
         *attachment_problems(options, present, snapshot, rivals),
     ]
     certificates = desired_certificates(service, options, snapshot)
-    members = members_of(options)
+    members = members_of(options, present, chosen.location)
     ports = desired_listeners(service, options, certificates.ids)
     demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
     size, remedy = fitting_size(options, present, demand, snapshot), larger_type(demand, snapshot)
@@ -334,12 +336,16 @@ def desired_load_balancers(
     asked = _private_addresses(snapshot.services, settings)
     known: dict[object, TargetCandidates] = {}
     said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in nodes}
+    zones = zones_of_locations(snapshot)
+    server_zones = frozenset(server.network_zone for server in snapshot.servers)
 
-    def members_of(options: Options) -> TargetCandidates:
-        """Services that ask for the same Nodes in the same way share the answer: there may be thousands of Nodes."""
-        asked = (options.use_private_ip, options.node_selector)
+    def members_of(options: Options, present: CloudBalancer | None, location: str | None) -> TargetCandidates:
+        """Services that ask for the same Nodes in the same way and zone share the answer: there may be thousands of
+        Nodes."""
+        place = place_of(zone_of(options, location, present, zones), present, snapshot, server_zones)
+        asked = (options.use_private_ip, options.node_selector, place)
         if asked not in known:
-            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said)
+            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place)
             known[asked] = target_candidates(members, snapshot.robot)
         return known[asked]
 

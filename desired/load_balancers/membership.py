@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
+from desired.load_balancers.zones import Place, why_out_of_zone
 from desired.model.load_balancer import IpTarget, ServerTarget, Target, is_private
 from desired.model.settings import Settings
 from desired.model.snapshot import (
@@ -46,6 +47,7 @@ class Cause(StrEnum):
     JOINING = "not initialized"
     GONE = "without server"
     ROBOT = "of Robot, which is not read"
+    ZONE = "in another network zone"
     UNREACHABLE = "out of reach"
     """``NodeTarget.why`` says of which address, and what mends it."""
     UNCERTAIN = "not known"
@@ -128,15 +130,19 @@ def node_targets(
     nodes: Mapping[str, DesiredNode],
     settings: Settings,
     said: Mapping[str, str] = MappingProxyType({}),
+    place: Place | None = None,
 ) -> tuple[NodeTarget, ...]:
     """The membership of each Node in a load balancer with these options, in the order of names, unreadable Nodes
     included.
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
-    what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. Never OVER_LIMIT.
+    what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. ``place`` is where the load
+    balancer is, None where that excludes no server. Never OVER_LIMIT.
     """
     read = [
-        _node_target(node, nodes.get(node.name), options, network_id, snapshot, settings, said.get(node.name, ""))
+        _node_target(
+            node, nodes.get(node.name), options, network_id, snapshot, settings, said.get(node.name, ""), place
+        )
         for node in snapshot.nodes
     ]
     unreadable = [
@@ -154,6 +160,7 @@ def _node_target(
     snapshot: Snapshot,
     settings: Settings,
     note: str,
+    place: Place | None,
 ) -> NodeTarget:
     key = server_key(node.provider_id)
     if key is not None and key.provider is Provider.ROBOT and not settings.robot:
@@ -177,7 +184,11 @@ def _node_target(
     else:
         server = found or find_server(key, snapshot, [node])
         ipv6 = _ipv6_alone(server, node)
-        membership, why = _on_server(server, ipv6, options, network_id, snapshot)
+        elsewhere = why_out_of_zone(server.value, place) if isinstance(server, Present) else None
+        if elsewhere:
+            membership, why, cause = Membership.UNUSABLE, elsewhere, Cause.ZONE
+        else:
+            membership, why = _on_server(server, ipv6, options, network_id, snapshot)
         target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
     return NodeTarget(
         node.name,

@@ -217,6 +217,8 @@ class Server:
     provider: Provider = Provider.CLOUD
     zone: str = ""
     """Of Robot the data center, ``fsn1-dc14``; "" of Hetzner Cloud, whose API does not tell."""
+    network_zone: str = ""
+    """Of Hetzner Cloud the network zone of the location, ``eu-central``; "" of Robot, and when the API sent none."""
 
     @property
     def key(self) -> ServerKey:

@@ -121,6 +121,11 @@ class _Named(msgspec.Struct, gc=False):
     name: str
 
 
+class _Location(msgspec.Struct, gc=False):
+    name: str
+    network_zone: str = ""
+
+
 class _Address(msgspec.Struct, gc=False):
     ip: str | msgspec.UnsetType | None = msgspec.UNSET
 
@@ -142,7 +147,7 @@ class _Server(msgspec.Struct, gc=False):
     name: str
     status: str
     server_type: _Named
-    location: _Named | None = None
+    location: _Location | None = None
     public_net: _PublicNet = msgspec.field(default_factory=_PublicNet)
     private_net: list[_PrivateNet] | msgspec.UnsetType = msgspec.UNSET
     labels: dict[str, str] | msgspec.UnsetType | None = msgspec.UNSET
@@ -195,6 +200,7 @@ def _server(server: _Server) -> Server:
         private_ips=tuple((net.network, IPv4Address(net.ip)) for net in attached),
         alias_ips=tuple((net.network, IPv4Address(ip)) for net in attached for ip in net.alias_ips or ()),
         labels=_given(server.labels) or {},
+        network_zone=server.location.network_zone if server.location else "",
         missing=frozenset(name for name, value in optional.items() if value is msgspec.UNSET) or _NONE,
     )
 

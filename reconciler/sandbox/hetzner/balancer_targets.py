@@ -1,9 +1,10 @@
 """The targets of a load balancer: what may become one, what makes two the same, limits by type.
 
-Source: Hetzner Cloud API, load balancer actions; the refusal of an unknown server was seen on the live API. Known
-differences: no Robot is simulated, so a public address that is nobody's in this project counts as a dedicated server of
-the owner, but for ``foreign_addresses``; any address of a vSwitch subnet is taken for one of a dedicated server; a
-label selector counts as one target, whatever it finds.
+Source: Hetzner Cloud API, load balancer actions; the refusal of an unknown server was seen on the live API, that of one
+in another network zone is reported of ``add_target``. Known differences: no Robot is simulated, so a public address
+that is nobody's in this project counts as a dedicated server of the owner, but for ``foreign_addresses``; any address
+of a vSwitch subnet is taken for one of a dedicated server; a label selector counts as one target, whatever it finds; a
+creation is refused for a server in another network zone as ``add_target`` is.
 """
 
 from ipaddress import ip_address, ip_network
@@ -85,6 +86,10 @@ class BalancerTargets:
         server = self._project.store.get("servers", body.integer("id"))
         if server is None:
             raise invalid_text("cloud target was not found")
+        zones = [found["location"]["network_zone"] for found in (server, balancer)]
+        if zones[0] != zones[1]:
+            message = f"server is in network zone {zones[0]}, load balancer is in network zone {zones[1]}"
+            raise ApiError("unsupported_error", message)
         if private:
             if body.has("ip"):
                 raise body.wrong("ip", "is only valid for public targets")

@@ -208,6 +208,7 @@ def test_included_traffic_depends_on_the_place() -> None:
             (422, "resolve_cloud_private_targets_error"),
             id="target-in-no-network",
         ),
+        pytest.param({"targets": [PUBLIC], "location": "ash"}, (422, "unsupported_error"), id="target-of-another-zone"),
         pytest.param(
             {"targets": [PUBLIC], "public_interface": False},
             (422, "load_balancer_public_interface_disabled"),

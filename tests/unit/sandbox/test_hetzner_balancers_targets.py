@@ -26,6 +26,7 @@ WORLD: dict[str, Any] = {
         {"id": 2, "name": "web-2", "labels": {"pool": "web"}, "public_net": {"ipv4": {"ip": "203.0.113.2"}}},
         {"id": 3, "name": "inside", "public_net": {}, "private_net": [{"network": 5, "ip": "10.0.0.3"}]},
         {"id": 4, "name": "six", "public_net": {"ipv6": {"ip": "2001:db8:4::/64"}}},
+        {"id": 7, "name": "overseas", "location": "ash", "server_type": "cpx11"},
         {"id": 6, "name": "elsewhere", "private_net": [{"network": 6, "ip": "10.6.0.2"}]},
     ],
     "networks": [NETWORK, {"id": 6, "name": "other", "ip_range": "10.6.0.0/16"}],
@@ -146,6 +147,8 @@ def test_added_target(balancer: int, body: dict[str, Any], target: dict[str, Any
             1, {"type": "server", "server": {"id": 1, "colour": 1}}, (422, "invalid_input"), id="unknown-field"
         ),
         pytest.param(1, server(99), (422, "invalid_input"), id="unknown-server"),
+        pytest.param(1, server(7), (422, "unsupported_error"), id="other-network-zone"),
+        pytest.param(3, server(7, use_private_ip=True), (422, "unsupported_error"), id="other-network-zone-private"),
         pytest.param(1, server(3), (422, "resolve_cloud_public_targets_error"), id="no-public-address"),
         pytest.param(1, server(4), (422, "resolve_cloud_public_targets_error"), id="only-ipv6"),
         pytest.param(1, server(1, ip="web-1"), (422, "invalid_input"), id="no-address"),

@@ -1,0 +1,98 @@
+"""A cluster in two network zones: Hetzner takes no server of another zone as a target."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.in_process import one_pass
+from tests.support.stage import Stage
+
+SERVICE = "/api/v1/namespaces/default/services/web"
+REGION = "topology.kubernetes.io/region"
+SELECTOR = "load-balancer.hetzner.cloud/node-selector"
+
+
+def _why(location: str, zone: str, other: str) -> str:
+    return (
+        f"the server is in {location}, network zone {zone}, and the load balancer in {other}: Hetzner takes targets of"
+        f" its own zone only; add {REGION}!={location} to {SELECTOR}, or make a Service for each zone"
+    )
+
+
+IN_EUROPE = _why("fsn1", "eu-central", "us-east")
+IN_AMERICA = _why("ash", "us-east", "eu-central")
+
+
+def _events(stage: Stage, reason: str = "UnusableTarget") -> set[tuple[str, str, str]]:
+    _, listed = stage.cluster.request("GET", "/api/v1/events")
+    return {
+        (event["involvedObject"]["name"], event["reason"], event["message"])
+        for event in listed["items"]
+        if event["reason"] == reason
+    }
+
+
+def _targets(stage: Stage) -> list[int]:
+    (balancer,) = stage.project.world()["hetzner"]["load_balancers"]
+    return sorted(target["server"]["id"] for target in balancer["targets"])
+
+
+def _notes(report: Mapping[str, Any]) -> list[str]:
+    return [note["text"] for note in report["notes"] if note["kind"] == "unusable-target"]
+
+
+@pytest.mark.parametrize(
+    ("name", "targets", "nodes", "note"),
+    [
+        pytest.param("new", [3], ["fsn-1", "fsn-2"], f"Nodes fsn-1, fsn-2 are no target: {IN_EUROPE}", id="new"),
+        pytest.param("existing", [1, 2], ["ash-1"], f"Node ash-1 is no target: {IN_AMERICA}", id="existing"),
+    ],
+)
+def test_servers_of_another_zone_are_no_targets(
+    field: Callable[[str], Stage], name: str, targets: list[int], nodes: list[str], note: str
+) -> None:
+    """01: the load balancer has the targets of its zone, the others are told, and nothing is left to do."""
+    stage = field(f"01-two-network-zones-{name}")
+
+    first = one_pass(stage)
+    second = one_pass(stage)
+    ran = stage.reconcile("plan", "--detailed-exitcode")
+
+    assert _targets(stage) == targets
+    assert (first["result"], second["result"], ran.code) == ("no_changes", "no_changes", 0), ran.stderr
+    assert "No changes." in ran.stdout
+    assert second["changes"] == []
+    assert note in " ".join(ran.stdout.split())
+    assert _notes(second) == [note]
+    why = note.partition(": ")[2]
+    text = f"no target of the load balancer of Service default/web: {why}"
+    assert _events(stage) == {(node, "UnusableTarget", text) for node in nodes}
+
+
+def test_the_remedy_ends_the_note(field: Callable[[str], Stage]) -> None:
+    """The selector that the note names leaves out exactly the Nodes of the other zone."""
+    stage = field("01-two-network-zones-existing")
+    one_pass(stage)
+    selected = {"metadata": {"annotations": {SELECTOR: f"{REGION}!=ash"}}}
+    stage.cluster.request("PATCH", SERVICE, selected)
+
+    report = one_pass(stage)
+
+    assert (_targets(stage), _notes(report), report["changes"]) == ([1, 2], [], [])
+
+
+def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
+    """The reason stands in the note, the Event and the condition of the Service itself; nothing is sent in vain."""
+    stage = field("01-two-network-zones-new")
+    stage.cluster.request("DELETE", "/api/v1/nodes/ash-1")
+
+    report = one_pass(stage)
+
+    assert _targets(stage) == []
+    text = f"no Node may get traffic: 2 of 2 Nodes are in another network zone: {IN_EUROPE}"
+    assert [note["text"] for note in report["notes"] if note["kind"] == "no-targets"] == [text]
+    assert ("web", "UnAvailableLoadBalancer", text) in _events(stage, "UnAvailableLoadBalancer")
+    _, service = stage.cluster.request("GET", SERVICE)
+    assert text in {condition["message"] for condition in service["status"]["conditions"]}
+    assert one_pass(stage)["changes"] == []
