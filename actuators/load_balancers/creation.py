@@ -32,12 +32,21 @@ _ABOUT_TARGETS = frozenset(
         "target_already_defined",
     }
 )
-"""Error codes with which Hetzner refuses a creation because of one of its targets, old names included."""
+"""Error codes with which Hetzner refuses a creation because of one of its targets, old names included: without them
+nothing else is tried."""
 _ABOUT_PRIMARY_IPS = frozenset(
     {"primary_ip_assigned", "primary_ip_blocked", "primary_ip_location_mismatch", "primary_ip_version_mismatch"}
 )
 """Error codes with which Hetzner refuses a Primary IP: it is asked for, so nothing is created without it."""
+_ABOUT_THE_NETWORK = frozenset({"ip_not_available", "no_subnet_available"})
+"""Error codes with which Hetzner refuses an attachment: the load balancer is attached by itself, or fails by itself."""
+_PORT_IN_USE = "source_port_already_used"
 _LIMIT = "resource_limit_exceeded"
+_OF_THE_PROJECT = ("load balancer limit", "load_balancer_limit")
+"""Words of a limit that any load balancer would exceed."""
+_OF_THE_WHOLE = ("location", "load balancer type", "network")
+"""Things without which there is no load balancer, where one of them is not found."""
+_OF_PARTS = ("server", "target", "service", "certificate")
 _REMEDY = (
     "ask Hetzner for a higher limit, or delete load balancers: `reconcile orphans` lists those of this cluster "
     "that no Service wants"
@@ -47,11 +56,14 @@ _REMEDY = (
 def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Create the load balancer of ``after`` and wait until that is done. Raises an ApiError.
 
-    When one of its targets is refused it is created without any, and when its services are, without those: what can be
-    added is added one by one in the next round, and the rest does not keep the Service from its address. If it is not
-    known whether a request was carried out, it is sent once more only when no load balancer has the Service's label;
-    nor is a lesser one sent where there is one. For a Service that may have had a load balancer before, or for which
-    one may wait in its undo window, that is looked up first: raises Conflict when there is one that was not listed.
+    When it is refused it is tried once without its targets, and once without its services, whatever the code, unless
+    that is known to be about something else; and without its network where that is refused. What can be added is added
+    one by one in the next round; what is refused again fails by itself, and does not keep the Service from its address.
+
+    If it is not known whether a request was carried out, it is sent once more only when no load balancer has the
+    Service's label; nor is a lesser one sent where there is one. For a Service that may have had a load balancer
+    before, or for which one may wait in its undo window, that is looked up first: raises Conflict when there is one
+    that was not listed.
     """
     match change.before, change.after:
         case None, LoadBalancer() as wanted:
@@ -87,36 +99,39 @@ def _refused_part(writers: Writers, body: Mapping[str, Any], what: str, happened
 
 
 def _part_in_the_way(refusal: ApiError, body: Mapping[str, Any]) -> str | None:
-    """The part of the request without which it may be accepted; None when it would be refused as well, and when it was
-    accepted and failed later.
+    """The part of the request without which it may be accepted, first the one that the refusal is about; None when it
+    would be refused as well, and when it was accepted and failed later.
 
-    Hetzner's documentation says of no error that it is about a service, so that any may be which is not known to be
-    about something else. An unknown certificate is ``not_found``, and so are an unknown location and network.
+    Hetzner's documentation names hardly any code of targets and services, and it grows: whatever is not known to be
+    about something else is tried without either.
     """
-    if refusal.status is None or _is_quota(refusal) or (isinstance(refusal, Exhausted) and refusal.code != _LIMIT):
+    if refusal.status is None or (isinstance(refusal, Exhausted) and refusal.code != _LIMIT):
         return None
-    if refusal.code in _ABOUT_PRIMARY_IPS:
+    if refusal.code in _ABOUT_PRIMARY_IPS or _is_about_all_of_it(refusal):
         return None
-    if _is_about_a_target(refusal):
-        return "targets" if "targets" in body else None
-    services = body.get("services", ())
-    if isinstance(refusal, NotFound) and not any(found.get("http", {}).get("certificates") for found in services):
-        return None
-    return "services" if services else None
+    if refusal.code in _ABOUT_THE_NETWORK or (refusal.code == _LIMIT and "network" in refusal.said):
+        parts: tuple[str, ...] = ("network",)
+    elif refusal.code in _ABOUT_TARGETS or "target" in refusal.said:
+        parts = ("targets",)
+    elif refusal.code == _PORT_IN_USE or any(word in refusal.said for word in _OF_PARTS[2:]):
+        parts = ("services", "targets")
+    else:
+        parts = ("targets", "services")
+    return next((part for part in parts if body.get(part)), None)
 
 
-def _is_about_a_target(refusal: ApiError) -> bool:
-    """Whether the same request may be accepted without targets. An unknown server has no code of its own."""
-    return (
-        refusal.code in _ABOUT_TARGETS
-        or (refusal.code == _LIMIT and "target" in refusal.said)
-        or (refusal.code == "invalid_input" and "target" in refusal.said and "not found" in refusal.said)
-    )
+def _is_about_all_of_it(refusal: ApiError) -> bool:
+    """Whether it says that it would be the same for any load balancer of the project, or of this type and place."""
+    if isinstance(refusal, NotFound):
+        return any(word in refusal.said for word in _OF_THE_WHOLE) and not any(
+            word in refusal.said for word in _OF_PARTS
+        )
+    return refusal.code == _LIMIT and any(word in refusal.said for word in _OF_THE_PROJECT)
 
 
 def _is_quota(refusal: ApiError) -> bool:
     """Whether the limit is that of the project, and not one of what a load balancer may have."""
-    return refusal.code == _LIMIT and not any(part in refusal.said for part in ("target", "service", "certificate"))
+    return refusal.code == _LIMIT and not any(part in refusal.said for part in (*_OF_PARTS[1:], "network"))
 
 
 def _of_the_project(refusal: ApiError) -> Exhausted:

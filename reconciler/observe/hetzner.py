@@ -123,7 +123,7 @@ class _Named(msgspec.Struct, gc=False):
 
 class _Location(msgspec.Struct, gc=False):
     name: str
-    network_zone: str = ""
+    network_zone: str | None = None
 
 
 class _Address(msgspec.Struct, gc=False):
@@ -200,7 +200,7 @@ def _server(server: _Server) -> Server:
         private_ips=tuple((net.network, IPv4Address(net.ip)) for net in attached),
         alias_ips=tuple((net.network, IPv4Address(ip)) for net in attached for ip in net.alias_ips or ()),
         labels=_given(server.labels) or {},
-        network_zone=server.location.network_zone if server.location else "",
+        network_zone=(server.location.network_zone or "") if server.location else "",
         missing=frozenset(name for name, value in optional.items() if value is msgspec.UNSET) or _NONE,
     )
 

@@ -96,3 +96,37 @@ def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
     _, service = stage.cluster.request("GET", SERVICE)
     assert text in {condition["message"] for condition in service["status"]["conditions"]}
     assert one_pass(stage)["changes"] == []
+
+
+def test_a_refusal_that_nobody_foresaw(field: Callable[[str], Stage]) -> None:
+    """Whatever the code: the load balancer is created without targets, each of them is tried by itself, and the one
+    that is refused is told and stops no other."""
+    stage = field("01-two-network-zones-existing")
+    world = stage.project.world()["hetzner"]
+    stage.project.replace_world({**world, "load_balancers": []})
+    error = {"error": {"code": "word_of_next_year", "message": "not that one"}}
+    refusal = {"kind": "status", "method": "POST", "code": 422, "body": error}
+    stage.hetzner_proxy.set_faults(
+        [
+            {**refusal, "path": "/v1/load_balancers$"},
+            {**refusal, "path": "/v1/load_balancers/.*/add_target"},
+        ]
+    )
+
+    first = one_pass(stage)
+
+    assert _posted(stage) == ["load_balancers", "load_balancers", "add_target", "add_target"]
+    assert first["result"] == "partial"
+    assert len(_targets(stage)) == 1
+    (told,) = _events(stage, "UpdateLoadBalancerFailed")
+    assert "not that one (word_of_next_year" in told[2]
+
+    second = one_pass(stage)
+
+    assert (_targets(stage), second["result"]) == ([1, 2], "no_changes")
+    assert len(_posted(stage)) == 5
+
+
+def _posted(stage: Stage) -> list[str]:
+    """The last part of the path of each write to Hetzner."""
+    return [entry.path.rpartition("/")[2] for entry in stage.hetzner_proxy.journal.entries() if entry.method == "POST"]

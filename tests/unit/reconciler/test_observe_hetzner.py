@@ -81,6 +81,7 @@ def test_a_real_server() -> None:
             private_ips=((7, IPv4Address("10.0.0.2")),),
             alias_ips=((7, IPv4Address("10.0.0.9")),),
             labels={"role": "worker"},
+            network_zone="eu-central",
         )
     }
     assert (decoded.unreadable, decoded.nameless) == ({}, 0)
@@ -119,7 +120,8 @@ def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
         pytest.param(("public_net", "ipv4"), {"ipv4": None}, id="ipv4"),
         pytest.param(("public_net", "ipv6"), {"ipv6": None}, id="ipv6"),
         pytest.param(("labels",), {"labels": {}}, id="labels"),
-        pytest.param(("location",), {"location": ""}, id="location"),
+        pytest.param(("location",), {"location": "", "network_zone": ""}, id="location"),
+        pytest.param(("location", "network_zone"), {"network_zone": ""}, id="network zone"),
         pytest.param(("datacenter",), {}, id="datacenter"),
     ],
 )
