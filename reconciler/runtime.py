@@ -95,7 +95,8 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
-    left = LeftBehind(looks_first=config.mode is Mode.LOOP)
+    # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
+    left = LeftBehind(looks_first=config.mode is not Mode.ONCE or bool(config.approved))
     note_refused = None
     if not read_only and config.settings.policy is not Policy.OBSERVE:
         note_refused = partial(note_refused_logins, kubernetes.KubernetesWriter(cluster), config.lease_namespace)

@@ -74,7 +74,7 @@ def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
 
 
 _SWITCHES = "Cilium (defaultLBServiceIPAM=none), k3s (--disable servicelb), or spec.loadBalancerClass of one controller"
-"""What writes the status of Services without a class beside us, and how it is switched off."""
+"""What writes the status of Services without a class beside us, or shares the finalizer, and how it is switched off."""
 _NAMED = 3
 """Types of conditions that a message names."""
 _LONGEST_TYPE = 100
@@ -84,6 +84,8 @@ def _other_writers(change: Change, snapshot: Snapshot) -> str:
     """What hints at who else writes the status of a Service, with the remedy; empty for other changes. Anybody may have
     written a condition's type, so it is quoted and bounded."""
     service = snapshot.service(change.owner)
+    if change.kind == ChangeKind.SERVICE_CLAIM:
+        return f"; check {_SWITCHES}"
     if change.kind != ChangeKind.SERVICE_STATUS or service is None:
         return ""
     types = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC})

@@ -5,7 +5,7 @@
 | ``foreign-owner`` | everything on a load balancer of somebody else |
 | ``adoption`` | an adoption that removes something, or of a load balancer that may be somebody else's |
 | ``undo-window`` | the deletion of a released load balancer before its time |
-| ``ip-loss`` | the deletion of a load balancer that a Service still wants |
+| ``ip-loss`` | the deletion of a load balancer that a Service still wants, or whose Service has vanished |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
 | ``listener-loss`` | a change of a listener by which clients lose what no Service has given up |
 | ``certificate-issuance`` | an https port without its certificate |
@@ -101,9 +101,10 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
 
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
-    same namespace and name has come back and did not get it, because the list of load balancers lacked it then.
+    same namespace and name has come back and did not get it, because the list of load balancers lacked it then. For
+    the latter it is no loss if all its addresses are Primary IPs that are known to stay.
 
-    For the latter one it is no loss if all its addresses are Primary IPs that are known to stay.
+    Nor does one whose Service has vanished without releasing it: nobody has said that it may go, and it may be in use.
     """
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
     due = (
@@ -111,6 +112,7 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
         if deletions
         else []
     )
+    vanished = {pending.balancer.key for pending in due if pending.vanished is not None}
     returned = {
         pending.balancer.key: pending.returned for pending in due if loses_addresses(pending.balancer, facts.snapshot)
     }
@@ -121,6 +123,9 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
         elif heir is not None:
             why = f"Service {heir} has come back, and the addresses of this one, which was its, would be lost: it gets"
             why += " it back once it has no other, so delete that, or approve this"
+        elif change.owner in vanished:
+            why = f"{change.reason}, and nobody has released load balancer {change.cloud_id}: it is paid for until"
+            why += " somebody lets it go; to keep it, protect it against deletion"
         else:
             continue
         yield GuardResult(GuardName.IP_LOSS, Verdict.HELD, (change.key,), why, "1", "0")

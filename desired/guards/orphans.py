@@ -32,15 +32,16 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
 def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Settings) -> Plan:
     """The deletions of these orphans, with the decisions of all guards.
 
-    A person who names a load balancer ends its undo window. Everything else is as in a pass: the project has to be this
-    cluster's (``project-anchor``), the lists complete (``incomplete-snapshot``), kubelets have to report
-    (``silent-cluster``), clocks to agree (``clock-skew``), no other cloud controller may run (``other-controller``),
-    and no Service have come back that would lose the addresses (``ip-loss``).
+    A person who names a load balancer ends its undo window, and lets one go whose Service has vanished. Everything else
+    is as in a pass: the project has to be this cluster's (``project-anchor``), the lists complete
+    (``incomplete-snapshot``), kubelets have to report (``silent-cluster``), clocks to agree (``clock-skew``), no other
+    cloud controller may run (``other-controller``), and no Service have come back that would lose the addresses
+    (``ip-loss``).
     """
     desired = compute_desired(snapshot, settings)
     named, now = {orphan.balancer.id for orphan in chosen}, snapshot.taken_at
     pending = tuple(
-        replace(each, due_at=min(each.due_at, now)) if each.balancer.id in named else each
+        replace(each, due_at=min(each.due_at, now), vanished=None) if each.balancer.id in named else each
         for each in desired.pending_deletions
     )
     desired = replace(desired, pending_deletions=pending)

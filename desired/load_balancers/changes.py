@@ -176,8 +176,12 @@ def _why_released(first: tuple[Change, ...], why: str) -> str:
 
 def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
     """The deletion of a load balancer that no Service wants back, or its release for good where somebody has protected
-    it meanwhile. When it is due is decided by a guard (``undo-window``)."""
+    it meanwhile. When it is due is decided by a guard (``undo-window``), and whether one whose Service has vanished may
+    go by a person (``ip-loss``)."""
     balancer = pending.balancer
+    if pending.vanished is not None:
+        why = f"its Service, with the UID {pending.vanished}, is gone"
+        return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
     owner = owner_of(balancer.spec.labels)
     why = f"{shown_former(owner)} is gone, and its undo window ends at {shown_time(pending.due_at)}"
     if balancer.is_protected:
@@ -226,8 +230,16 @@ def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
         after=True,
         reason="keeps the Service from going before its load balancer has gone",
         owner=service.key,
+        consequences=(_FINALIZER_LOST,) if isinstance(lb.match, Owned) else (),
     )
     return (change,)
+
+
+_FINALIZER_LOST = (
+    "the Service has a load balancer and lost the finalizer, which another controller shares and takes away: deleted"
+    " like that, it would leave the load balancer behind; k3s: --disable servicelb; others: spec.loadBalancerClass"
+)
+"""Warned of at the claim of a Service that already has its load balancer."""
 
 
 def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:

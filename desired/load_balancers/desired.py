@@ -30,7 +30,7 @@ from desired.load_balancers.notes import (
     notes_on_public_interface,
     notes_on_targets,
 )
-from desired.load_balancers.orphans import orphans
+from desired.load_balancers.orphans import left_certificates, orphans
 from desired.load_balancers.ownership import (
     BalancerMatch,
     Missing,
@@ -369,6 +369,10 @@ def desired_load_balancers(
         remedy = f"to delete it: reconcile orphans --delete {balancer.id}"
         text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; {remedy}"
         notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
+    for left in left_certificates(snapshot):
+        remedy = f"hcloud certificate delete {left.id}"
+        text = f"certificate {left.id} {left.name} was made for a Service that is gone: {remedy}"
+        notes.append(Note(Key(ObjectKind.CERTIFICATE, f"#{left.id}"), NoteKind.ORPHAN, text))
     return desired, pending, tuple(notes)
 
 

@@ -1,7 +1,7 @@
-"""Orphans: load balancers of this cluster that no Service wants. A pass notes them, and deletes none before the end of
-its undo window; a person may delete them on demand."""
+"""Orphans: load balancers of this cluster that no Service wants. A pass deletes one after its undo window, asks whether
+one may go whose Service has vanished, and notes the others; a person may delete them on demand."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -11,17 +11,15 @@ from desired.load_balancers.ownership import (
     Missing,
     Ownership,
     Undecided,
-    asked_name,
     may_come_back,
     owner_of,
     ownership,
+    unclaimed,
 )
 from desired.load_balancers.release import due_of, shown_former, shown_time
-from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, IpTarget, Owner, is_private
-from desired.model.service import Service
+from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
 from desired.model.snapshot import Server, Snapshot
-from desired.names import LABEL_DELETE_AFTER
+from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +54,12 @@ class Orphan:
 
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
-    """Load balancers with our cluster's label that are no Service's, by id. Empty while a Service may be unread: what
-    seems unowned may be its.
-
-    ``matches`` are all Services that want a load balancer or have to release one. What one of them may claim, by its
-    label or by its name, is no orphan, even if it is not known which of several it gets.
-    """
-    services = snapshot.services
-    if services is None or not services.complete or services.unreadable:
-        return ()
-    ours = [
-        balancer
-        for balancer in snapshot.load_balancers or ()
-        if ownership(owner_of(balancer.spec.labels).cluster_uid, snapshot) is Ownership.OURS
-    ]
-    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
-    taken = {balancer.id for balancer in claimed if balancer is not None}
-    left = [balancer for balancer in ours if balancer.id not in taken]
-    names = _names(services) if left else frozenset()
-    alive = {service.uid: service.id for service in services}
+    """Load balancers of this cluster that none of these Services claims, by id, with the reason."""
+    alive = {service.uid: service.id for service in snapshot.services or ()}
     found = []
-    for balancer in left:
+    for balancer in unclaimed(snapshot, matches):
         owner = owner_of(balancer.spec.labels)
         service = alive.get(owner.service_uid or "")
-        if service in matches or balancer.spec.name in names:
-            continue
         if service is not None:
             found.append(Orphan(balancer, f"Service {service} wants no load balancer", service))
         elif owner.service_uid is not None:
@@ -104,6 +83,22 @@ def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
         return Orphan(balancer, f"{whose} has gone, and may have it back", delete_at=None)
     why = f"{whose} has gone: it is deleted after {shown_time(due_at)}, unless it comes back"
     return Orphan(balancer, why, delete_at=due_at)
+
+
+def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
+    """Managed certificates that were made for Services of this cluster which are gone, by id. Empty while a Service may
+    be unread, and where no Service needs certificates: then they are not listed."""
+    services = snapshot.services
+    if services is None or not services.complete or services.unreadable:
+        return ()
+    alive = {service.uid for service in services}
+    return tuple(
+        found
+        for found in sorted(snapshot.certificates or (), key=lambda found: found.id)
+        if (uid := found.labels.get(LABEL_SERVICE_UID)) is not None
+        and uid not in alive
+        and ownership(found.labels.get(LABEL_CLUSTER_UID), snapshot) is Ownership.OURS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +136,3 @@ def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) ->
 def _has(server: Server, ip: IPv4Address | IPv6Address) -> bool:
     is_inside = isinstance(ip, IPv6Address) and server.ipv6 is not None and ip in server.ipv6
     return is_inside or ip == server.ipv4 or ip in [private for _, private in server.private_ips]
-
-
-def _names(services: Iterable[Service]) -> frozenset[str]:
-    """The names that Services ask for; the default one where that cannot be read."""
-    return frozenset(asked_name(service) for service in services if wants_balancer(service))

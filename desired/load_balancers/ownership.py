@@ -229,6 +229,42 @@ def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
     return {owner_of(balancer.spec.labels).former or "": balancer for balancer in found}
 
 
+def may_stay_behind(snapshot: Snapshot) -> bool:
+    """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it waits for
+    its Service or its deletion, or is of a Service of this cluster that may vanish, or has."""
+    listed = [owner_of(balancer.spec.labels) for balancer in snapshot.load_balancers or ()]
+    return bool(left_behind(snapshot)) or any(
+        owner.service_uid is not None and ownership(owner.cluster_uid, snapshot) is Ownership.OURS for owner in listed
+    )
+
+
+def unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[CloudBalancer, ...]:
+    """Load balancers with our cluster's label that are no Service's, by id. Empty while a Service may be unread: what
+    seems unclaimed may be its.
+
+    ``matches`` are all Services that want a load balancer or have to release one. What one of them may claim, by its
+    label or by its name, is not among these, even if it is not known which of several it gets.
+    """
+    services = snapshot.services
+    if services is None or not services.complete or services.unreadable:
+        return ()
+    ours = [
+        balancer
+        for balancer in snapshot.load_balancers or ()
+        if ownership(owner_of(balancer.spec.labels).cluster_uid, snapshot) is Ownership.OURS
+    ]
+    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
+    taken = {balancer.id for balancer in claimed if balancer is not None}
+    left = [balancer for balancer in ours if balancer.id not in taken]
+    names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
+    uids = {service.uid for service in services if service.id in matches}
+    return tuple(
+        balancer
+        for balancer in left
+        if balancer.spec.name not in names and owner_of(balancer.spec.labels).service_uid not in uids
+    )
+
+
 def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
     """Id of each Service that wants a load balancer, or has to release one → the match."""
     services = tuple(snapshot.services or ())

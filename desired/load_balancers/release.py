@@ -6,7 +6,7 @@ deleted. Only one with exactly the labels that this product writes is ever delet
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +21,7 @@ from desired.load_balancers.ownership import (
     former_of,
     may_come_back,
     owner_of,
+    unclaimed,
 )
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
@@ -40,7 +41,7 @@ _STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class PendingDeletion:
-    """A load balancer that was released, and that no Service wants back."""
+    """A load balancer that was released, or whose Service has vanished, and that no Service wants back."""
 
     balancer: CloudBalancer
     due_at: datetime
@@ -48,6 +49,9 @@ class PendingDeletion:
     returned: str | None = None
     """Id of the existing Service of that namespace and name, which wants a load balancer, names no other one, and was
     not given this one; None while there is none."""
+    vanished: str | None = None
+    """UID of its Service, where that has gone without releasing it: the finalizer was taken away by somebody else, or
+    the Service was deleted by force. Nobody has said then what is to become of it. None where it was released."""
 
 
 def window_of(service: Service, settings: Settings) -> timedelta:
@@ -93,15 +97,17 @@ def shown_former(owner: Owner) -> str:
 
 
 def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
-    """Load balancers that were released and that no Service wants, by id. ``matches`` are of all Services that want a
-    load balancer or have to release one: what one of them gets, or may yet turn out to get, is not among these."""
+    """Load balancers that were released, or whose Service has vanished, and that no Service wants, by id. ``matches``
+    are of all Services that want a load balancer or have to release one: what one of them gets, or may yet turn out to
+    get, is not among these; nor is one that somebody has protected after its Service vanished."""
     if snapshot.services is None:
         return ()
     claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
     taken = {balancer.id for balancer in claimed if balancer is not None}
     undecided = [snapshot.services.items[key] for key, match in matches.items() if isinstance(match, Undecided)]
     open_ = {former_of(service) for service in undecided}
-    return tuple(_partings(snapshot, taken, open_))
+    found = [*_partings(snapshot, taken, open_), *_vanished(snapshot, matches)]
+    return tuple(sorted(found, key=lambda pending: pending.balancer.id))
 
 
 def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]) -> list[PendingDeletion]:
@@ -116,6 +122,14 @@ def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]
         is_back = heir is not None and not _names_another(heir, balancer)
         found.append(PendingDeletion(balancer, due_at, heir.id if heir and is_back else None))
     return found
+
+
+def _vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[PendingDeletion]:
+    alive = {service.uid for service in snapshot.services or ()}
+    for balancer in unclaimed(snapshot, matches):
+        uid = owner_of(balancer.spec.labels).service_uid
+        if uid is not None and uid not in alive and not balancer.is_protected:
+            yield PendingDeletion(balancer, snapshot.taken_at, vanished=uid)
 
 
 def _names_another(service: Service, balancer: CloudBalancer) -> bool:

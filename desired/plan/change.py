@@ -256,7 +256,7 @@ class NoteKind(StrEnum):
     CLOCK_SKEW = "clock-skew"
     """A clock that others disagree with."""
     ORPHAN = "orphan"
-    """A load balancer of this cluster that no Service wants."""
+    """A load balancer of this cluster that no Service wants, or a certificate that was made for one that is gone."""
     PRIMARY_IP = "primary-ip"
     """A Primary IP that a load balancer does not get, or that goes with it."""
     SUSPENDED = "suspended"

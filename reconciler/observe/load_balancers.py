@@ -12,7 +12,7 @@ import msgspec
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from desired.annotations.choices import Algorithm, Protocol
-from desired.load_balancers.ownership import left_behind
+from desired.load_balancers.ownership import may_stay_behind
 from desired.model.load_balancer import (
     Attachment,
     Certificate,
@@ -138,12 +138,11 @@ def _http_check(service: ServiceShape) -> HttpCheck:
 
 class LeftBehind:
     """Whether load balancers have to be listed though no Service has or wants one: some may wait for their Service, or
-    for their deletion. A list once at the start of a controller, and after each time that another process led, finds
-    them."""
+    for their deletion, and the Service of one may have vanished since it was listed. A list once at the start of a
+    process, and after each time that another one led, finds them."""
 
     def __init__(self, *, looks_first: bool = False) -> None:
-        """``looks_first``: whether nothing is known at first, so that one list is worth its call. A run of ``--once``
-        lists them where the operator has set an undo window, and otherwise only because of Services."""
+        """``looks_first``: whether nothing is known at first, so that one list is worth its call."""
         self._looks_first = self._may_be = looks_first
 
     @property
@@ -156,7 +155,7 @@ class LeftBehind:
         balancers = snapshot.load_balancers
         if balancers is None:
             return
-        if left_behind(snapshot):
+        if may_stay_behind(snapshot):
             self._may_be = True
         elif balancers.complete and not balancers.unreadable:
             self._may_be = False

@@ -13,16 +13,18 @@ from desired.guards.history import suspension_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
+from desired.model.key import ObjectKind
 from desired.model.load_balancer import Listener
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
+from desired.names import IDENTITY_NAMESPACE
 from desired.nodes.desired import is_uninitialized
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
-from desired.section import Absent
+from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import provider_of
 from reconciler.result import Line, approve_command
@@ -101,6 +103,12 @@ _DONE = {
     ChangeKind.LB_RETAIN: ("RetainedLoadBalancer", "Retained load balancer"),
 }
 
+_WARNED = {
+    ChangeKind.LB_CREATE: ("LoadBalancerReplaced", "Created it anew"),
+    ChangeKind.SERVICE_CLAIM: ("FinalizerRestored", "Added the finalizer again"),
+}
+"""Kinds of changes with consequences that stay true afterwards → the event's reason, and how it begins."""
+
 
 _GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
@@ -119,13 +127,10 @@ def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Even
             if line.change.kind in _DONE and isinstance(line.outcome, Applied):
                 reason, text = _DONE[line.change.kind]
                 yield Event(subject_of(service), EventType.NORMAL, reason, f"{text}: {line.change.reason}")
-            if (
-                line.change.kind == ChangeKind.LB_CREATE
-                and line.change.consequences
-                and isinstance(line.outcome, Applied)
-            ):
+            if line.change.kind in _WARNED and line.change.consequences and isinstance(line.outcome, Applied):
+                reason, text = _WARNED[line.change.kind]
                 lost = "; ".join(line.change.consequences)
-                yield Event(subject_of(service), EventType.WARNING, "LoadBalancerReplaced", f"Created it anew: {lost}")
+                yield Event(subject_of(service), EventType.WARNING, reason, f"{text}: {lost}")
             losses = _lost(line.change) if isinstance(line.outcome, Applied) else ""
             if losses:
                 yield Event(subject_of(service), EventType.WARNING, "ListenerChanged", losses)
@@ -331,9 +336,9 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
     """One warning for each object with a change that is held."""
     kinds: dict[Subject, set[str]] = {}
     for change in (plan.by_key[key] for key in hold.keys if key in plan.by_key):
-        owner = snapshot.node(change.owner) or snapshot.service(change.owner)
-        if owner is not None and change.decision.verdict is Verdict.HELD and change.decision.rule == hold.rule:
-            kinds.setdefault(subject_of(owner), set()).add(change.kind)
+        subject = _subject_of(change, snapshot)
+        if subject is not None and change.decision.verdict is Verdict.HELD and change.decision.rule == hold.rule:
+            kinds.setdefault(subject, set()).add(change.kind)
     for subject, held in kinds.items():
         verb = "is" if len(held) == 1 else "are"
         command = approve_command(hold.hash, approve_flags)
@@ -342,6 +347,17 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
             f". Approve with: {command}",
         )
         yield Event(subject, EventType.WARNING, "ChangeHeld", text[: max(0, MESSAGE - len(remedy))] + remedy)
+
+
+def _subject_of(change: Change, snapshot: Snapshot) -> Subject | None:
+    """The Node or Service that the change serves; for a load balancer whose Service is gone the namespace whose UID is
+    the cluster's, as it lives as long as the cluster. None where there is none."""
+    owner = snapshot.node(change.owner) or snapshot.service(change.owner)
+    if owner is not None:
+        return subject_of(owner)
+    if change.owner.kind is ObjectKind.LOAD_BALANCER and isinstance(snapshot.cluster_uid, Present):
+        return Subject("Namespace", IDENTITY_NAMESPACE, snapshot.cluster_uid.value)
+    return None
 
 
 _FAILED = "FailedToCreateRoute"

@@ -256,7 +256,8 @@ def test_labels_that_were_forged_delete_nothing(served: Stage, forged: dict[str,
 
     report = one_pass(served, UNDO)
 
-    assert (report["changes"], asked_of_hetzner(served), len(balancers(served))) == ([], [], 1)
+    assert {change["verdict"] for change in report["changes"]} <= {"held"}
+    assert (asked_of_hetzner(served), len(balancers(served))) == ([], 1)
 
 
 def test_a_living_service_keeps_what_somebody_marks_to_be_deleted(served: Stage) -> None:

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from desired.load_balancers.orphans import Orphan, orphans
+from desired.load_balancers.orphans import Orphan, left_certificates, orphans
 from desired.load_balancers.ownership import match_balancers
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.plan.change import NoteKind
+from desired.planner import compute_plan
 from desired.section import Section, Unknown
-from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_claim, a_service, a_world, annotated
+from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_certificate, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 
 DEAD = "00000000-dead-dead-dead-000000000000"
@@ -158,3 +160,30 @@ def test_a_service_that_lives_is_named() -> None:
 
     assert orphan.service == "default/web"
     assert orphan.kept is not None
+
+
+OURS = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD}
+
+
+@pytest.mark.parametrize(
+    ("labels", "services", "left"),
+    [
+        pytest.param(OURS, Section({}), [5], id="its Service is gone"),
+        pytest.param(
+            OURS | {LABEL_SERVICE_UID: a_service().uid}, Section({"default/web": a_service()}), [], id="it lives"
+        ),
+        pytest.param(OURS, incomplete(Section({})), [], id="its Service may be unread"),
+        pytest.param(OURS | {LABEL_CLUSTER_UID: "another"}, Section({}), [], id="another cluster's"),
+        pytest.param({LABEL_SERVICE_UID: DEAD}, Section({}), [], id="no cluster's"),
+        pytest.param({}, Section({}), [], id="uploaded by a person"),
+    ],
+)
+def test_certificates_that_are_left_over(
+    labels: dict[str, str], services: Section[str, Service], left: list[int]
+) -> None:
+    """They are noted, and never deleted: something else may use them."""
+    certificates = Section({5: a_certificate(labels=labels)})
+    world = replace(a_world([], []), services=services, certificates=certificates)
+    assert [found.id for found in left_certificates(world)] == left
+    notes = [str(note.key) for note in compute_plan(world, LOCATED).notes if note.kind is NoteKind.ORPHAN]
+    assert notes == [f"certificate/#{found}" for found in left]

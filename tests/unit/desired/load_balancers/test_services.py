@@ -14,7 +14,7 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER
 from desired.nodes.desired import desired_nodes
-from desired.plan.change import Note, NoteKind
+from desired.plan.change import Note, NoteKind, Verdict
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
@@ -153,19 +153,50 @@ def test_two_who_ask_for_one_private_address() -> None:
 
 
 def test_orphans_are_said_to_be_there() -> None:
-    """A load balancer whose Service is gone is for a person to delete; it may be one that was not read."""
+    """One whose Service is gone, and which somebody has protected, is for a person to delete."""
     foreign = a_balancer(7, cluster_uid="another", spec={"name": "theirs"})
-    plan = plan_of(new(), a_balancer(6, service_uid="gone", spec={"name": "old"}), foreign)
+    kept = a_balancer(6, service_uid="gone", spec={"name": "old"}, is_protected=True)
+    plan = plan_of(new(), kept, foreign)
     orphans = [note for note in plan.notes if note.kind is NoteKind.ORPHAN]
     assert [note.key for note in orphans] == ["load_balancer/#6"]
     assert orphans[0].text == (
         "load balancer 6 old is nobody's: its Service, with the UID gone, is gone; to delete it: reconcile"
         " orphans --delete 6"
     )
-    late = replace(
-        a_world([], [a_balancer(6, service_uid="gone")]), services=incomplete(Section({"default/web": new()}))
-    )
-    assert [note for note in compute_plan(late, LOCATED).notes if note.kind is NoteKind.ORPHAN] == []
+
+
+VANISHED = a_balancer(6, service_uid="gone", spec={"name": "old"})
+
+
+@pytest.mark.parametrize(
+    ("balancer", "services", "held"),
+    [
+        pytest.param(VANISHED, Section({}), True, id="no Service is left"),
+        pytest.param(VANISHED, Section({"default/web": new()}), True, id="another Service lives"),
+        pytest.param(VANISHED, incomplete(Section({"default/web": new()})), False, id="its Service may be unread"),
+        pytest.param(VANISHED, Section({}, unreadable={"default/x": "bad"}), False, id="a Service is unreadable"),
+        pytest.param(
+            VANISHED, Section({"default/web": new(name="old")}), False, id="a Service asks for it by its name"
+        ),
+        pytest.param(
+            a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False, id="another cluster's"
+        ),
+        pytest.param(a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False, id="no cluster's"),
+        pytest.param(
+            a_balancer(6, service_uid="gone", is_protected=True), Section({}), False, id="somebody has protected it"
+        ),
+    ],
+)
+def test_one_whose_service_has_vanished(balancer: CloudBalancer, services: Section[str, Service], held: bool) -> None:
+    """Nobody has said what is to become of it: its deletion is planned, and held. What may be unread plans nothing."""
+    world = replace(a_world([], [balancer]), services=services)
+    plan = judge(compute_plan(world, LOCATED), world, LOCATED)
+    found = {
+        (change.key, change.decision.verdict, change.decision.rule)
+        for change in plan.changes
+        if change.kind == "lb.delete"
+    }
+    assert found == ({("load_balancer/#6", Verdict.HELD, "ip-loss")} if held else set())
 
 
 def test_a_plan_of_many_services_with_one_name_grows_with_their_number() -> None:

@@ -168,7 +168,6 @@ NOT_DELETED = [
     pytest.param(left(EARLIER, labels={LABEL_FORMER: None}), id="nobody's before"),
     pytest.param(left(EARLIER, labels={LABEL_CLUSTER_UID: "x"}), id="another cluster's"),
     pytest.param(left(EARLIER, labels={LABEL_CLUSTER_UID: None}), id="no cluster's"),
-    pytest.param(left(EARLIER, labels={LABEL_SERVICE_UID: "x"}), id="a dead Service's"),
     pytest.param(left(EARLIER, labels={LABEL_RELEASED: EARLIER}), id="released for good"),
 ]
 
