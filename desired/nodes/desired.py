@@ -336,7 +336,8 @@ def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool
         case Foreign():
             return (_note_on_foreign(node, miss),)
         case Malformed(why):
-            return (Note(node.key, NoteKind.MALFORMED, f"{why}; left alone"),)
+            remedy = "delete the Node and let its kubelet register again"
+            return (Note(node.key, NoteKind.MALFORMED, f"{why}; left alone; {remedy}"),)
         case Ambiguous(why):
             return (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; both are left alone, delete the stale one"),)
         case Unknown(why) if list_of_servers_is_whole:

@@ -204,7 +204,8 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.MALFORMED,
-        "providerID 'hcloud://x': 'x' is no server id (a positive decimal number); left alone",
+        "providerID 'hcloud://x': 'x' is no server id (a positive decimal number); left alone;"
+        " delete the Node and let its kubelet register again",
         id="malformed",
     ),
     pytest.param(

@@ -166,6 +166,12 @@ def test_a_settled_node_is_a_target() -> None:
         ),
         pytest.param(
             a_settled_node(),
+            replace(INSIDE, ipv4=None),
+            is_(UNUSABLE, f"the server has no public address: set {PRIVATE_IP} to true"),
+            id="no-public-address-in-the-network",
+        ),
+        pytest.param(
+            a_settled_node(),
             a_server(ipv4=None, missing=frozenset({"public_net.ipv6"})),
             is_(UNCERTAIN, "the API did not say which public IPv6 address the server has"),
             id="public-ipv6-not-told",

@@ -88,7 +88,12 @@ BROKEN: Section[int, Server] = Section(unreadable={1: "server 1 could not be rea
     ("miss", "whole", "expected"),
     [
         pytest.param(Foreign("another cloud's"), True, (NoteKind.FOREIGN, "another cloud's; left alone"), id="foreign"),
-        pytest.param(Malformed("no number"), True, (NoteKind.MALFORMED, "no number; left alone"), id="malformed"),
+        pytest.param(
+            Malformed("no number"),
+            True,
+            (NoteKind.MALFORMED, "no number; left alone; delete the Node and let its kubelet register again"),
+            id="malformed",
+        ),
         pytest.param(
             Ambiguous("two of them"),
             True,
@@ -204,7 +209,8 @@ def unusable(annotation: str) -> str:
         pytest.param(
             a_snapshot([a_lost_node(provider_id="hcloud://-5")], [a_server()]),
             NoteKind.MALFORMED,
-            "providerID 'hcloud://-5': '-5' is no server id (a positive decimal number); left alone",
+            "providerID 'hcloud://-5': '-5' is no server id (a positive decimal number); left alone;"
+            " delete the Node and let its kubelet register again",
             id="malformed-settled-and-not-ready",
         ),
         pytest.param(
