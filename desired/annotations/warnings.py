@@ -1,18 +1,20 @@
 """Warnings about the annotations of a Service: misspelt keys, and values without effect. They stop nothing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from heapq import nsmallest
 
-from desired.annotations.choices import CertificateType
+from desired.annotations.choices import ZONE_OF_LOCATION, CertificateType
 from desired.annotations.effects import Idle
 from desired.annotations.options import BadAnnotation, Defaults, Options
 from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
-from desired.section import UNMANAGED
+from desired.names import LABEL_REGION
+from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import LABEL_KEY, counted, shown_text
 from desired.syntax.go import parse_bool
+from desired.syntax.selector import Operator
 
 
 class Lack(StrEnum):
@@ -49,6 +51,7 @@ def warnings_on(
     ``idle`` what has no effect."""
     found = [*_keys(annotations), *_values(annotations), *_idle(annotations, options, bad, idle)]
     found += _zone(annotations, options, defaults)
+    found += _selected_elsewhere(options, {*bad, *idle})
     return tuple(sorted(found))
 
 
@@ -131,6 +134,26 @@ def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) 
             zone.full_key,
             f"{zone.full_key} has no effect: {other} is {overruled}, and a location wins; {remedy}",
         )
+
+
+def _selected_elsewhere(options: Options, unclear: Collection[str]) -> Iterator[AnnotationWarning]:
+    """A selector of Nodes of other network zones alone than the one that the load balancer is asked for in."""
+    asked = {"location", "network_zone", "node_selector"}
+    if asked & set(unclear) or isinstance(options.node_selector, Unmanaged):
+        return
+    located = options.network_zone if isinstance(options.location, Unmanaged) else options.location
+    if isinstance(located, Unmanaged):
+        return
+    zone = ZONE_OF_LOCATION.get(located) if located == options.location else located
+    for requirement in options.node_selector.requirements:
+        if requirement.key not in LABEL_REGION or requirement.operator is not Operator.IN:
+            continue
+        zones = {ZONE_OF_LOCATION.get(value, zone) for value in requirement.values}
+        if zone is not None and zone not in zones:
+            key, place = BY_FIELD["node_selector"].full_key, BY_FIELD["location"].full_key
+            chosen = f"{', '.join(sorted(requirement.values))} (network zone {', '.join(sorted(map(str, zones)))})"
+            text = f"{key} chooses Nodes in {chosen}, and the load balancer is asked for in {located} ({zone}): Hetzner"
+            yield AnnotationWarning(key, f"{text} takes servers of its own zone only; set {place} to one of theirs")
 
 
 _TOLD = 10

@@ -6,7 +6,9 @@ from ipaddress import IPv4Address
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.table import BY_FIELD
 from desired.model.load_balancer import Attachment, CloudBalancer
+from desired.model.service import Service
 from desired.model.snapshot import Network, Snapshot
+from desired.plan.change import Note, NoteKind
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.bounds import NOBODY, Several
 
@@ -43,15 +45,54 @@ def is_settled(options: Options, present: CloudBalancer | None, snapshot: Snapsh
     )
 
 
+def why_out_of_reach(present: CloudBalancer | None, snapshot: Snapshot, zone: str) -> str | None:
+    """The reason why no load balancer in this network zone can be attached to the configured network, with the remedy
+    (Hetzner Cloud API: ``no_subnet_available``); None when it can, is attached, or when that is not known."""
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is None or network.zones is None:
+        return None
+    if present is not None and any(place.network_id == network.id for place in present.attachments):
+        return None
+    if not network.zones:
+        return f"network {network.name} has no subnet, and no load balancer can be attached; add a subnet of type cloud"
+    if not zone or zone in network.zones:
+        return None
+    zones = ", ".join(sorted(network.zones))
+    return (
+        f"network {network.name} is in {zones}, and the load balancer in {zone}: Hetzner attaches none of another"
+        f" network zone; create it in {zones}, or name a network of {zone} in HCLOUD_NETWORK"
+    )
+
+
+def notes_out_of_reach(service: Service, options: Options, why: str | None) -> Iterator[Note]:
+    """What follows for a load balancer that cannot be attached for this reason, None when it can. Nothing where that is
+    a problem of its annotations (``attachment_problems``)."""
+    if why is None or options.disable_public_network is True:
+        return
+    if options.use_private_ip:
+        yield Note(service.key, NoteKind.NO_TARGETS, f"no target can be reached by a private address: {why}")
+    else:
+        yield Note(service.key, NoteKind.UNSUPPORTED, f"it stays outside of the network: {why}")
+
+
 def attachment_problems(
-    options: Options, present: CloudBalancer | None, snapshot: Snapshot, rivals: Several = NOBODY
+    options: Options,
+    present: CloudBalancer | None,
+    snapshot: Snapshot,
+    rivals: Several = NOBODY,
+    out_of_reach: str | None = None,
 ) -> Iterator[BadAnnotation]:
     """The reason why the requested attachment is impossible: checked before anything is detached for it.
 
-    ``rivals`` are other Services that ask for the same address.
+    ``rivals`` are other Services that ask for the same address, ``out_of_reach`` says why it cannot be attached at all.
     """
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None:
+        return
+    if out_of_reach is not None:
+        row = BY_FIELD["disable_public_network"]
+        if options.disable_public_network is True:
+            yield BadAnnotation(row.full_key, f"{row.full_key} (or {row.variable}) is true: {out_of_reach}")
         return
     here = [place for place in present.attachments if place.network_id == network.id] if present else []
     ip, wanted_range, subnets = options.private_ipv4, options.private_subnet_ip_range, network.subnets

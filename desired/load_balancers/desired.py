@@ -17,7 +17,14 @@ from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.parsing import Origin, missing_for_creation, origin_of
 from desired.annotations.table import BY_FIELD
 from desired.annotations.warnings import AnnotationWarning
-from desired.load_balancers.attachment import attachment_problems, is_settled, network_id, wanted_attachment
+from desired.load_balancers.attachment import (
+    attachment_problems,
+    is_settled,
+    network_id,
+    notes_out_of_reach,
+    wanted_attachment,
+    why_out_of_reach,
+)
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
@@ -122,37 +129,41 @@ def desired_load_balancer(
     match: BalancerMatch,
     snapshot: Snapshot,
     settings: Settings,
-    members_of: Callable[[Options, CloudBalancer | None, str | None], TargetCandidates],
+    members_of: Callable[[Options, CloudBalancer | None, str], TargetCandidates],
+    zones: Mapping[str, str],
     rivals: Several = NOBODY,
 ) -> DesiredLoadBalancer:
     """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``rivals`` which other
     Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of these options, of
-    this load balancer, and of a new one in this location."""
+    this load balancer, None for a new one, in this zone. ``zones`` are network zones by locations."""
     defaults = settings.balancer_defaults
     options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
+    is_created = present is None and not isinstance(match, Undecided)
+    chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
+    zone = zone_of(options, chosen.location, present, zones)
+    out_of_reach = why_out_of_reach(present, snapshot, zone)
     settled = is_settled(options, present, snapshot)
     check = check_claim(service.claim, defaults, has_network=settings.network is not None, is_settled=settled)
-    is_created = present is None and not isinstance(match, Undecided)
     absent = () if is_created else {*(problem.key for problem in missing_for_creation(options, bad)), *AT_CREATION}
-    chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     problems = [
         *(problem for problem in check.problems if problem.key not in absent),
         *chosen.problems,
-        *attachment_problems(options, present, snapshot, rivals),
+        *attachment_problems(options, present, snapshot, rivals, out_of_reach),
     ]
     certificates = desired_certificates(service, options, snapshot)
-    members = members_of(options, present, chosen.location)
+    members = members_of(options, present, zone)
     ports = desired_listeners(service, options, certificates.ids)
     demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
-    size, remedy = fitting_size(options, present, demand, snapshot), larger_type(demand, snapshot)
+    asked = chosen.location if isinstance(options.location, Unmanaged) else options.location
+    size, remedy = fitting_size(options, present, demand, snapshot, asked), larger_type(demand, snapshot)
     if problems and present is not None:  # its type is not touched, so that it holds what it holds
         size = replace(size, type=present.type)
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, remedy)
     notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in check.remarks]
     notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
-    notes += [*certificates.notes, *notes_on_match(service, match)]
+    notes += [*certificates.notes, *notes_on_match(service, match), *notes_out_of_reach(service, options, out_of_reach)]
     unclear = frozenset(_fields_of(problems))
     notes += notes_on_choice(service, chosen) if present is None else ()
     notes += () if present is None else notes_on_primary_ips(service, options, bad, present, snapshot)
@@ -171,7 +182,7 @@ def desired_load_balancer(
         asked=_asked(service, settings),
     )
     if present is None:
-        wanted, why = _to_create(serving, ports, snapshot, remedy)
+        wanted, why = _to_create(serving, ports, snapshot, remedy, is_out=out_of_reach is not None)
         if wanted is not None and window_of(service, settings):
             wanted = replace(wanted, former=former_of(service))
     elif problems and not isinstance(match, Owned):
@@ -179,7 +190,9 @@ def desired_load_balancer(
     elif problems:
         wanted, why = _unchanged_but_targets(present, targets, unclear, snapshot, options), ()
     else:
-        wanted, why = _to_change(serving, present, ports, snapshot, remedy, reset=settings.reset_unset)
+        wanted, why = _to_change(
+            serving, present, ports, snapshot, remedy, reset=settings.reset_unset, is_out=out_of_reach is not None
+        )
     notes += [*why, *(notes_on_targets(service, options, targets, present) if size.type else ())]
     return replace(serving, wanted=wanted, notes=tuple(notes))
 
@@ -192,9 +205,10 @@ def _asked(service: Service, settings: Settings) -> frozenset[str]:
 
 
 def _to_create(
-    serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, remedy: str
+    serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, remedy: str, *, is_out: bool
 ) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
-    """The load balancer to create; None when that would go wrong, or may not be (``serving.match``)."""
+    """The load balancer to create; None when that would go wrong, or may not be (``serving.match``). ``is_out`` when it
+    cannot be attached to the network."""
     options, service, size = serving.options, serving.service, serving.size.type
     chosen = serving.primary_ips
     if serving.problems or chosen.unknown or size is None or isinstance(serving.match, Undecided):
@@ -211,11 +225,13 @@ def _to_create(
         public_interface=_public(options),
         primary_ipv4=chosen.ipv4.id if chosen.ipv4 else UNMANAGED,
         primary_ipv6=chosen.ipv6.id if chosen.ipv6 else UNMANAGED,
-        attachment=wanted_attachment(options, snapshot),
+        attachment=UNMANAGED if is_out else wanted_attachment(options, snapshot),
         ipv4_rdns=options.ipv4_rdns,
         ipv6_rdns=options.ipv6_rdns,
         listeners=listeners,
-        targets=frozenset() if hidden else _targets(serving.targets, options, snapshot),
+        targets=frozenset()
+        if hidden or (is_out and options.use_private_ip)
+        else _targets(serving.targets, options, snapshot),
     ), (*notes, *hidden)
 
 
@@ -227,15 +243,17 @@ def _to_change(
     remedy: str,
     *,
     reset: bool,
+    is_out: bool,
 ) -> tuple[LoadBalancer, tuple[Note, ...]]:
-    """The desired state of an existing load balancer; what nobody asks for stays as it is."""
+    """The desired state of an existing load balancer; what nobody asks for stays as it is, and so does what is reached
+    through a network where ``is_out``: it cannot be attached to the one that is configured."""
     options, service, spec = serving.options, serving.service, present.spec
     size = serving.size.type or present.type
     complete = {port: filled(wanted, spec.listeners.get(port), reset=reset) for port, wanted in ports.items()}
     listeners, notes = possible_listeners(
         service, complete, spec.listeners, size.max_services, serving.certificates, remedy
     )
-    targets = _targets(serving.targets, options, snapshot)
+    targets = UNMANAGED if is_out and options.use_private_ip else _targets(serving.targets, options, snapshot)
     taken = tuple(notes_on_name(service, options, present, snapshot))
     stays = bool(taken) or (isinstance(serving.match, Owned) and serving.match.why_not_renamed is not None)
     needed = tuple(notes_on_public_interface(service, options, present, targets))
@@ -253,7 +271,7 @@ def _to_change(
         zone=spec.zone,
         algorithm=algorithm,
         public_interface=public,
-        attachment=wanted_attachment(options, snapshot),
+        attachment=UNMANAGED if is_out else wanted_attachment(options, snapshot),
         ipv4_rdns=options.ipv4_rdns,
         ipv6_rdns=options.ipv6_rdns,
         listeners=_without_kept_redirect(listeners),
@@ -339,10 +357,10 @@ def desired_load_balancers(
     zones = zones_of_locations(snapshot)
     server_zones = frozenset(server.network_zone for server in snapshot.servers)
 
-    def members_of(options: Options, present: CloudBalancer | None, location: str | None) -> TargetCandidates:
+    def members_of(options: Options, present: CloudBalancer | None, zone: str) -> TargetCandidates:
         """Services that ask for the same Nodes in the same way and zone share the answer: there may be thousands of
         Nodes."""
-        place = place_of(zone_of(options, location, present, zones), present, snapshot, server_zones)
+        place = place_of(zone, present, snapshot, server_zones)
         asked = (options.use_private_ip, options.node_selector, place)
         if asked not in known:
             members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place)
@@ -353,7 +371,7 @@ def desired_load_balancers(
         service = snapshot.services.items[key]
         lb = (
             desired_load_balancer(
-                service, match, snapshot, settings, members_of, asked.get(service.id, NOBODY).besides(service.id)
+                service, match, snapshot, settings, members_of, zones, asked.get(service.id, NOBODY).besides(service.id)
             )
             if wants_balancer(service)
             else release(service, match, snapshot, settings)

@@ -296,6 +296,8 @@ def _on_robot_server(
     if isinstance(found, Absent):
         return Membership.SERVERLESS, "the server is gone", None
     if options.use_private_ip and internal is not None:
+        if (elsewhere := _why_in_no_vswitch(internal, snapshot)) is not None:
+            return Membership.UNCERTAIN, elsewhere, None
         return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
     if found is None:
         # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
@@ -312,6 +314,20 @@ def _on_robot_server(
         return Membership.UNUSABLE, why, None
     instead = ", as its Node has no InternalIP" if options.use_private_ip else ""
     return Membership.TARGET, f"{key.name} by its public address {address}{instead}", IpTarget(str(address))
+
+
+def _why_in_no_vswitch(address: str, snapshot: Snapshot) -> str | None:
+    """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
+    ``ip_not_in_vswitch_subnet``); None when it may. An existing target stays, as it must have been taken."""
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is None or network.vswitches is None:
+        return None
+    if any(ip_address(address) in vswitch for vswitch in network.vswitches):
+        return None
+    there = (
+        f"has the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "has no vSwitch subnet"
+    )
+    return f"its InternalIP {address} is in no vSwitch of network {network.name}, which {there}; couple one that has it"
 
 
 def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, Cause, str]:

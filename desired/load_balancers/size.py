@@ -34,11 +34,13 @@ class Size:
     kind: NoteKind = NoteKind.MALFORMED
 
 
-def fitting_size(options: Options, present: CloudBalancer | None, demand: Demand, snapshot: Snapshot) -> Size:
+def fitting_size(
+    options: Options, present: CloudBalancer | None, demand: Demand, snapshot: Snapshot, location: str | None = None
+) -> Size:
     """The type for this load balancer. One that is there keeps its type when the wanted one cannot be had.
 
     Whether a type can still be ordered matters only when it is ordered: a load balancer on a type that is out of sale
-    is managed as any other.
+    is managed as any other. ``location`` is where a new one goes, None when Hetzner chooses it.
     """
     wanted = DEFAULT_TYPE if isinstance(options.type, Unmanaged) else options.type
     if present is not None and (isinstance(options.type, Unmanaged) or wanted == present.type.name):
@@ -57,6 +59,10 @@ def fitting_size(options: Options, present: CloudBalancer | None, demand: Demand
     if found.unavailable_after is not None and found.unavailable_after <= snapshot.taken_at:
         since = f"{found.unavailable_after:%Y-%m-%d}"
         return Size(kept, f"{named}: Hetzner has not sold it since {since}; choose another type{keeps}")
+    if present is None and location is not None and found.locations and location not in found.locations:
+        row = BY_FIELD["location"]
+        text = f"{row.full_key} (or {row.variable}) is {location}: Hetzner sells {found.name} in"
+        return Size(None, f"{text} {', '.join(sorted(found.locations))} only; choose one of them{keeps}")
     lacking = _lacking(found, demand, kept)
     if lacking is not None:
         remedy = larger_type(demand, snapshot)

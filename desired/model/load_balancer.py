@@ -239,6 +239,8 @@ class BalancerType:
     """None unless it is deprecated."""
     prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
     """Location → its price there. A price that the API does not say, or that cannot be, is not among them."""
+    locations: frozenset[str] = frozenset()
+    """Where it is sold: all of which the API names a price, be it unreadable; empty when it did not say."""
 
 
 @dataclass(frozen=True, slots=True)

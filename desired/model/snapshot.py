@@ -253,6 +253,10 @@ class Network:
     server_ids: frozenset[int] = frozenset()
     """Servers that are in it by the network's own word, whether or not the list of servers has them; empty when it did
     not say."""
+    zones: frozenset[str] | None = None
+    """Network zones of its subnets; None when the API did not say all of them."""
+    vswitches: tuple[IPv4Network, ...] | None = None
+    """Those of its subnets that belong to a vSwitch; None when the API did not say of which type each is."""
 
 
 _NO_NETWORK: Present[Network | None] = Present(None)

@@ -43,6 +43,10 @@ class _Price(msgspec.Struct, gc=False):
     price_monthly: _Amount | None = None
 
 
+class _Sold(msgspec.Struct, gc=False):
+    location: str = ""
+
+
 class _Deprecation(msgspec.Struct, gc=False):
     unavailable_after: Moment
 
@@ -71,6 +75,7 @@ def type_of(found: TypeShape) -> BalancerType:
         max_certificates=_limit(found.max_assigned_certificates),
         unavailable_after=found.deprecation.unavailable_after if found.deprecation else found.deprecated,
         prices=_prices(bytes(found.prices)),
+        locations=_locations(bytes(found.prices)),
     )
 
 
@@ -83,6 +88,16 @@ def _prices(said: bytes) -> Mapping[str, Price]:
         return {}
     found = {each.location: _price(each) for each in prices if each.location}
     return MappingProxyType({location: price for location, price in found.items() if price is not None})
+
+
+@lru_cache(maxsize=_SHARED)
+def _locations(said: bytes) -> frozenset[str]:
+    """The locations in a list of prices; none where one of them is not said."""
+    try:
+        named = [each.location for each in decoder(list[_Sold]).decode(said)]
+    except ValueError:
+        return frozenset()
+    return frozenset() if "" in named else frozenset(named)
 
 
 def _limit(said: float) -> int:

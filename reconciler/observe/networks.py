@@ -88,6 +88,9 @@ def _member(found: _Member) -> Member:
 
 class _Subnet(msgspec.Struct):
     ip_range: str | None = None
+    type: object = None
+    network_zone: object = None
+    """Only what depends on these two needs them: whatever they are, the network can be used."""
 
 
 class _Route(msgspec.Struct):
@@ -133,6 +136,8 @@ class _Names(msgspec.Struct):
 
 
 _NAMED = decoder(_Names)
+_VSWITCH = "vswitch"
+"""The type of a subnet that leads to dedicated servers."""
 _SHOWN = 8
 """Networks that an error names."""
 
@@ -214,13 +219,21 @@ def _decode(body: bytes, shape: type[_NetworkAnswer | _NetworkList]) -> _Found |
 
 
 def _network(found: _Network) -> Network:
-    subnets = (_ipv4_range(subnet.ip_range) for subnet in found.subnets or ())
+    listed = found.subnets or ()
+    ranges = [(subnet, _ipv4_range(subnet.ip_range)) for subnet in listed]
+    zones = [subnet.network_zone for subnet in listed if isinstance(subnet.network_zone, str) and subnet.network_zone]
+    has_zones = found.subnets is not None and len(zones) == len(listed)
+    has_types = found.subnets is not None and all(isinstance(subnet.type, str) for subnet in listed)
     return Network(
         found.id,
         found.name,
-        tuple(subnet for subnet in subnets if subnet is not None),
+        tuple(ip_range for _, ip_range in ranges if ip_range is not None),
         _ipv4_range(found.ip_range),
         frozenset(key for key in found.servers if type(key) is int) if isinstance(found.servers, list) else frozenset(),
+        frozenset(zones) if has_zones else None,
+        tuple(ip_range for subnet, ip_range in ranges if subnet.type == _VSWITCH and ip_range is not None)
+        if has_types and all(ip_range is not None for _, ip_range in ranges)
+        else None,
     )
 
 

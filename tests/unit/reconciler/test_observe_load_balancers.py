@@ -67,8 +67,8 @@ ANNOUNCED = datetime(2026, 7, 1, tzinfo=UTC)
 DROPPED: dict[Path, CloudBalancer] = {
     ("public_net", "ipv6", "id"): replace(WHOLE, spec=replace(WHOLE.spec, primary_ipv6=None)),
     (*TYPE, "deprecation"): typed(unavailable_after=ANNOUNCED),
-    (*TYPE, "prices"): typed(prices={}),
-    (*TYPE, "prices", 0, "location"): typed(prices={}),
+    (*TYPE, "prices"): typed(prices={}, locations=frozenset()),
+    (*TYPE, "prices", 0, "location"): typed(prices={}, locations=frozenset()),
     (*TYPE, "prices", 0, "price_monthly"): typed(prices={}),
     (*TYPE, "prices", 0, "price_monthly", "gross"): typed(prices={}),
     (*TYPE, "prices", 0, "price_monthly", "net"): typed(prices={"fsn1": replace(PRICE, net=None)}),

@@ -2,6 +2,7 @@
 routes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -18,7 +19,9 @@ from tests.support.trouble import HETZNER_TROUBLE
 
 RANGE = IPv4Network("10.0.0.0/16")
 SUBNETS = (IPv4Network("10.0.1.0/24"), IPv4Network("10.0.0.0/24"))
-FOUND = Network(7, "net", SUBNETS, RANGE)
+EUROPE: dict[str, Any] = {"zones": frozenset({"eu-central"}), "vswitches": ()}
+FOUND = Network(7, "net", SUBNETS, RANGE, **EUROPE)
+LATER = replace(FOUND, subnets=SUBNETS[1:])
 
 
 @pytest.fixture
@@ -48,8 +51,8 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
         pytest.param(None, Present(None), 0, id="nothing wanted"),
         pytest.param("net", Present(FOUND), 1, id="by name"),
         pytest.param("7", Present(FOUND), 1, id="by id, which comes before a name"),
-        pytest.param("123", Present(Network(9, "123", SUBNETS[1:], RANGE)), 2, id="a name that is a number"),
-        pytest.param("a b/c&d", Present(Network(10, "a b/c&d", SUBNETS[1:], RANGE)), 1, id="a name that needs quoting"),
+        pytest.param("123", Present(replace(LATER, id=9, name="123")), 2, id="a name that is a number"),
+        pytest.param("a b/c&d", Present(replace(LATER, id=10, name="a b/c&d")), 1, id="a name that needs quoting"),
     ],
 )
 def test_networks(sim: Simulation, wanted: str | None, found: object, requests: int) -> None:
@@ -131,8 +134,13 @@ PAYLOAD: dict[str, Any] = {
     "id": 7,
     "name": "net",
     "ip_range": "10.0.0.0/16",
-    "subnets": [{"type": "cloud", "ip_range": "10.0.1.0/24"}, {"type": "vswitch", "ip_range": "10.0.0.0/24"}],
+    "subnets": [
+        {"type": "cloud", "ip_range": "10.0.1.0/24", "network_zone": "eu-central"},
+        {"type": "vswitch", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"},
+    ],
 }
+COUPLED = replace(FOUND, vswitches=SUBNETS[1:])
+HALF = replace(FOUND, subnets=SUBNETS[1:], vswitches=None)
 
 
 @pytest.mark.parametrize(
@@ -140,12 +148,15 @@ PAYLOAD: dict[str, Any] = {
     [
         pytest.param(("subnets",), GONE, Network(7, "net", (), RANGE), id="no subnets"),
         pytest.param(("subnets",), None, Network(7, "net", (), RANGE), id="null for subnets"),
-        pytest.param(
-            ("subnets", 0, "ip_range"), GONE, Network(7, "net", SUBNETS[1:], RANGE), id="no range of a subnet"
-        ),
-        pytest.param(("subnets", 0, "ip_range"), "fd00::/64", Network(7, "net", SUBNETS[1:], RANGE), id="of IPv6"),
-        pytest.param(("subnets", 0, "ip_range"), "10.0.1.1/24", FOUND, id="with host bits"),
-        pytest.param(("ip_range",), GONE, Network(7, "net", SUBNETS), id="no range"),
+        pytest.param(("subnets", 0, "ip_range"), GONE, HALF, id="no range of a subnet"),
+        pytest.param(("subnets", 0, "ip_range"), "fd00::/64", HALF, id="of IPv6"),
+        pytest.param(("subnets", 0, "ip_range"), "10.0.1.1/24", COUPLED, id="with host bits"),
+        pytest.param(("ip_range",), GONE, replace(COUPLED, ip_range=None), id="no range"),
+        pytest.param(("subnets", 1, "type"), GONE, replace(COUPLED, vswitches=None), id="no type"),
+        pytest.param(("subnets", 1, "type"), 7, replace(COUPLED, vswitches=None), id="a type that is none"),
+        pytest.param(("subnets", 0, "network_zone"), GONE, replace(COUPLED, zones=None), id="no zone"),
+        pytest.param(("subnets", 0, "network_zone"), 7, replace(COUPLED, zones=None), id="a zone that is none"),
+        pytest.param(("subnets",), [], Network(7, "net", (), RANGE, zones=frozenset(), vswitches=()), id="none at all"),
         pytest.param(("subnets", 0, "ip_range"), "nonsense", None, id="nonsense"),
         pytest.param(("ip_range",), "10.0.0.0/40", None, id="a range that is none"),
         pytest.param(("name",), GONE, None, id="no name"),
@@ -174,7 +185,7 @@ def read_routes(sim: Simulation, routes: Any) -> Section[str, Route]:
     body = {"network": replaced({**PAYLOAD, "routes": []}, ("routes",), routes)}
     sim.spoil_hetzner("status", code=200, body=body, count=None)
     read = observe_network(sim.hetzner_reader(), "7")
-    assert (read.network, read.error) == (Present(FOUND), None)
+    assert (read.network, read.error) == (Present(COUPLED), None)
     assert read.routes is not None
     return read.routes
 

@@ -30,6 +30,9 @@ def warned_of(annotations: Mapping[str, str], defaults: Defaults) -> tuple[Annot
     return warnings_on(annotations, options, bad, idle, defaults)
 
 
+REGION = "topology.kubernetes.io/region"
+
+
 def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
     """The remarks on annotations, which are given without their prefix."""
     return [
@@ -108,6 +111,20 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
             f"network-zone has no effect: {P}location is fsn1, and a location wins; remove one of the two",
             id="location-wins",
         ),
+        pytest.param(
+            {"node-selector": "topology.kubernetes.io/region in (fsn1,nbg1),a=b", "location": "ash"},
+            {},
+            "node-selector chooses Nodes in fsn1, nbg1 (network zone eu-central), and the load balancer is asked for in"
+            f" ash (us-east): Hetzner takes servers of its own zone only; set {P}location to one of theirs",
+            id="nodes-of-another-zone",
+        ),
+        pytest.param(
+            {"node-selector": "topology.kubernetes.io/region=ash"},
+            {"network_zone": "eu-central"},
+            "node-selector chooses Nodes in ash (network zone us-east), and the load balancer is asked for in"
+            f" eu-central (eu-central): Hetzner takes servers of its own zone only; set {P}location to one of theirs",
+            id="nodes-of-another-zone-than-the-default",
+        ),
         pytest.param({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}", id="cookie-name"),
         pytest.param({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}", id="cookie-lifetime"),
         pytest.param({"http-timeout-idle": "30s"}, {}, f"http-timeout-idle {TCP}", id="timeout-idle"),
@@ -171,6 +188,12 @@ def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], sa
     [
         pytest.param({}, {"location": "nbg1", "network_zone": "z"}, id="nothing"),
         pytest.param({"network-zone": "z", "location": ""}, {"location": "nbg1"}, id="the-environments-was-cleared"),
+        pytest.param({"node-selector": f"{REGION}=fsn1", "location": "hel1"}, {}, id="nodes-of-its-zone"),
+        pytest.param({"node-selector": f"{REGION} in (fsn1,ash)", "location": "ash"}, {}, id="some-are-of-its-zone"),
+        pytest.param({"node-selector": f"{REGION}=new1", "location": "ash"}, {}, id="nodes-of-an-unknown-place"),
+        pytest.param({"node-selector": f"{REGION}=fsn1", "location": "new1"}, {}, id="an-unknown-place"),
+        pytest.param({"node-selector": f"{REGION}!=fsn1", "location": "fsn1"}, {}, id="nodes-that-are-left-out"),
+        pytest.param({"node-selector": "a=fsn1", "location": "ash"}, {}, id="another-label"),
         pytest.param({"network-zone": ""}, {"location": "nbg1"}, id="zone-cleared"),
         pytest.param({"location": "fsn1"}, {"network_zone": "z"}, id="a-location-over-a-default-zone"),
         pytest.param({"http-cookie-name": "x", "protocol": "http"}, {}, id="cookies-with-http"),

@@ -8,7 +8,7 @@ import pytest
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment
+from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment, why_out_of_reach
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.snapshot import Network, Server, Snapshot
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
@@ -222,3 +222,46 @@ def test_everything_at_once() -> None:
 
     found = [problem.key for problem in attachment_problems(options, None, world(WIDE))]
     assert found == [IP_KEY, BY_FIELD["private_subnet_ip_range"].full_key]
+
+
+EUROPE, BARE = replace(NETWORK, zones=frozenset({"eu-central"})), replace(NETWORK, subnets=(), zones=frozenset())
+
+
+@pytest.mark.parametrize(
+    ("network", "zone", "present", "why"),
+    [
+        pytest.param(EUROPE, "eu-central", None, None, id="the same zone"),
+        pytest.param(EUROPE, "", None, None, id="the zone is not known"),
+        pytest.param(NETWORK, "us-east", None, None, id="the zones of the subnets are not known"),
+        pytest.param(None, "us-east", None, None, id="no network"),
+        pytest.param(EUROPE, "us-east", attached("10.0.0.9"), None, id="it is attached all the same"),
+        pytest.param(BARE, "", attached("10.0.0.9"), None, id="attached, and no subnet is told"),
+        pytest.param(EUROPE, "us-east", None, "is in eu-central, and the load balancer in us-east", id="another zone"),
+        pytest.param(
+            EUROPE,
+            "us-east",
+            attached("10.0.0.9", 6),
+            "is in eu-central, and the load balancer in us-east",
+            id="it is in another network",
+        ),
+        pytest.param(BARE, "", None, "has no subnet, and no load balancer can be attached", id="no subnet"),
+    ],
+)
+def test_networks_out_of_reach(
+    network: Network | None, zone: str, present: CloudBalancer | None, why: str | None
+) -> None:
+    """Hetzner attaches only where a subnet is in the zone; what is not known is no reason."""
+    found = why_out_of_reach(present, world(network), zone)
+
+    assert (found or "").startswith(f"network private {why}" if why else "")
+    assert (found is None) is (why is None)
+
+
+def test_a_private_load_balancer_out_of_reach() -> None:
+    """Without public interface and network it would reach nothing: it is not created."""
+    options = Options(disable_public_network=True)
+
+    (found,) = attachment_problems(options, None, world(EUROPE), out_of_reach="because")
+
+    assert found.text.endswith("is true: because")
+    assert list(attachment_problems(Options(), None, world(EUROPE), out_of_reach="because")) == []

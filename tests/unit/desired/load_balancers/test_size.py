@@ -1,6 +1,7 @@
 """Which type a load balancer gets, and why not the one that was asked for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -51,6 +52,28 @@ def size(
 def test_type(options: Options, present: CloudBalancer | None, expected: BalancerType) -> None:
     """Annotation, else what is there, else the default."""
     assert size(options, present) == Size(expected)
+
+
+@pytest.mark.parametrize(
+    ("location", "present", "sold_in", "why"),
+    [
+        pytest.param("ash", None, {"fsn1", "ash"}, None, id="sold there"),
+        pytest.param(None, None, {"fsn1"}, None, id="Hetzner chooses the place"),
+        pytest.param("moon", None, set(), None, id="nothing is known of places"),
+        pytest.param("moon", ON_11, {"fsn1"}, None, id="it is there already"),
+        pytest.param("moon", None, {"fsn1", "ash"}, "Hetzner sells lb11 in ash, fsn1 only", id="not sold there"),
+    ],
+)
+def test_a_location_without_the_type(
+    location: str | None, present: CloudBalancer | None, sold_in: set[str], why: str | None
+) -> None:
+    """A new load balancer would be refused: a location that does not exist is one of those."""
+    types = {"lb11": replace(LB11, locations=frozenset(sold_in))}
+    found = fitting_size(UNSET, present, LITTLE, a_world(balancer_types=types), location)
+
+    key = f"{BY_FIELD['location'].full_key} (or HCLOUD_LOAD_BALANCERS_LOCATION)"
+    problem = None if why is None else f"{key} is moon: {why}; choose one of them; nothing is created"
+    assert (found.problem, found.type is None) == (problem, why is not None)
 
 
 def test_default_type() -> None:

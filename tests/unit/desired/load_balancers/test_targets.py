@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any
 
 import pytest
@@ -716,6 +716,27 @@ def test_robot_servers(
 
     assert (found.membership, found.why, found.target) == expected
     assert found.server == in_robot(321)
+
+
+@pytest.mark.parametrize(
+    ("vswitches", "why"),
+    [
+        pytest.param(None, None, id="not known"),
+        pytest.param(("10.1.0.0/24",), None, id="in the vSwitch"),
+        pytest.param((), "has no vSwitch subnet", id="none"),
+        pytest.param(("10.2.0.0/24",), "has the vSwitch 10.2.0.0/24", id="another"),
+    ],
+)
+def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | None, why: str | None) -> None:
+    """Hetzner takes none: no new target, and one that is there stays."""
+    ranges = None if vswitches is None else tuple(map(IPv4Network, vswitches))
+    network = Present(Network(NETWORK, "private", vswitches=ranges))
+    robot = RobotAccount(servers_of(a_robot_server()))
+    found = member(a_snapshot([ON_ROBOT], [], robot=robot, network=network), PRIVATE, settings=ROBOT)
+
+    assert found.membership is (UNCERTAIN if why else TARGET)
+    text = f"its InternalIP 10.1.0.1 is in no vSwitch of network private, which {why}; couple one that has it"
+    assert not why or found.why == text
 
 
 def test_whose_address_it_is() -> None:

@@ -1,0 +1,53 @@
+"""Requests that Hetzner is known to refuse are not sent: what was read says so."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.in_process import one_pass
+from tests.support.stage import Stage
+
+PREFIX = "load-balancer.hetzner.cloud/"
+SERVICE = "/api/v1/namespaces/default/services/web"
+EUROPE = {"id": 5, "name": "net", "subnets": [{"ip_range": "10.0.0.0/24", "network_zone": "eu-central"}]}
+BARE = {"id": 5, "name": "net", "ip_range": "10.0.0.0/16", "subnets": []}
+FAR = "network net is in eu-central, and the load balancer in us-east: Hetzner attaches none of another network zone"
+
+
+@pytest.mark.parametrize(
+    ("network", "annotations", "created", "kind", "said"),
+    [
+        pytest.param(None, {"location": "moon"}, False, "malformed", "is moon: Hetzner sells lb11 in ash", id="place"),
+        pytest.param(EUROPE, {}, True, "unsupported", FAR, id="a network of another zone"),
+        pytest.param(EUROPE, {"use-private-ip": "true"}, True, "no-targets", FAR, id="by its private addresses"),
+        pytest.param(EUROPE, {"disable-public-network": "true"}, False, "malformed", FAR, id="in it alone"),
+        pytest.param(EUROPE, {"location": "fsn1"}, True, None, "", id="a network of its zone"),
+        pytest.param(BARE, {}, True, "unsupported", "network net has no subnet", id="a network without subnet"),
+    ],
+)
+def test_foreseen(
+    field: Callable[[str], Stage],
+    network: Mapping[str, Any] | None,
+    annotations: Mapping[str, str],
+    created: bool,
+    kind: str | None,
+    said: str,
+) -> None:
+    """No request is refused, the reason and its remedy are told, and the second pass has nothing to do."""
+    stage = field("01-two-network-zones-new")
+    world = stage.project.world()["hetzner"]
+    stage.project.replace_world({**world, "networks": [network] if network else []})
+    asked = {f"{PREFIX}{name}": value for name, value in annotations.items()}
+    stage.cluster.request("PATCH", SERVICE, {"metadata": {"annotations": asked}})
+    variables = {"HCLOUD_NETWORK": "net", "HCLOUD_NETWORK_ROUTES_ENABLED": "false"} if network else {}
+
+    one_pass(stage, **variables)
+    second = one_pass(stage, **variables)
+
+    sent = [entry for entry in stage.hetzner_proxy.journal.entries() if entry.method != "GET"]
+    assert [entry.path for entry in sent if entry.status >= 400] == []
+    assert len(stage.project.world()["hetzner"]["load_balancers"]) == created
+    assert (second["changes"], second["result"] in ("no_changes", "refused")) == ([], True)
+    told = {note["kind"]: note["text"] for note in second["notes"] if said and said in note["text"]}
+    assert list(told) == ([kind] if kind else [])
