@@ -143,6 +143,12 @@ def _drop(stage: Stage, first: int, second: int) -> None:
         stage.drop(found, _server(stage, second))
 
 
+def _encrypt(stage: Stage, first: int, _second: int) -> None:
+    found = _balancer(stage, first)
+    if found is not None:
+        stage.encrypt(found)
+
+
 def _delete_balancer(stage: Stage, first: int, _second: int) -> None:
     found = _balancer(stage, first)
     if found is not None:
@@ -228,6 +234,7 @@ HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "route": _route,
     "lead": _lead,
     "drop": _drop,
+    "encrypt": _encrypt,
     "delete balancer": _delete_balancer,
     "restore": lambda stage, *_: stage.restore(),
     "advance": lambda stage, first, _: stage.advance((15, 90, 600, 1900, 4000)[first % 5]),

@@ -555,3 +555,39 @@ def test_servers_that_swap_their_addresses_swap_nothing_else() -> None:
     stage.run()
     assert target_addresses(stage.balancer()) == {"192.0.2.62"}
     stage.settle()
+
+
+def test_tls_of_the_console_outlives_what_else_changes() -> None:
+    """No pass takes it away beside another change, an approval of the one port lets it go, and the other one keeps
+    it."""
+    stage = a_stage()
+    stage.listen("web", 80, 443)
+    stage.run()
+    stage.encrypt(stage.balancer()["id"])
+    stage.run()
+    stage.listen("web", 80, 443, node_port=31234)
+    stage.annotate("web", {"uses-proxyprotocol": "true"})
+    stage.run("a", "servers:all")
+    stage.run(loop=True)
+
+    ports = {each["listen_port"]: each for each in stage.balancer()["services"]}
+    assert {each["protocol"] for each in ports.values()} == {"https"}
+    assert (ports[80]["destination_port"], ports[80]["proxyprotocol"]) == (31234, True)
+    assert len(stage.reports["a"].holds) == 2
+
+    stage.approve("a", 0)
+    stage.run()
+
+    assert sorted(each["protocol"] for each in stage.balancer()["services"]) == ["https", "tcp"]
+
+
+def test_tls_of_the_console_outlives_its_service() -> None:
+    """A Service deleted and made again in the undo window gets its load balancer back as it is."""
+    stage = a_stage(undo=timedelta(minutes=10))
+    stage.encrypt(stage.balancer()["id"])
+    stage.delete_service("web", "a")
+    stage.run()
+    stage.make_service("web")
+    stage.run()
+
+    assert {each["protocol"] for each in stage.balancer()["services"]} == {"https"}

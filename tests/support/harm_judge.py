@@ -84,6 +84,7 @@ def harm(deed: Deed) -> list[str]:
             *_lost_balancers(deed),
             *_lost_targets(deed),
             *_lost_listeners(deed),
+            *_lost_encryption(deed),
             *_lost_publications(deed),
             *_lost_routes(deed),
             *_foreign_things(deed),
@@ -361,6 +362,18 @@ def _lost_listeners(deed: Deed) -> Iterator[str]:
             root = _key(service)
             if had.get(port) == node_port and has.get(port) != node_port and not deed.let(f"{root}/listener/{port}"):
                 yield f"{root} loses port {port}, which the Service has"
+
+
+def _lost_encryption(deed: Deed) -> Iterator[str]:
+    """TLS that somebody made in the console; no Service here says what its ports speak."""
+    for _, service, found in wishes(deed.before, deed.clusters, deed.project):
+        now = None if found is None else deed.after.balancers[deed.project].get(found["id"])
+        if found is None or now is None:
+            continue
+        root, speaks = _key(service), {each["listen_port"]: each["protocol"] for each in now["services"]}
+        for port in (each["listen_port"] for each in found["services"] if each["protocol"] == "https"):
+            if speaks.get(port, "https") != "https" and f"{root}/listener/{port}" not in deed.approved:
+                yield f"{root} loses TLS on port {port}, which somebody made in the console"
 
 
 def _lost_publications(deed: Deed) -> Iterator[str]:

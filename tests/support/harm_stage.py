@@ -68,6 +68,8 @@ NAT, GUEST = 80, 81
 NAT_IP, GUEST_IP = "10.0.0.250", "10.0.0.251"
 FREE_IP, RACK_IP = "10.0.0.230", "10.1.0.5"
 """Addresses that nobody has, and that a machine in a rack has."""
+CERTIFICATE = 77
+"""A certificate that somebody uploaded."""
 SHOP, EMPTY, THEIRS, IDLE = 90, 91, 92, 93
 """Load balancers of strangers: one in use, one that Terraform made for a Service, one of another cluster, and one that
 listens and leads nowhere yet."""
@@ -179,6 +181,7 @@ def _home(start: Start) -> Raw:
     listener = {"protocol": "tcp", "listen_port": 80, "destination_port": 8080}
     return {
         "servers": [*(a_server(number) for number in numbers), *strangers],
+        "certificates": [{"id": CERTIFICATE, "name": "made-by-hand"}],
         "networks": [_a_network(NETWORK, *foreign), {**_a_network(8), "name": "other"}],
         "load_balancers": [
             {"id": SHOP, "name": "shop", "services": [listener], "targets": [{"server": {"id": GUEST}}]},
@@ -669,6 +672,13 @@ class Stage:
         """Somebody takes a server out of a load balancer."""
         body = {"type": "server", "server": {"id": number}}
         self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/remove_target", body)
+
+    def encrypt(self, balancer: int) -> None:
+        """Somebody makes TLS in the console, at every port of a load balancer."""
+        found = self.truth.seen().balancers[HOME][balancer]
+        for each in found["services"]:
+            body = {"listen_port": each["listen_port"], "protocol": "https", "http": {"certificates": [CERTIFICATE]}}
+            self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/update_service", body)
 
     def delete_balancer(self, balancer: int) -> None:
         """Somebody deletes a load balancer."""
