@@ -64,6 +64,10 @@ def test_servers_of_another_zone_are_no_targets(
     assert "No changes." in ran.stdout
     assert second["changes"] == []
     assert note in " ".join(ran.stdout.split())
+    explained = stage.reconcile("explain", "service", "default/web").stdout
+    assert [line.split()[:2] for line in explained.splitlines() if line.endswith(note.partition(": ")[2])][
+        -len(nodes) :
+    ] == [[node, "unusable"] for node in nodes]
     assert _notes(second) == [note]
     why = note.partition(": ")[2]
     text = f"no target of the load balancer of Service default/web: {why}"

@@ -4,7 +4,7 @@ Pure functions over stored objects. A stored target of type ``label_selector`` l
 world file gave; which servers it finds is computed whenever somebody looks. Source: Hetzner Cloud API, load balancers.
 
 Known differences: a selector finds a server the moment its labels match, and leaves out one that has no address of the
-wanted kind without a word.
+wanted kind, or is in another network zone, without a word.
 """
 
 import functools
@@ -57,11 +57,16 @@ def address_of(balancer: Object, server: Object, *, private: bool) -> str | None
     return private_address(balancer, server) if private else public_address(server)
 
 
+def is_in_zone(balancer: Object, server: Object) -> bool:
+    """Whether both are in one network zone: nothing else becomes a target."""
+    return bool(server["location"]["network_zone"] == balancer["location"]["network_zone"])
+
+
 def found_servers(view: View, balancer: Object, target: Object) -> Iterator[tuple[Object, str]]:
     """The servers that a label selector finds, by id, each with the address it is reached by."""
     matches = _matches(target["label_selector"]["selector"])
     for server in view.all("servers"):
-        if matches(server["labels"]):
+        if matches(server["labels"]) and is_in_zone(balancer, server):
             address = address_of(balancer, server, private=target["use_private_ip"])
             if address is not None:
                 yield server, address

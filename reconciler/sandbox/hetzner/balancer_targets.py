@@ -13,6 +13,7 @@ from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.hetzner.addressing import subnet_with
 from reconciler.sandbox.hetzner.balancer_backends import (
     has_public_address,
+    is_in_zone,
     is_private_address,
     private_address,
     public_address,
@@ -86,10 +87,8 @@ class BalancerTargets:
         server = self._project.store.get("servers", body.integer("id"))
         if server is None:
             raise invalid_text("cloud target was not found")
-        zones = [found["location"]["network_zone"] for found in (server, balancer)]
-        if zones[0] != zones[1]:
-            message = f"server is in network zone {zones[0]}, load balancer is in network zone {zones[1]}"
-            raise ApiError("unsupported_error", message)
+        if not is_in_zone(balancer, server):
+            raise ApiError("unsupported_error", "server is not in the network zone of the load balancer")
         if private:
             if body.has("ip"):
                 raise body.wrong("ip", "is only valid for public targets")

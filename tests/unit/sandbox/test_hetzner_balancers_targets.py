@@ -340,6 +340,15 @@ def test_selector_finds_what_matches() -> None:
     assert {one["use_private_ip"] for one in targets(api, 2)[0]["targets"]} == {True}
 
 
+def test_selector_finds_none_of_another_zone() -> None:
+    """Nor would such a server be taken by its id."""
+    api = HetznerApi(WORLD)
+    api.accepted("PUT", "/servers/7", {"labels": {"pool": "web"}})
+    api.done("POST", add(3), by_label("pool=web"))
+
+    assert [one["server"]["id"] for one in targets(api)[0]["targets"]] == [1, 2]
+
+
 def test_deleted_server_is_no_target() -> None:
     """Deleting a server takes it out of all load balancers, as long as no action is about to add it."""
     api = HetznerApi(WORLD, action_s_by_command={"add_target": 5.0})
