@@ -175,8 +175,17 @@ class _Listeners:
             None if before is None else shown_listener(before),
             None if after is None else shown_listener(after),
             change.verb,
-            why + if_withheld(change),
+            why + if_withheld(change) + self._meanwhile(change),
         )
+
+    def _meanwhile(self, change: Change) -> str:
+        """What is made of a port before what is held of it."""
+        for first in self.changes:
+            after = first.after
+            is_of_port = first.key.parts[:2] == change.key.parts[:2] and first.key in change.depends_on
+            if is_of_port and isinstance(after, Listener):
+                return f"; before that {shown_listener(after)}{if_withheld(first)}"
+        return ""
 
     def _planned(self, port: int) -> Iterator[tuple[Change, Listener | None]]:
         """The change that makes or changes the port, and what the port is then."""

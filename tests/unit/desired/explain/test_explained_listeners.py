@@ -240,3 +240,17 @@ def test_shown(certificates: Any, text: str) -> None:
 def test_a_service_that_is_not_looked_after(other: Mapping[str, Any]) -> None:
     """Its ports are none of our business."""
     assert listeners(a_world([a_service(**other)])) == {}
+
+
+def test_a_port_of_which_a_part_is_held() -> None:
+    """What is asked for besides is made before, and is told."""
+    http = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False)
+    there = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=http)
+    service = a_served_service(claim=a_claim(port(443, 30555)))
+
+    fact = listeners(a_world([service], [a_balancer(listeners=[there])]))[443, "TCP"]
+
+    assert fact.why == (
+        "differs from what the Service asks of port 443; held (listener-loss); before that https to node port 30555,"
+        " certificate 5"
+    )
