@@ -66,13 +66,15 @@ from desired.load_balancers.targets import (
     target_candidates,
 )
 from desired.load_balancers.wanted import wants_balancer
-from desired.load_balancers.zones import place_of, zone_of, zones_of_locations
+from desired.load_balancers.zones import Place, place_of, zone_of, zones_of_locations
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     CloudBalancer,
+    IpTarget,
     Listener,
     LoadBalancer,
     Target,
+    is_private,
 )
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -361,6 +363,10 @@ def desired_load_balancers(
         """Services that ask for the same Nodes in the same way and zone share the answer: there may be thousands of
         Nodes."""
         place = place_of(zone, present, snapshot, server_zones)
+        there = present.targets if options.use_private_ip and present is not None else ()
+        addresses = frozenset(target.ip for target in there if isinstance(target, IpTarget) and is_private(target))
+        if addresses:
+            place = replace(place or Place(), addresses=addresses)
         asked = (options.use_private_ip, options.node_selector, place)
         if asked not in known:
             members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place)

@@ -137,7 +137,7 @@ def node_targets(
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
     what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. ``place`` is where the load
-    balancer is, None where that excludes no server. Never OVER_LIMIT.
+    balancer is, and what it has there; None where that changes nothing. Never OVER_LIMIT.
     """
     read = [
         _node_target(
@@ -180,7 +180,7 @@ def _node_target(
         membership, cause, why = _without_server(node, snapshot)
     elif key.provider is Provider.ROBOT:
         internal = next(_private_ips(wanted), None)
-        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot)
+        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot, place)
     else:
         server = found or find_server(key, snapshot, [node])
         ipv6 = _ipv6_alone(server, node)
@@ -287,6 +287,7 @@ def _on_robot_server(
     joining: Present[Server] | None,
     options: Options,
     snapshot: Snapshot,
+    place: Place | None,
 ) -> tuple[Membership, str, IpTarget | None]:
     """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
     InternalIP of its Node. Where the Node has none, the public one takes its place, as with HCCM. Without credentials
@@ -296,7 +297,8 @@ def _on_robot_server(
     if isinstance(found, Absent):
         return Membership.SERVERLESS, "the server is gone", None
     if options.use_private_ip and internal is not None:
-        if (elsewhere := _why_in_no_vswitch(internal, snapshot)) is not None:
+        is_there = place is not None and internal in place.addresses
+        if not is_there and (elsewhere := _why_in_no_vswitch(internal, snapshot)) is not None:
             return Membership.UNCERTAIN, elsewhere, None
         return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
     if found is None:
@@ -318,7 +320,7 @@ def _on_robot_server(
 
 def _why_in_no_vswitch(address: str, snapshot: Snapshot) -> str | None:
     """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
-    ``ip_not_in_vswitch_subnet``); None when it may. An existing target stays, as it must have been taken."""
+    ``ip_not_in_vswitch_subnet``); None when it may, or when that is not known."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or network.vswitches is None:
         return None

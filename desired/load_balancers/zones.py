@@ -18,11 +18,14 @@ from desired.section import Present, Unmanaged
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The network zone of a load balancer, where some servers are in another one."""
+    """Where a load balancer is, as far as that decides on its targets."""
 
-    zone: str
+    zone: str = ""
+    """Its network zone, where some servers are in another one; "" where that excludes none."""
     accepted: frozenset[int] = frozenset()
     """Ids of servers of other zones that are targets by the API's own word: they stay what they are."""
+    addresses: frozenset[str] = frozenset()
+    """Its private addresses of dedicated servers, which Hetzner has taken: they stay what they are."""
 
 
 def zones_of_locations(snapshot: Snapshot) -> Mapping[str, str]:
@@ -65,7 +68,7 @@ def place_of(
 
 def why_out_of_zone(server: Server, place: Place | None) -> str | None:
     """The reason why the server cannot be a target there, with the remedy; None when it can, or that is not known."""
-    if place is None or server.network_zone in ("", place.zone) or server.id in place.accepted:
+    if place is None or not place.zone or server.network_zone in ("", place.zone) or server.id in place.accepted:
         return None
     return (
         f"the server is in {server.location}, network zone {server.network_zone}, and the load balancer in"

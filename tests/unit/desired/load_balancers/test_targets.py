@@ -11,6 +11,7 @@ from desired.annotations.options import Options
 from desired.load_balancers.membership import Membership, NodeTarget, node_targets
 from desired.load_balancers.targets import DesiredTargets, Removal, count_targets, removal_reason, target_candidates
 from desired.load_balancers.targets import desired_targets as of_roster
+from desired.load_balancers.zones import Place
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, NodeAddress, RobotAccount, Server, Snapshot
@@ -737,6 +738,9 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
     assert found.membership is (UNCERTAIN if why else TARGET)
     text = f"its InternalIP 10.1.0.1 is in no vSwitch of network private, which {why}; couple one that has it"
     assert not why or found.why == text
+    snapshot = a_snapshot([ON_ROBOT], [], robot=robot, network=network)
+    (there,) = node_targets(PRIVATE, NETWORK, snapshot, {}, ROBOT, place=Place(addresses=frozenset({"10.1.0.1"})))
+    assert there.membership is TARGET
 
 
 def test_whose_address_it_is() -> None:
