@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from math import inf
 
 from desired.guards.facts import Facts, GuardResult
+from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
@@ -69,30 +70,38 @@ def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
             continue
         found = suspension_of(change, facts.snapshot, facts.setbacks)
         if found is not None and found.rule == rule:
-            why = f"{found.why}{_other_writers(change, facts.snapshot)}" if rule == GuardName.FLAPPING else found.why
+            why = _with_writer(found.why, change, facts.snapshot) if rule == GuardName.FLAPPING else found.why
             yield GuardResult(rule, Verdict.WAITING, (key,), why, due_in_s=found.due_in_s)
 
 
-_SWITCHES = "Cilium (defaultLBServiceIPAM=none), k3s (--disable servicelb), or spec.loadBalancerClass of one controller"
+_SWITCHES = "Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
 """What writes the status of Services without a class beside us, or shares the finalizer, and how it is switched off."""
-_NAMED = 3
-"""Types of conditions that a message names."""
-_LONGEST_TYPE = 100
+_LONGEST_NAME = 34
+"""Characters of a quoted name in a message, which has to keep within those of a trace (``plan.suspended``)."""
 
 
-def _other_writers(change: Change, snapshot: Snapshot) -> str:
-    """What hints at who else writes the status of a Service, with the remedy; empty for other changes. Anybody may have
-    written a condition's type, so it is quoted and bounded."""
+def _with_writer(why: str, change: Change, snapshot: Snapshot) -> str:
+    """Why a change is suspended, with what is known of who else writes the field, and the remedy last."""
     service = snapshot.service(change.owner)
     if change.kind == ChangeKind.SERVICE_CLAIM:
-        return f"; check {_SWITCHES}"
+        return f"{why}; switch one off: {_SWITCHES}"
     if change.kind != ChangeKind.SERVICE_STATUS or service is None:
-        return ""
-    types = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC})
-    named = ", ".join(repr(kind[:_LONGEST_TYPE]) for kind in types[:_NAMED])
-    more = f" and {len(types) - _NAMED} more" if len(types) > _NAMED else ""
-    hint = f". The Service has conditions of another controller: {named}{more}" if types else ""
-    return f"{hint}; check {_SWITCHES}"
+        return f"{why}; find what else writes it"
+    writer = _other_writer(service)
+    return f"{f'is also written by {writer}; it ' if writer else ''}{why}; switch one off: {_SWITCHES}"
+
+
+def _other_writer(service: Service) -> str:
+    """What hints at who else writes the status of a Service; empty when nothing does. Anybody may have written a
+    condition's type, so it is quoted and bounded."""
+    first, *others = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC}) or [""]
+    more = f" and {len(others)} more" if others else ""
+    return f"another controller (condition {_quoted(first)}{more})" if first else ""
+
+
+def _quoted(text: str) -> str:
+    quoted = repr(text[:_LONGEST_NAME])
+    return quoted if len(quoted) <= _LONGEST_NAME else f"{quoted[: _LONGEST_NAME - 4]}...'"
 
 
 def scope_of(change: Change) -> str:

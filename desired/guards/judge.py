@@ -39,6 +39,7 @@ from desired.guards.targets import target_floor, target_health
 from desired.load_balancers.changes import publishes_otherwise
 from desired.load_balancers.conditions import service_conditions
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.key import PLAN, Key, ObjectKind, is_below
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import ServiceCondition
@@ -58,7 +59,7 @@ from desired.plan.change import (
     with_advice,
 )
 from desired.plan.kinds import ChangeKind, Verb
-from desired.section import Present
+from desired.section import Present, Unmanaged
 
 
 def policy(facts: Facts) -> Iterator[GuardResult]:
@@ -377,7 +378,15 @@ def conditions_of(key: Key, changes: Collection[Change], facts: Facts) -> tuple[
     lb = None if service is None else facts.desired.services.get(service.id)
     if lb is None:
         return ()
-    return service_conditions(lb.service, lb.match, facts.snapshot, tuple(changes), facts.notes_by_key.get(key, ()))
+    notes = facts.notes_by_key.get(key, ())
+    return service_conditions(lb.service, lb.match, facts.snapshot, tuple(changes), notes, _hostname(lb))
+
+
+def _hostname(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
+    """The hostname that a Service asks for, "" when none; None when that cannot be read."""
+    if not isinstance(lb, DesiredLoadBalancer) or "hostname" in lb.unclear:
+        return None
+    return "" if isinstance(lb.options.hostname, Unmanaged) else lb.options.hostname
 
 
 def _blocked(changes: tuple[Change, ...], by_key: dict[str, Change]) -> Iterator[tuple[Change, Change]]:

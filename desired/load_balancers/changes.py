@@ -1,5 +1,4 @@
-"""Changes that give a Service its load balancer, release it, or delete it, and the addresses that the Service
-publishes.
+"""Changes that give a Service its load balancer, release it, or delete it, and publish its addresses.
 
 Published is what the load balancer really has and does, not what was asked for. While it exists the status of its
 Service is emptied only when nothing can reach it and nobody asks for that to change.
@@ -7,91 +6,24 @@ Service is emptied only when nothing can reach it and nobody asks for that to ch
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.choices import Protocol
-from desired.annotations.options import Options
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come, waits_for_certificate
 from desired.load_balancers.primary_ips import addresses_at_deletion
+from desired.load_balancers.published import desired_ingress, lost_addresses, same_ingress
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.model.key import Key
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, Listener, LoadBalancer, PrimaryIp
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, Listener, LoadBalancer
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED, Unmanaged
-from desired.syntax.bounds import ADDRESS
-
-_VIP = "VIP"
-_PROXY = "Proxy"
-
-
-def desired_ingress(options: Options, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
-    """The entries of ``status.loadBalancer.ingress`` for an existing load balancer: a hostname alone if there is one,
-    else public IPv4, public IPv6 and private addresses, in HCCM's order.
-
-    Nothing when its public interface is off and its private addresses are not to be published, as with HCCM. UNMANAGED
-    when it only has no address to publish: that passes.
-    """
-    if not isinstance(options.hostname, Unmanaged):
-        return (Ingress(hostname=options.hostname),)
-    if options.disable_private_ingress and balancer.spec.public_interface is False:
-        return ()
-    mode = _PROXY if _speaks_proxy(options, balancer) else _VIP
-    return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
-
-
-def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> bool:
-    """Whether both publish the same, in the same order.
-
-    An address is the same however it is written. No mode is VIP: that is what the API server makes of it, and one
-    before 1.30 drops the field, so that the status would be written again in every pass.
-    """
-    return [_meaning(entry) for entry in present] == [_meaning(entry) for entry in wanted]
-
-
-def _addresses(options: Options, balancer: CloudBalancer) -> list[IPv4Address | IPv6Address]:
-    addresses: list[IPv4Address | IPv6Address | None] = []
-    if balancer.spec.public_interface is True:
-        addresses += [balancer.ipv4, None if options.ipv6_disabled else balancer.ipv6]
-    if not options.disable_private_ingress:
-        addresses += [None if isinstance(place.ip, Unmanaged) else place.ip for place in balancer.attachments]
-    return [address for address in addresses if address is not None]
-
-
-def _speaks_proxy(options: Options, balancer: CloudBalancer) -> bool:
-    """Whether the listeners use the PROXY protocol, not whether they should; without a listener, whether the first one
-    will."""
-    listeners = balancer.spec.listeners.values()
-    if not listeners:
-        return options.uses_proxyprotocol is True
-    return any(listener.proxyprotocol is True for listener in listeners)
-
-
-def _meaning(entry: Ingress) -> tuple[object, ...]:
-    return (_parsed(entry.ip), entry.hostname or "", entry.ip_mode or _VIP, entry.has_ports)
-
-
-def _parsed(text: str | None) -> object:
-    """The address that ``text`` is, or else the text: what somebody else published need not be one."""
-    if text is not None and ADDRESS.is_exceeded(text):
-        return text
-    try:
-        return ip_address(text or "")
-    except ValueError:
-        return text or ""
-
-
-def _is_of(entry: Ingress, found: PrimaryIp) -> bool:
-    """Whether the entry publishes an address of this Primary IP."""
-    address = _parsed(entry.ip)
-    return isinstance(address, IPv4Address | IPv6Address) and address in found.network
 
 
 def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[Change, ...]:
@@ -103,7 +35,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     prepared = tuple(change.key for change in claims)
     issue = _certificate(lb, wanted, prepared)
     if lb.present is None:
-        create = _create(lb, wanted, prepared)
+        create = _create(lb, wanted, snapshot, prepared)
         # A certificate is asked for only where there is a load balancer for it: the CA counts.
         issue = tuple(replace(change, depends_on=(*change.depends_on, create.key)) for change in issue)
         rest = _parts_to_come(lb, wanted, create, snapshot, tuple(change.key for change in issue))
@@ -260,7 +192,7 @@ def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[
     return (change,)
 
 
-def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> Change:
+def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, prepared: tuple[str, ...]) -> Change:
     """The creation of the load balancer, with all that is known by now. The request has no field for a private address
     or a subnet, so a load balancer with one is attached, and gets its targets in the network one by one, afterwards."""
     service = lb.service
@@ -276,12 +208,6 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, 
         ipv4_rdns=UNMANAGED,
         ipv6_rdns=UNMANAGED,
     )
-    had_balancer = FINALIZER_BALANCER in service.finalizers
-    published = [  # without the finalizer it never had a load balancer, and another controller wrote its status
-        entry.ip or entry.hostname or ""
-        for entry in (service.ingress if had_balancer else ())
-        if not any(_is_of(entry, found) for found in lb.primary_ips.by_field.values())
-    ]
     return Change(
         key=service.balancer_key,
         kind=ChangeKind.LB_CREATE,
@@ -290,9 +216,7 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, 
         after=after,
         reason=f"Service {service.id} wants a load balancer and has none",
         owner=service.key,
-        consequences=(f"the Service was reachable as {', '.join(published)}; it gets other addresses",)
-        if published
-        else (),
+        consequences=lost_addresses(service, lb.options.hostname, lb.primary_ips.by_field.values(), snapshot),
         depends_on=prepared,
     )
 

@@ -5,10 +5,10 @@ They are written together with other changes, or when a verdict has changed, so 
 
 from collections.abc import Iterator
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from desired.annotations.warnings import Lack
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Owned, Undecided
+from desired.load_balancers.published import addresses_of_others
 from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -35,16 +35,22 @@ _LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
 
 
 def service_conditions(
-    service: Service, match: BalancerMatch, snapshot: Snapshot, changes: tuple[Change, ...], notes: tuple[Note, ...]
+    service: Service,
+    match: BalancerMatch,
+    snapshot: Snapshot,
+    changes: tuple[Change, ...],
+    notes: tuple[Note, ...],
+    hostname: str | None = None,
 ) -> tuple[ServiceCondition, ...]:
     """``LoadBalancerReady`` and ``LoadBalancerInSync``, with the time since when each has its status.
 
-    ``match`` says which load balancer is the Service's. ``changes`` are its own, judged: those that are applied now
-    count as done, as the conditions ride on their write. ``notes`` may be those of the whole plan. A condition about
-    which too little is known stays as it is; its status is ``Unknown`` when there was none.
+    ``match`` says which load balancer is the Service's, and ``hostname`` which one it asks for: "" is none, and with
+    None, as it cannot be read, no published hostname is judged. ``changes`` are its own, judged: those that are applied
+    now count as done, as the conditions ride on their write. ``notes`` may be those of the whole plan. A condition
+    about which too little is known stays as it is; its status is ``Unknown`` when there was none.
     """
     own = tuple(sorted(note for note in notes if _is_about(note.key, service)))
-    wanted = (_ready(service, match, changes, own), _in_sync(service, changes, own))
+    wanted = (_ready(service, match, changes, own, hostname), _in_sync(service, changes, own))
     there = {condition.type: condition for condition in service.conditions}
     return tuple(_since(condition, there.get(condition.type), snapshot) for condition in wanted)
 
@@ -70,7 +76,11 @@ def _worth(condition: ServiceCondition) -> tuple[str, str, str]:
 
 
 def _ready(
-    service: Service, match: BalancerMatch, changes: tuple[Change, ...], notes: tuple[Note, ...]
+    service: Service,
+    match: BalancerMatch,
+    changes: tuple[Change, ...],
+    notes: tuple[Note, ...],
+    hostname: str | None,
 ) -> ServiceCondition:
     done = tuple(change for change in changes if _is_done(change))
     ends = {change.kind for change in done} & {ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN}
@@ -86,7 +96,8 @@ def _ready(
     published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
     if not published:
         return _condition(CONDITION_READY, "NoAddress", f"load balancer {balancer.id} has no address published")
-    if others := _of_others(service, balancer, done):
+    is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
+    if not is_current and (others := addresses_of_others(service.ingress, balancer, hostname)):
         return _condition(CONDITION_READY, "OtherAddressPublished", others)
     if not _ports(balancer, done):
         return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
@@ -170,33 +181,6 @@ def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
         if change.kind == ChangeKind.SERVICE_STATUS and isinstance(change.after, tuple):
             return tuple(entry for entry in change.after if isinstance(entry, Ingress))
     return service.ingress
-
-
-def _of_others(service: Service, balancer: CloudBalancer, done: tuple[Change, ...]) -> str:
-    """What is published that the load balancer does not have, beside what it has; empty when all of it is its own, when
-    ``done`` publishes it anew, or when it has no address. Names are not judged: they may lead anywhere."""
-    own = dict.fromkeys(
-        address
-        for address in (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
-        if isinstance(address, IPv4Address | IPv6Address)
-    )
-    if not own or any(change.kind == ChangeKind.SERVICE_STATUS for change in done):
-        return ""
-    others = [entry.ip for entry in service.ingress if entry.ip and _address(entry.ip) not in own]
-    if not others:
-        return ""
-    return (
-        f"published {', '.join(others)}, which load balancer {balancer.id} does not have; its own addresses are"
-        f" {', '.join(map(str, own))}"
-    )
-
-
-def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """The address; None for a text that is none."""
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
 
 
 def _targets(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[Target]:

@@ -138,8 +138,12 @@ def is_private(target: Target) -> bool:
     """Whether the target is reached through the load balancer's network, and lost with it."""
     if not isinstance(target, IpTarget):
         return target.use_private_ip
-    address = ip_address(target.ip)
-    return isinstance(address, IPv4Address) and any(address in network for network in _PRIVATE)
+    return is_private_address(ip_address(target.ip))
+
+
+def is_private_address(address: IPv4Address | IPv6Address) -> bool:
+    """Whether it is one that Hetzner's private networks may have."""
+    return any(address in network for network in _PRIVATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,8 +257,8 @@ def _suspension(trail: _Trail, now: float) -> Suspension | None:
 
 def _why_suspended(since: datetime | None) -> str:
     """``since``: when it was first seen undone, by the API server's clock; None: it did not say."""
-    seen = f", first seen at {since:%H:%M:%S} UTC" if since else ""
+    seen = f", first at {since:%H:%M:%S} UTC" if since else ""
     return (
-        f"was done and undone {MOST_UNDONE} times within {WINDOW_S / 60:g} minutes{seen}: something else wants the"
-        f" opposite. It is left alone for {SUSPENDED_S / 60:g} minutes; find out what that is"
+        f"was reverted {MOST_UNDONE} times in {WINDOW_S / 60:g} minutes{seen}; suspended for"
+        f" {SUSPENDED_S / 60:g} minutes"
     )

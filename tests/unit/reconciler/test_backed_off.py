@@ -65,6 +65,9 @@ def test_a_warning_of_what_flaps() -> None:
     (event,) = warnings(plan, WORLD, Settings(), setbacks=setbacks)
 
     assert (event.subject, event.type, event.reason) == (subject_of(NODE), EventType.WARNING, "ChangeSuspended")
-    assert event.message == "node.labels node/web-1/labels is suspended (and 1 more): it failed: no"
+    assert (
+        event.message
+        == "node.labels node/web-1/labels is suspended (and 1 more): it failed: no; find what else writes it"
+    )
     plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
     assert list(warnings(plan, WORLD, Settings(), setbacks=setbacks)) == []

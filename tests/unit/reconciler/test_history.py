@@ -183,10 +183,7 @@ def test_what_is_said_of_a_suspension() -> None:
     held = loop.held()
 
     assert held is not None
-    assert held.why == (
-        "was done and undone 3 times within 10 minutes, first seen at 12:00:00 UTC: something else wants the opposite."
-        " It is left alone for 60 minutes; find out what that is"
-    )
+    assert held.why == "was reverted 3 times in 10 minutes, first at 12:00:00 UTC; suspended for 60 minutes"
 
 
 def test_what_was_never_undone_is_free() -> None:

@@ -7,6 +7,7 @@ import pytest
 from desired.guards.history import back_off, flapping, mark_in, suspension_of
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
 from tests.balancers import a_service, a_world
@@ -31,8 +32,11 @@ def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
     return judge(Plan(changes), a_snapshot(NODES, SERVERS), Settings(), setbacks=setbacks)
 
 
-@pytest.mark.parametrize("rule", [GuardName.BACK_OFF, GuardName.FLAPPING])
-def test_a_suspended_change_waits(rule: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [(GuardName.BACK_OFF, "failed: no"), (GuardName.FLAPPING, "failed: no; find what else writes it")],
+)
+def test_a_suspended_change_waits(rule: str, why: str) -> None:
     """It waits with its reason and its time, nobody is asked to approve it, and no other waits with it."""
     plan = judged(against(CHANGE, rule), CHANGE, OTHER)
     decision = plan.by_key[CHANGE.key].decision
@@ -40,49 +44,70 @@ def test_a_suspended_change_waits(rule: str) -> None:
     assert (decision.verdict, decision.rule, decision.why, decision.due_in_s) == (
         Verdict.WAITING,
         rule,
-        "failed: no",
+        why,
         7.0,
     )
     assert plan.by_key[OTHER.key].decision.verdict is Verdict.ALLOWED
     assert plan.holds == ()
 
 
-SWITCHES = (
-    "; check Cilium (defaultLBServiceIPAM=none), k3s (--disable servicelb), or spec.loadBalancerClass of one controller"
-)
+WHY = "was reverted 3 times in 10 minutes, first at 12:00:00 UTC; suspended for 60 minutes"
+SWITCHES = "; switch one off: Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
 
 
 @pytest.mark.parametrize(
     ("rule", "types", "expected"),
     [
-        pytest.param(GuardName.FLAPPING, (), f"failed: no{SWITCHES}", id="no hint"),
-        pytest.param(GuardName.FLAPPING, ("LoadBalancerReady",), f"failed: no{SWITCHES}", id="ours alone"),
+        pytest.param(GuardName.FLAPPING, (), f"{WHY}{SWITCHES}", id="no hint"),
+        pytest.param(GuardName.FLAPPING, ("LoadBalancerReady",), f"{WHY}{SWITCHES}", id="ours alone"),
         pytest.param(
             GuardName.FLAPPING,
             ("LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"),
-            "failed: no. The Service has conditions of another controller: 'cilium.io/IPAMRequestSatisfied'" + SWITCHES,
+            "is also written by another controller (condition 'cilium.io/IPAMRequestSatisfied'); it " + WHY + SWITCHES,
             id="another's",
         ),
         pytest.param(
             GuardName.FLAPPING,
             ("a\n" + "x" * 200, "b", "c", "d", "e"),
-            "failed: no. The Service has conditions of another controller:"
-            f" 'a\\n{'x' * 98}', 'b', 'c' and 2 more{SWITCHES}",
+            f"is also written by another controller (condition 'a\\n{'x' * 26}...' and 4 more); it {WHY}{SWITCHES}",
             id="hostile",
         ),
-        pytest.param(GuardName.BACK_OFF, ("b",), "failed: no", id="failed"),
+        pytest.param(GuardName.BACK_OFF, ("b",), WHY, id="failed"),
     ],
 )
 def test_who_else_writes_a_status(rule: GuardName, types: tuple[str, ...], expected: str) -> None:
-    """A suspended status names what the Service carries of another controller, and the switches to look at."""
+    """A suspended status names what the Service carries of another controller, and the switches to look at; short
+    enough for the trace in the ConfigMap, which a dry run reads."""
     service = a_service(conditions=tuple(ServiceCondition(kind, "True") for kind in types))
     snapshot = a_world([service])
     change = a_change(f"{service.key}/status", "service.status", owner=service.key)
-    setbacks = Setbacks(suspensions={change.key: Suspension(rule, mark_in(change, snapshot), "failed: no", 7.0)})
-    guard = flapping if rule is GuardName.FLAPPING else back_off
 
+    why = _why_waiting(rule, change, snapshot)
+
+    assert why == expected
+    assert len(why) <= 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "expected"),
+    [
+        ("service.claim", "finalizer", f"{WHY}{SWITCHES}"),
+        ("lb.algorithm", "algorithm", f"{WHY}; find what else writes it"),
+    ],
+)
+def test_who_else_writes_another_field(kind: str, part: str, expected: str) -> None:
+    """The finalizer is shared with k3s' servicelb; of other fields nothing says who writes them."""
+    service = a_service(conditions=(ServiceCondition("cilium.io/IPAMRequestSatisfied", "True"),))
+    change = a_change(f"{service.key}/{part}", kind, owner=service.key)
+
+    assert _why_waiting(GuardName.FLAPPING, change, a_world([service])) == expected
+
+
+def _why_waiting(rule: GuardName, change: Change, snapshot: Snapshot) -> str:
+    setbacks = Setbacks(suspensions={change.key: Suspension(rule, mark_in(change, snapshot), WHY, 7.0)})
+    guard = flapping if rule is GuardName.FLAPPING else back_off
     (result,) = guard(facts_of(Plan((change,)), snapshot, Settings(), setbacks))
-    assert result.why == expected
+    return result.why
 
 
 def test_what_depends_on_it_waits_with_it() -> None:

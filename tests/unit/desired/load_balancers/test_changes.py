@@ -1,5 +1,6 @@
 """The changes around a load balancer: claim, creation, adoption, status, deletion, release."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -22,8 +23,9 @@ from desired.model.load_balancer import (
     Owner,
     ServerTarget,
 )
-from desired.model.service import Ingress, Service
+from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy
+from desired.model.snapshot import Network
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, GuardName, NoteKind
 from desired.plan.ordering import not_ready
@@ -205,14 +207,54 @@ def test_a_node_that_joins_is_a_target_of_the_creation() -> None:
     assert created(new(), **world).targets == frozenset(public(1))
 
 
-def test_a_service_that_was_reachable() -> None:
-    """Somebody deleted its load balancer: other addresses are worth a warning."""
-    plan = plan_of(asking())
+WAS_OURS = "the Service was reachable as {}; it gets other addresses"
+LIKELY = "the Service published {}, likely of a load balancer that is gone; it gets other addresses"
+IN_RANGE = Present(Network(7, "private", (), ip_range=IPv4Network("10.0.0.0/16")))
+
+
+@pytest.mark.parametrize(
+    ("published", "condition", "world", "expected"),
+    [
+        pytest.param((V4, V6), "AddressPublished", {}, WAS_OURS.format("203.0.113.200, 2001:db8::200"), id="ours"),
+        pytest.param((V4,), "NoTargets", {}, WAS_OURS.format("203.0.113.200"), id="ours, useless"),
+        pytest.param((V4,), None, {}, LIKELY.format("203.0.113.200"), id="hccm's"),
+        pytest.param((V4,), "OtherAddressPublished", {}, LIKELY.format("203.0.113.200"), id="beside another's"),
+        pytest.param((Ingress("10.20.0.5"),), None, {}, None, id="Cilium's"),
+        pytest.param((Ingress("10.20.0.5"),), "AddressPublished", {}, None, id="Cilium's after ours"),
+        pytest.param((Ingress("10.20.0.5"),), None, {"network": IN_RANGE}, None, id="outside of the network"),
+        pytest.param((Ingress("10.0.9.5"),), None, {"network": IN_RANGE}, LIKELY.format("10.0.9.5"), id="in it"),
+        pytest.param(
+            (Ingress("10.20.0.5"),), None, {"network": Unknown("timed out")}, LIKELY.format("10.20.0.5"), id="unknown"
+        ),
+        pytest.param((Ingress("100.64.0.1"), Ingress("fd00::1"), Ingress("::1")), None, {}, None, id="an overlay's"),
+        pytest.param((Ingress("203.0.113.1"),), None, fleet(1), None, id="a Node's, as servicelb publishes"),
+        pytest.param((Ingress(hostname="x.example.net"),), None, {}, None, id="a hostname"),
+        pytest.param(
+            (Ingress(hostname="x.example.net"),),
+            "AddressPublished",
+            {},
+            WAS_OURS.format("x.example.net"),
+            id="a hostname that was ours",
+        ),
+        pytest.param((Ingress("no address"),), "AddressPublished", {}, None, id="no address"),
+    ],
+)
+def test_a_service_that_was_reachable(
+    published: tuple[Ingress, ...], condition: str | None, world: Mapping[str, Any], expected: str | None
+) -> None:
+    """Somebody deleted its load balancer: other addresses are worth a warning. The finalizer is no evidence of one, as
+    k3s' servicelb sets it as well."""
+    conditions = () if condition is None else (ServiceCondition("LoadBalancerReady", "True", condition),)
+    plan = plan_of(replace(asking(), ingress=published, conditions=conditions), **world)
     assert CLAIM.key not in plan.by_key
-    assert plan.by_key[BALANCER].consequences == (
-        "the Service was reachable as 203.0.113.200, 2001:db8::200; it gets other addresses",
-    )
-    assert plan.by_key[PUBLISH.key].before == (V4, V6)
+    assert plan.by_key[BALANCER].consequences == (() if expected is None else (expected,))
+    assert plan.by_key[PUBLISH.key].before == published
+
+
+def test_a_hostname_that_the_service_asks_for() -> None:
+    """No other controller publishes it."""
+    service = replace(asking(hostname="lb.example.com"), ingress=(Ingress(hostname="lb.example.com"),))
+    assert plan_of(service).by_key[BALANCER].consequences == (LIKELY.format("lb.example.com"),)
 
 
 def test_a_status_that_another_controller_wrote() -> None:

@@ -315,6 +315,37 @@ def test_ready_while_another_service_asks_for_the_name(
     assert ready.reason == expected
 
 
+@pytest.mark.parametrize(
+    ("published", "asked", "others"),
+    [
+        pytest.param("lb.example.com", "lb.example.com", "", id="as asked for"),
+        pytest.param("lb.example.com", None, "", id="what is asked for cannot be read"),
+        pytest.param(
+            "x.example.net", "", "; its own addresses are 203.0.113.200, 2001:db8::200", id="none is asked for"
+        ),
+        pytest.param(
+            "x.example.net",
+            "lb.example.com",
+            "; its own addresses are 203.0.113.200, 2001:db8::200, published as lb.example.com",
+            id="another one is",
+        ),
+    ],
+)
+def test_ready_with_a_hostname(published: str, asked: str | None, others: str) -> None:
+    """A hostname that the Service does not ask for is another controller's."""
+    service = a_service(ingress=(Ingress(hostname=published),))
+    world = a_world([service], load_balancers=Section({42: a_balancer()}))
+    match = match_balancers(world, LOCATED)[service.id]
+
+    ready, _ = service_conditions(service, match, world, (), (), asked)
+
+    assert (ready.reason, ready.message) == (
+        ("OtherAddressPublished", f"published {published}, which load balancer 42 does not have{others}")
+        if others
+        else ("AddressPublished", f"published {published}")
+    )
+
+
 def test_ready_while_the_cluster_has_no_identity() -> None:
     """A load balancer with the Service's label is taken for its own."""
     assert conditions(cluster_uid=Unknown("timed out"))[READY] == PUBLISHED

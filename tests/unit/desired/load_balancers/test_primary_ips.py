@@ -173,7 +173,11 @@ def test_what_a_creation_costs(published: tuple[str, str], lost: str | None) -> 
     plan = plan_of(service, primary_ips={7: a_primary_ip(), 8: a_primary_ipv6()})
     (create,) = (change for change in plan.changes if change.kind is ChangeKind.LB_CREATE)
 
-    expected = () if lost is None else (f"the Service was reachable as {lost}; it gets other addresses",)
+    expected = (
+        ()
+        if lost is None
+        else (f"the Service published {lost}, likely of a load balancer that is gone; it gets other addresses",)
+    )
     assert create.consequences == expected
 
 

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.changes import desired_ingress, same_ingress
+from desired.load_balancers.published import desired_ingress, same_ingress
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Ingress
 from desired.section import UNMANAGED, Unmanaged

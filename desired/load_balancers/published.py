@@ -1,0 +1,156 @@
+"""Addresses in the status of a Service: what a load balancer asks for, and whose they are that stand there.
+
+Another controller may write the status beside us, and k3s' servicelb even sets the same finalizer: what stands there is
+no evidence of a load balancer of ours by itself.
+"""
+
+from collections.abc import Collection
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from desired.annotations.options import Options
+from desired.model.load_balancer import CloudBalancer, PrimaryIp, is_private_address
+from desired.model.service import Ingress, Service
+from desired.model.snapshot import Snapshot
+from desired.names import CONDITION_READY, FINALIZER_BALANCER
+from desired.section import UNMANAGED, Present, Unmanaged
+from desired.syntax.bounds import ADDRESS
+
+_VIP = "VIP"
+_PROXY = "Proxy"
+
+
+def desired_ingress(options: Options, balancer: CloudBalancer) -> tuple[Ingress, ...] | Unmanaged:
+    """The entries of ``status.loadBalancer.ingress`` for an existing load balancer: a hostname alone if there is one,
+    else public IPv4, public IPv6 and private addresses, in HCCM's order.
+
+    Nothing when its public interface is off and its private addresses are not to be published, as with HCCM. UNMANAGED
+    when it only has no address to publish: that passes.
+    """
+    if not isinstance(options.hostname, Unmanaged):
+        return (Ingress(hostname=options.hostname),)
+    if options.disable_private_ingress and balancer.spec.public_interface is False:
+        return ()
+    mode = _PROXY if _speaks_proxy(options, balancer) else _VIP
+    return tuple(Ingress(str(address), ip_mode=mode) for address in _addresses(options, balancer)) or UNMANAGED
+
+
+def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> bool:
+    """Whether both publish the same, in the same order.
+
+    An address is the same however it is written. No mode is VIP: that is what the API server makes of it, and one
+    before 1.30 drops the field, so that the status would be written again in every pass.
+    """
+    return [_meaning(entry) for entry in present] == [_meaning(entry) for entry in wanted]
+
+
+def addresses_of_others(published: Collection[Ingress], balancer: CloudBalancer, hostname: str | None) -> str:
+    """What is published that is not the load balancer's, beside what it has; empty when all of it is its own, or when
+    it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown, and no
+    hostname is judged then."""
+    own = dict.fromkeys(
+        address
+        for address in (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
+        if isinstance(address, IPv4Address | IPv6Address)
+    )
+    others = [entry.ip for entry in published if entry.ip and _parsed(entry.ip) not in own]
+    others += [entry.hostname for entry in published if entry.hostname and hostname not in (None, entry.hostname)]
+    if not own or not others:
+        return ""
+    asked = f", published as {hostname}" if hostname else ""
+    return (
+        f"published {', '.join(others)}, which load balancer {balancer.id} does not have; its own addresses are"
+        f" {', '.join(map(str, own))}{asked}"
+    )
+
+
+_OURS_PUBLISHED = frozenset({"AddressPublished", "NoPorts", "NoTargets"})
+"""Reasons of ``LoadBalancerReady`` with which the addresses of our load balancer alone were published."""
+
+
+def lost_addresses(
+    service: Service, hostname: str | Unmanaged, kept: Collection[PrimaryIp], snapshot: Snapshot
+) -> tuple[str, ...]:
+    """The consequence of a creation for a Service that has had a load balancer, with the addresses that are not
+    ``kept``; empty when nothing shows that it had one. ``hostname`` is the one that it asks for.
+
+    The finalizer alone does not show it, as k3s' servicelb sets the same one. Left out are addresses that no load
+    balancer of ours can have had: those of a Node, which servicelb publishes, and private ones outside of the network.
+    Where our condition said that its own addresses are published, they were; HCCM writes no condition, so that what
+    stands there without one was likely a load balancer's.
+    """
+    if FINALIZER_BALANCER not in service.finalizers:
+        return ()
+    of_nodes = {_parsed(address.address) for node in snapshot.nodes for address in node.addresses}
+    ready = next((found for found in service.conditions if found.type == CONDITION_READY), None)
+    is_certain = ready is not None and ready.reason in _OURS_PUBLISHED
+    lost = [
+        entry.ip or entry.hostname or ""
+        for entry in service.ingress
+        if (_may_be_ours(_parsed(entry.ip), snapshot) if entry.ip else is_certain or entry.hostname == hostname)
+        and _parsed(entry.ip or entry.hostname) not in of_nodes
+        and not any(_is_of(entry, found) for found in kept)
+    ]
+    if not lost:
+        return ()
+    if is_certain:
+        return (f"the Service was reachable as {', '.join(lost)}; it gets other addresses",)
+    return (
+        f"the Service published {', '.join(lost)}, likely of a load balancer that is gone; it gets other addresses",
+    )
+
+
+_NEVER_HETZNERS = tuple(
+    map(ip_network, ("100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "::1", "fe80::/10", "fc00::/7"))
+)
+"""Ranges that are neither public nor of Hetzner's networks."""
+
+
+def _may_be_ours(address: object, snapshot: Snapshot) -> bool:
+    """Whether a load balancer can have had this address: a public one, or one in the network; while that cannot be
+    read, any private one."""
+    if not isinstance(address, IPv4Address | IPv6Address) or any(address in found for found in _NEVER_HETZNERS):
+        return False
+    if not is_private_address(address) or not isinstance(snapshot.network, Present):
+        return True
+    network = snapshot.network.value
+    if network is None:
+        return False
+    return any(address in found for found in ([network.ip_range] if network.ip_range else network.subnets))
+
+
+def _addresses(options: Options, balancer: CloudBalancer) -> list[IPv4Address | IPv6Address]:
+    addresses: list[IPv4Address | IPv6Address | None] = []
+    if balancer.spec.public_interface is True:
+        addresses += [balancer.ipv4, None if options.ipv6_disabled else balancer.ipv6]
+    if not options.disable_private_ingress:
+        addresses += [None if isinstance(place.ip, Unmanaged) else place.ip for place in balancer.attachments]
+    return [address for address in addresses if address is not None]
+
+
+def _speaks_proxy(options: Options, balancer: CloudBalancer) -> bool:
+    """Whether the listeners use the PROXY protocol, not whether they should; without a listener, whether the first one
+    will."""
+    listeners = balancer.spec.listeners.values()
+    if not listeners:
+        return options.uses_proxyprotocol is True
+    return any(listener.proxyprotocol is True for listener in listeners)
+
+
+def _meaning(entry: Ingress) -> tuple[object, ...]:
+    return (_parsed(entry.ip), entry.hostname or "", entry.ip_mode or _VIP, entry.has_ports)
+
+
+def _parsed(text: str | None) -> object:
+    """The address that ``text`` is, or else the text: what somebody else published need not be one."""
+    if text is not None and ADDRESS.is_exceeded(text):
+        return text
+    try:
+        return ip_address(text or "")
+    except ValueError:
+        return text or ""
+
+
+def _is_of(entry: Ingress, found: PrimaryIp) -> bool:
+    """Whether the entry publishes an address of this Primary IP."""
+    address = _parsed(entry.ip)
+    return isinstance(address, IPv4Address | IPv6Address) and address in found.network
