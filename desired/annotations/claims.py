@@ -19,6 +19,9 @@ from desired.annotations.table import BY_FIELD
 from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on
 from desired.syntax.bounds import shown_text
 
+BOTH_FAMILIES = frozenset({4, 6})
+_VERSIONS: Mapping[str, int] = {"IPv4": 4, "IPv6": 6}
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPort:
@@ -48,6 +51,15 @@ class Claim:
     health_check_node_port: int = 0
     """Where kube-proxy tells whether the Node has a pod (``spec.healthCheckNodePort``): with the policy Local, once the
     API server has chosen it; 0 otherwise."""
+    ip_families: tuple[str, ...] = ()
+    """``spec.ipFamilies``: ``IPv4`` and ``IPv6``, for which kube-proxy opens the node ports; empty where the API server
+    has still to choose."""
+
+    @property
+    def families(self) -> frozenset[int]:
+        """The versions of IP by which Nodes take the Service's traffic; both where that is not known."""
+        found = frozenset(_VERSIONS[family] for family in self.ip_families if family in _VERSIONS)
+        return found or BOTH_FAMILIES
 
     @property
     def is_local(self) -> bool:
@@ -116,6 +128,16 @@ def without_robot_account(claim: Claim, defaults: Defaults) -> Iterator[Annotati
         key = BY_FIELD["use_private_ip"].full_key
         why = "without ROBOT_USER and ROBOT_PASSWORD Robot servers are reached by the InternalIPs of their Nodes alone"
         yield AnnotationWarning(key, f"{key} is not true: {why}, and get no traffic; set it to true")
+
+
+def without_nodes_addresses(claim: Claim) -> Iterator[AnnotationWarning]:
+    """A warning where the Service takes one family alone, and nothing is known of Nodes: those without a public address
+    of it get no traffic. In a cluster each Node says so by itself."""
+    if claim.families == {6}:
+        key = "spec.ipFamilies"
+        why = "node ports are opened for it alone, so that only Nodes with a public IPv6 address get traffic"
+        text = f"{key} is IPv6: {why}, and none by private address; for all Nodes set ipFamilyPolicy: PreferDualStack"
+        yield AnnotationWarning(key, text)
 
 
 def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:

@@ -131,13 +131,14 @@ def desired_load_balancer(
     match: BalancerMatch,
     snapshot: Snapshot,
     settings: Settings,
-    members_of: Callable[[Options, CloudBalancer | None, str], TargetCandidates],
+    members_of: Callable[[Service, Options, CloudBalancer | None, str], TargetCandidates],
     zones: Mapping[str, str],
     rivals: Several = NOBODY,
 ) -> DesiredLoadBalancer:
     """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``rivals`` which other
-    Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of these options, of
-    this load balancer, None for a new one, in this zone. ``zones`` are network zones by locations."""
+    Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of a Service with
+    these options, of this load balancer, None for a new one, in this zone. ``zones`` are network zones by
+    locations."""
     defaults = settings.balancer_defaults
     options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
@@ -154,7 +155,7 @@ def desired_load_balancer(
         *attachment_problems(options, present, snapshot, rivals, out_of_reach),
     ]
     certificates = desired_certificates(service, options, snapshot)
-    members = members_of(options, present, zone)
+    members = members_of(service, options, present, zone)
     ports = desired_listeners(service, options, certificates.ids)
     demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
     asked = chosen.location if isinstance(options.location, Unmanaged) else options.location
@@ -359,17 +360,18 @@ def desired_load_balancers(
     zones = zones_of_locations(snapshot)
     server_zones = frozenset(server.network_zone for server in snapshot.servers)
 
-    def members_of(options: Options, present: CloudBalancer | None, zone: str) -> TargetCandidates:
-        """Services that ask for the same Nodes in the same way and zone share the answer: there may be thousands of
-        Nodes."""
+    def members_of(service: Service, options: Options, present: CloudBalancer | None, zone: str) -> TargetCandidates:
+        """Services that ask for the same Nodes in the same way, zone and family share the answer: there may be
+        thousands of Nodes."""
         place = place_of(zone, present, snapshot, server_zones)
         there = present.targets if options.use_private_ip and present is not None else ()
         addresses = frozenset(target.ip for target in there if isinstance(target, IpTarget) and is_private(target))
         if addresses:
             place = replace(place or Place(), addresses=addresses)
-        asked = (options.use_private_ip, options.node_selector, place)
+        families = service.claim.families
+        asked = (options.use_private_ip, options.node_selector, place, families)
         if asked not in known:
-            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place)
+            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place, families)
             known[asked] = target_candidates(members, snapshot.robot)
         return known[asked]
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
 
+from desired.annotations.claims import BOTH_FAMILIES
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.zones import Place, why_out_of_zone
@@ -48,6 +49,7 @@ class Cause(StrEnum):
     GONE = "without server"
     ROBOT = "of Robot, which is not read"
     ZONE = "in another network zone"
+    FAMILY = "without an address of the Service's family"
     UNREACHABLE = "out of reach"
     """``NodeTarget.why`` says of which address, and what mends it."""
     UNCERTAIN = "not known"
@@ -131,18 +133,18 @@ def node_targets(
     settings: Settings,
     said: Mapping[str, str] = MappingProxyType({}),
     place: Place | None = None,
+    families: frozenset[int] = BOTH_FAMILIES,
 ) -> tuple[NodeTarget, ...]:
     """The membership of each Node in a load balancer with these options, in the order of names, unreadable Nodes
     included.
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
     what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. ``place`` is where the load
-    balancer is, and what it has there; None where that changes nothing. Never OVER_LIMIT.
+    balancer is, and what it has there, None where that changes nothing; ``families`` are the versions of IP by which
+    Nodes take the traffic (``Claim.families``). Never OVER_LIMIT.
     """
     read = [
-        _node_target(
-            node, nodes.get(node.name), options, network_id, snapshot, settings, said.get(node.name, ""), place
-        )
+        _noted(_node_target(node, nodes.get(node.name), options, network_id, snapshot, settings, place, families), said)
         for node in snapshot.nodes
     ]
     unreadable = [
@@ -159,8 +161,8 @@ def _node_target(
     network_id: int | None,
     snapshot: Snapshot,
     settings: Settings,
-    note: str,
     place: Place | None,
+    families: frozenset[int],
 ) -> NodeTarget:
     key = server_key(node.provider_id)
     if key is not None and key.provider is Provider.ROBOT and not settings.robot:
@@ -180,13 +182,17 @@ def _node_target(
         membership, cause, why = _without_server(node, snapshot)
     elif key.provider is Provider.ROBOT:
         internal = next(_private_ips(wanted), None)
-        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot, place)
+        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot, place, families)
+        is_private = options.use_private_ip and internal is not None
+        if other := _of_another_family(found or snapshot.find(key), node, families, private=is_private):
+            membership, cause, why, target = Membership.UNUSABLE, Cause.FAMILY, other, None
     else:
         server = found or find_server(key, snapshot, [node])
-        ipv6 = _ipv6_alone(server, node)
-        elsewhere = why_out_of_zone(server.value, place) if isinstance(server, Present) else None
-        if elsewhere:
+        ipv6 = _instead_of_ipv4(server, node, families)
+        if elsewhere := why_out_of_zone(server.value, place) if isinstance(server, Present) else None:
             membership, why, cause = Membership.UNUSABLE, elsewhere, Cause.ZONE
+        elif other := _of_another_family(server, node, families, private=options.use_private_ip):
+            membership, why, cause = Membership.UNUSABLE, other, Cause.FAMILY
         else:
             membership, why = _on_server(server, ipv6, options, network_id, snapshot)
         target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
@@ -199,8 +205,13 @@ def _node_target(
         isinstance(desired, UninitializedNode),
         addresses,
         cause or _CAUSES.get(membership, Cause.UNREACHABLE),
-        note if membership is Membership.SERVERLESS else "",
     )
+
+
+def _noted(member: NodeTarget, said: Mapping[str, str]) -> NodeTarget:
+    """With the Node's own note where it has no server."""
+    is_noted = member.membership is Membership.SERVERLESS and member.node in said
+    return replace(member, note=said[member.node]) if is_noted else member
 
 
 _CAUSES: Mapping[Membership, Cause] = MappingProxyType(
@@ -288,10 +299,11 @@ def _on_robot_server(
     options: Options,
     snapshot: Snapshot,
     place: Place | None,
+    families: frozenset[int],
 ) -> tuple[Membership, str, IpTarget | None]:
     """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
-    InternalIP of its Node. Where the Node has none, the public one takes its place, as with HCCM. Without credentials
-    for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
+    InternalIP of its Node, which is IPv4. Where the Node has none, the public one takes its place, as with HCCM.
+    Without credentials for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
     """
     found = joining or find_server(key, snapshot, [node]) if snapshot.robot is not None else None
     if isinstance(found, Absent):
@@ -310,7 +322,8 @@ def _on_robot_server(
         return Membership.UNCERTAIN, why, None
     if isinstance(found, Unknown):
         return Membership.UNCERTAIN, found.why, None
-    address = found.value.ipv4 or public_ipv6(found.value, node.provided_node_ip)
+    ipv6 = public_ipv6(found.value, node.provided_node_ip)
+    address = (found.value.ipv4 if 4 in families else None) or (ipv6 if 6 in families else None)
     if address is None:
         why = f"the server has no public address: give its Node an InternalIP, and set {_PRIVATE} to true"
         return Membership.UNUSABLE, why, None
@@ -352,9 +365,11 @@ def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, Cause, 
     return Membership.SERVERLESS, Cause.JOINING, "the Node is not initialized"
 
 
-def _ipv6_alone(found: Present[Server] | Absent | Unknown, node: Node) -> str | None:
-    """The public IPv6 address of a server that has no public IPv4; None for any other."""
-    if not isinstance(found, Present) or found.value.ipv4 is not None or "public_net.ipv4" in found.value.missing:
+def _instead_of_ipv4(found: Present[Server] | Absent | Unknown, node: Node, families: frozenset[int]) -> str | None:
+    """The public IPv6 address of a server that has no public IPv4, or takes no traffic by it; None for any other."""
+    if not isinstance(found, Present):
+        return None
+    if 4 in families and (found.value.ipv4 is not None or "public_net.ipv4" in found.value.missing):
         return None
     address = public_ipv6(found.value, node.provided_node_ip)
     return None if address is None else str(address)
@@ -395,12 +410,12 @@ def _reach(
 
 
 def _reach_from_outside(server: Server, ipv6: str | None, network_id: int | None) -> tuple[Membership, str]:
-    """By ``ipv6`` where there is no IPv4: Hetzner's API takes a host in the server's network as the address of a
-    target."""
+    """By ``ipv6`` where that takes the place of IPv4: Hetzner's API takes a host in the server's network as the address
+    of a target."""
     for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
         if f"public_net.{family.lower()}" in server.missing:
             return Membership.UNCERTAIN, f"the API did not say which public {family} address the server has"
-    address = server.ipv4 or ipv6
+    address = ipv6 or server.ipv4
     if address is None and network_id in {attached for attached, _ in server.private_ips}:
         return Membership.UNUSABLE, f"the server has no public address: set {_PRIVATE} to true"
     if address is None:
@@ -408,6 +423,28 @@ def _reach_from_outside(server: Server, ipv6: str | None, network_id: int | None
     return Membership.TARGET, f"server {server.id} by its public address {address}"
 
 
+def _of_another_family(
+    found: Present[Server] | Absent | Unknown, node: Node, families: frozenset[int], *, private: bool
+) -> str | None:
+    """Why no address takes the Service's traffic, though the server has one: kube-proxy opens node ports for the
+    families of the Service alone. None where one does, none is known, or the API did not say it."""
+    if not isinstance(found, Present) or families == BOTH_FAMILIES:
+        return None
+    server = found.value
+    if private:
+        why = f"private networks have no IPv6, and the Service takes IPv6 alone (spec.ipFamilies): {_DUAL_STACK}"
+        return None if 4 in families else why
+    known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
+    unsaid = any(f"public_net.ipv{family}" in server.missing for family in families)
+    if unsaid or any(known[family] for family in families) or not any(known.values()):
+        return None
+    had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
+    instead = f", or {_PRIVATE} to true" if wanted == "IPv4" and server.private_ips else ""
+    why = f"the server has a public {had} address alone, and the Service takes {wanted} alone (spec.ipFamilies)"
+    return f"{why}: {_DUAL_STACK}{instead}"
+
+
+_DUAL_STACK = "set ipFamilyPolicy: PreferDualStack"
 _PRIVATE = BY_FIELD["use_private_ip"].full_key
 _UNLISTED = "its server is not listed, but its kubelet reports Ready"
 OF_SEVERAL: Mapping[str, str] = MappingProxyType(

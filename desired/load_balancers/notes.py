@@ -15,7 +15,7 @@ from ipaddress import ip_address
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
+from desired.load_balancers.membership import OF_SEVERAL, Cause, Membership, NodeTarget
 from desired.load_balancers.no_targets import why_no_targets
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.targets import DesiredTargets
@@ -115,6 +115,7 @@ def notes_on_targets(
     service: Service, options: Options, targets: DesiredTargets, present: CloudBalancer | None
 ) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
+    there = {targets.node_targets.led_to(target) for target in present.targets} if present else set()
     for kind, membership, word in (
         (NoteKind.UNUSABLE_TARGET, Membership.UNUSABLE, "no target"),
         (NoteKind.LIMIT, Membership.OVER_LIMIT, "no target"),
@@ -122,9 +123,16 @@ def notes_on_targets(
     ):
         for why, members in targets.by_why(membership).items():
             told = why if len(members) == 1 else OF_SEVERAL.get(why, why)
-            yield Note(service.key, kind, f"{_shown(members)} {word}: {told}")
+            stays = [member for member in members if member.cause is Cause.FAMILY and member.server in there]
+            others = [member for member in members if member not in stays]
+            for found, what in ((stays, "unchanged"), (others, word)):
+                if found:
+                    yield Note(service.key, kind, f"{_shown(found)} {what}: {told}")
     if stale := _by_lost_ipv4(targets, present):
-        text = f"{_shown(stale)} out of reach: the target has a public IPv4 address that its server has lost"
+        lost = "that its server has lost"
+        if 4 not in service.claim.families:
+            lost = "and the Service takes IPv6 alone (spec.ipFamilies)"
+        text = f"{_shown(stale)} out of reach: the target has a public IPv4 address {lost}"
         remedy = "remove it in Hetzner's console, and it comes back by IPv6"
         yield Note(service.key, NoteKind.UNUSABLE_TARGET, f"{text}; {remedy}")
     if not targets.targets:
@@ -135,7 +143,8 @@ def notes_on_targets(
 
 
 def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> list[NodeTarget]:
-    """The Nodes whose existing target has the public IPv4 address of a server that has none any more."""
+    """The Nodes whose existing target has the public IPv4 address of a server that has none any more, or takes the
+    Service's traffic by IPv6 alone."""
     lost = targets.node_targets.by_ipv6
     there = [target for target in present.targets if isinstance(target, ServerTarget)] if present and lost else []
     ids = {found.server_id for found in there if not (found.use_private_ip or found.ipv6) and found.server_id in lost}

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
 
-from desired.load_balancers.membership import Membership, NodeTarget, find_server
+from desired.load_balancers.membership import Cause, Membership, NodeTarget, find_server
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
 from desired.model.snapshot import (
     RobotAccount,
@@ -75,7 +75,7 @@ class TargetCandidates:
 
     @cached_property
     def by_ipv6(self) -> frozenset[int]:
-        """Ids of the servers without public IPv4 that get traffic from outside."""
+        """Ids of the servers that get traffic from outside by IPv6."""
         found = (target for target in self.candidates.values() if isinstance(target, ServerTarget))
         return frozenset(target.server_id for target in found if target.ipv6 and not target.use_private_ip)
 
@@ -97,12 +97,16 @@ class TargetCandidates:
         return {membership: tuple(members) for membership, members in found.items()}
 
     def leaves_alone(self, server: ServerKey) -> bool:
-        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or no Node claims it and
-        the server of some Node is not known."""
+        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or has no address of the
+        Service's family, which does not prove that nothing answers; or no Node claims it and the server of some Node is
+        not known."""
         claims = self.by_server.get(server, ())
         if not claims:
             return self._any_may_be
-        return any(member.membership in (Membership.UNCERTAIN, Membership.IGNORED) for member in claims)
+        return any(
+            member.membership in (Membership.UNCERTAIN, Membership.IGNORED) or member.cause is Cause.FAMILY
+            for member in claims
+        )
 
     @cached_property
     def _any_may_be(self) -> bool:

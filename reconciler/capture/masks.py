@@ -97,6 +97,7 @@ SERVICE = only(
         ports=each(only("name", "port", "protocol", "nodePort", "appProtocol")),
         loadBalancerSourceRanges=each(value),
         externalIPs=each(value),
+        ipFamilies=each(value),
     ),
     status=only(
         loadBalancer=only(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from desired.annotations.claims import ClaimCheck, check_claim, without_robot_account
+from desired.annotations.claims import ClaimCheck, check_claim, without_nodes_addresses, without_robot_account
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.parsing import read_annotations, with_defaults
 from reconciler.cli.streams import fail, publish
@@ -61,6 +61,8 @@ def _check(
             if found.claim is not None:
                 check = check_claim(found.claim, defaults, has_network=has_network)
             remarks = check.remarks
+            if found.claim is not None:
+                remarks += tuple(without_nodes_addresses(found.claim))
             if found.claim is not None and knows_internal_ips_alone:
                 remarks += tuple(without_robot_account(found.claim, defaults))
             errors = (*found.malformed, *check.problems)

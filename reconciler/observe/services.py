@@ -34,6 +34,7 @@ class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
     session_affinity: str | None = None
     external_traffic_policy: str | None = None
     health_check_node_port: int | None = None
+    ip_families: list[str] | None = None
 
 
 def claim_of(spec: ClaimSpec, annotations: Mapping[str, str]) -> Claim:
@@ -51,6 +52,7 @@ def claim_of(spec: ClaimSpec, annotations: Mapping[str, str]) -> Claim:
         session_affinity=spec.session_affinity or "None",
         external_traffic_policy=spec.external_traffic_policy or "Cluster",
         health_check_node_port=spec.health_check_node_port or 0,
+        ip_families=tuple(spec.ip_families or ()),
     )
 
 

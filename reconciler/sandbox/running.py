@@ -58,6 +58,8 @@ class Sandbox:
         )
         self.hetzner = HetznerSimulator(self.clock, hetzner_options, world=world)
         self.kubernetes = None if options.without_kubernetes else KubernetesSimulator(self.clock, world=world)
+        if self.kubernetes is not None:
+            self.hetzner.node_ports(self.kubernetes.families_of)
         has_robot = "robot" in world and not options.without_robot
         self.robot = RobotSimulator(self.clock, world=world) if has_robot else None
         self.kubelets: Kubelets | None = None

@@ -24,6 +24,7 @@ def field(tmp_path: Path) -> Iterator[Callable[[str], Stage]]:
             cluster.simulator.replace_world(world["kubernetes"])
             stage = running.enter_context(closing(Stage(cluster, tmp_path, None)))
             stage.project.replace_world(world["hetzner"])
+            stage.project.node_ports(cluster.simulator.families_of)
             return stage
 
         yield put

@@ -3,7 +3,8 @@
 A target has one health per service. It follows the state of its server, but where a world file said otherwise: such a
 health stays, whatever happens, until the target is gone. Source: Hetzner Cloud API, load balancers.
 
-Known differences: nothing is really checked. A running server answers on every port, a target by IP always does, and
+Known differences: nothing is really checked. A running server answers on every port, but for a node port of a simulated
+cluster's Service, which takes the families of the Service alone (``families_of``); a target by IP does so as well, and
 the first check of a new target or service is done at once.
 """
 
@@ -25,9 +26,9 @@ DETAILS = (
 _UNKNOWN = frozenset({"initializing", "unknown"})
 
 
-Silence = Callable[[str, int], str | None]
-"""What the health check of a listener, by its port, says of an address where nothing answers; None where something
-does."""
+Silence = Callable[[str, int, int], str | None]
+"""What the health check of a listener, by its port and its destination's, says of an address where nothing answers;
+None where something does."""
 
 
 def shown_targets(view: View, balancer: Object, silence: Silence) -> list[Object]:
@@ -64,8 +65,11 @@ def _health(view: View, balancer: Object, target: Object, said: list[Object], si
     by_port = {health["listen_port"]: health for health in said}
     follows = _following(view, balancer, target)
     address = target[target["type"]]["ip"]
-    ports = [service["listen_port"] for service in balancer["services"]]
-    return [dict(by_port.get(port, {"listen_port": port, **_heard(follows, silence(address, port))})) for port in ports]
+    ports = [(service["listen_port"], service["destination_port"]) for service in balancer["services"]]
+    return [
+        dict(by_port.get(port, {"listen_port": port, **_heard(follows, silence(address, port, destination))}))
+        for port, destination in ports
+    ]
 
 
 def _heard(follows: Object, silent: str | None) -> Object:

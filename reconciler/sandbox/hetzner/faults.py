@@ -20,7 +20,7 @@ kind                parameters                      what happens, ``count`` time
 ==================  ==============================  ===============================================================
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -65,6 +65,8 @@ class Faults:
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
+        self.families_of: Callable[[int], Collection[int]] = lambda _port: ()
+        """By which versions of IP a port of the Nodes takes traffic; empty where that is not known."""
 
     def add(self, faults: list[dict[str, Any]]) -> None:
         """Add faults, all or none. Raises ValueError for one that is not known or not complete."""
@@ -107,15 +109,16 @@ class Faults:
         truncated = self._take("list_truncated", lambda p: p["path"] == path)
         return objects[: truncated["entries"]] if truncated is not None else objects, len(objects)
 
-    def silence_of(self, address: str, port: int) -> str | None:
-        """What the health check of the listener at ``port`` says of this address, as nothing answers there; None when
-        something does. It does not count down."""
+    def silence_of(self, address: str, port: int, destination_port: int) -> str | None:
+        """What the health check of the listener at ``port`` says of this address, as nothing answers there at
+        ``destination_port``; None when something does. It does not count down."""
         for fault in self._faults:
             ranges = fault.parameters.get("ranges", ()) if fault.kind == "no_answer" else ()
             is_checked = port in fault.parameters.get("ports", (port,))
             if is_checked and any(ip_address(address) in ip_network(silent) for silent in ranges):
                 return str(fault.parameters.get("status", _SILENT[0]))
-        return None
+        families = self.families_of(destination_port)
+        return _SILENT[0] if families and address and ip_address(address).version not in families else None
 
     def _take(self, kind: str, applies: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
         for fault in self._faults:

@@ -106,7 +106,7 @@ class Renderer:
         return holders_of_primary_ips(self._view)
 
 
-def _answered(_address: str, _port: int) -> None:
+def _answered(_address: str, _port: int, _destination_port: int) -> None:
     """A world file has no faults: something answers everywhere."""
 
 

@@ -9,7 +9,7 @@ have the same JSON formatting; a read-only token is refused with 403 ``forbidden
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 from reconciler.sandbox.clock import SimulatedClock
@@ -90,6 +90,11 @@ class HetznerSimulator:
     def set_faults(self, faults: list[dict[str, Any]]) -> None:
         """Add simulated faults, see ``faults``. Raises ValueError and adds none when one is wrong."""
         self._faults.add(faults)
+
+    def node_ports(self, families_of: Callable[[int], Collection[int]]) -> None:
+        """Let health checks follow the cluster: ``families_of`` says by which versions of IP a port of the Nodes takes
+        traffic, and nothing where it does not know the port."""
+        self._faults.families_of = families_of
 
     def clear_faults(self) -> None:
         """Forget all simulated faults."""

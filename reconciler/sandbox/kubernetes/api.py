@@ -32,7 +32,7 @@ from reconciler.sandbox.kubernetes.patch import (
     merge_patch,
     strategic_patch,
 )
-from reconciler.sandbox.kubernetes.resources import NODES, Resource
+from reconciler.sandbox.kubernetes.resources import NODES, SERVICES, Resource
 from reconciler.sandbox.kubernetes.selectors import Test, field_test, label_test
 from reconciler.sandbox.kubernetes.status import (
     ApiError,
@@ -106,6 +106,15 @@ class KubernetesSimulator:
     def nodes(self) -> list[dict[str, Any]]:
         """The stored Nodes as they truly are now, not copied: for reading only."""
         return list(self._store.all(NODES))
+
+    def families_of(self, node_port: int) -> frozenset[int]:
+        """The versions of IP for which kube-proxy opens this port on the Nodes; empty where no Service has it."""
+        return frozenset(
+            6 if family == "IPv6" else 4
+            for service in self._store.all(SERVICES)
+            if any(port.get("nodePort") == node_port for port in service["spec"].get("ports", ()))
+            for family in service["spec"].get("ipFamilies", ())
+        )
 
     def act(self, method: str, path: str, body: Any) -> Response:
         """A POST or PATCH by the cluster's own components, who may do everything and whom faults leave alone."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.annotations.claims import Claim, ClaimCheck, ClaimedPort, check_claim
+from desired.annotations.claims import Claim, ClaimCheck, ClaimedPort, check_claim, without_nodes_addresses
 from desired.annotations.options import Defaults
 
 P = "load-balancer.hetzner.cloud/"
@@ -228,3 +228,22 @@ def test_kube_proxy_is_in_vain_for_two_reasons() -> None:
     (remark,) = said_of(replace(FINE, annotations={**FINE.annotations, **asked}))[1]
 
     assert remark.startswith(f"{NODE_PORT} has no effect: {P}health-check-port")
+
+
+@pytest.mark.parametrize(
+    ("families", "known", "is_warned"),
+    [
+        pytest.param((), {4, 6}, False, id="not said"),
+        pytest.param(("IPv4",), {4}, False, id="IPv4"),
+        pytest.param(("IPv6",), {6}, True, id="IPv6"),
+        pytest.param(("IPv6", "IPv4"), {4, 6}, False, id="both"),
+        pytest.param(("IPv7",), {4, 6}, False, id="one that nobody knows"),
+    ],
+)
+def test_families(families: tuple[str, ...], known: set[int], is_warned: bool) -> None:
+    """By which versions of IP Nodes take the traffic, and the warning where nothing is known of Nodes."""
+    claim = Claim(ip_families=families)
+    assert claim.families == known
+    warnings = [warning.text for warning in without_nodes_addresses(claim)]
+    assert len(warnings) == is_warned
+    assert all("set ipFamilyPolicy: PreferDualStack" in text for text in warnings)
