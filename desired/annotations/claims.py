@@ -1,6 +1,6 @@
 """Checks of a Service that claims a load balancer, as far as they need no API: errors and warnings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -85,21 +85,53 @@ class ClaimCheck:
     remarks: tuple[AnnotationWarning, ...] = ()
 
 
-def check_claim(claim: Claim, defaults: Defaults, *, has_network: bool, is_settled: bool = False) -> ClaimCheck:
+def check_claim(
+    claim: Claim,
+    defaults: Defaults,
+    *,
+    has_network: bool,
+    is_settled: bool = False,
+    unknown: Collection[str] = (),
+) -> ClaimCheck:
     """Everything at once, as if the load balancer had to be created; ``is_settled`` says that there is one, which is
-    not going to be attached to a network. A value that nothing reads is a warning, and no problem."""
+    not going to be attached to a network. A value that nothing reads is a warning, and no problem. Nothing is concluded
+    from the options in ``unknown``: their annotations are to be filled in, and not in ``claim``."""
     options, bad = claim.options(defaults)
-    idle = idle_options(options, bad, Circumstances(has_network, is_settled, claim.is_local))
-    unknown = {*bad, *idle}
-    problems = (
-        *(problem for field, problem in bad.items() if field not in idle),
-        *conflicts(options, unknown),
-        *missing_for_creation(options, unknown),
-        *(() if has_network else missing_without_network(options, unknown)),
-        *_port_problems(claim, options),
+    around = Circumstances(has_network, is_settled, claim.is_local)
+    check = _check(claim.annotations, options, bad, around, defaults, unknown)
+    local = () if "health_check_node_port" in unknown else _local(claim, options)
+    return ClaimCheck(
+        (*check.problems, *_port_problems(claim, options)),
+        (*check.remarks, *_unsupported(claim), *_spoken(claim, options), *local),
     )
-    remarks = warnings_on(claim.annotations, options, bad, idle, defaults)
-    return ClaimCheck(problems, (*remarks, *_unsupported(claim), *_spoken(claim, options), *_local(claim, options)))
+
+
+def check_annotations(annotations: Mapping[str, str], *, has_network: bool) -> ClaimCheck:
+    """The same of annotations alone, as values of a chart or a patch have them: nothing is concluded from an option
+    that is not among them, as it may come from elsewhere, nor from the rest of a Service."""
+    read = read_annotations(annotations)
+    unknown = BY_FIELD.keys() - {*read.values, *read.bad, *read.unset}
+    options, bad = with_defaults(read, Defaults())
+    return _check(annotations, options, bad, Circumstances(has_network, is_local=True), Defaults(), unknown)
+
+
+def _check(
+    annotations: Mapping[str, str],
+    options: Options,
+    bad: Mapping[str, BadAnnotation],
+    around: Circumstances,
+    defaults: Defaults,
+    unknown: Collection[str],
+) -> ClaimCheck:
+    idle = idle_options(options, {*bad, *unknown}, around)
+    silent = {*bad, *idle, *unknown}
+    problems = (
+        *(problem for field, problem in bad.items() if field not in idle and field not in unknown),
+        *conflicts(options, silent),
+        *missing_for_creation(options, silent),
+        *(() if around.has_network else missing_without_network(options, silent)),
+    )
+    return ClaimCheck(problems, warnings_on(annotations, options, bad, idle, defaults))
 
 
 def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:

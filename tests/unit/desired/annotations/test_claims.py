@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from desired.annotations.claims import Claim, ClaimCheck, ClaimedPort, check_claim, without_nodes_addresses
+from desired.annotations.claims import (
+    Claim,
+    ClaimCheck,
+    ClaimedPort,
+    check_annotations,
+    check_claim,
+    without_nodes_addresses,
+)
 from desired.annotations.options import Defaults
 
 P = "load-balancer.hetzner.cloud/"
@@ -247,3 +254,50 @@ def test_families(families: tuple[str, ...], known: set[int], is_warned: bool) -
     warnings = [warning.text for warning in without_nodes_addresses(claim)]
     assert len(warnings) == is_warned
     assert all("set ipFamilyPolicy: PreferDualStack" in text for text in warnings)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "problems", "remarks"),
+    [
+        pytest.param({}, [], [], id="nothing"),
+        pytest.param({"health-check-interval": "5"}, ["health-check-interval"], [], id="a-bad-value"),
+        pytest.param({"locaton": "fsn1"}, [], ["locaton"], id="an-unknown-key"),
+        pytest.param({"use-private-ip": "true"}, ["use-private-ip"], [], id="without-a-network"),
+        pytest.param({"protocol": "https"}, [], [], id="a-certificate-may-come-from-elsewhere"),
+        pytest.param({"http-redirect-http": "true"}, [], [], id="the-protocol-may-come-from-elsewhere"),
+        pytest.param({"http-timeout-idle": "5"}, ["http-timeout-idle"], [], id="a-bad-value-that-may-be-read"),
+        pytest.param({"protocol": "tcp", "http-timeout-idle": "5"}, [], ["http-timeout-idle"], id="one-that-is-not"),
+        pytest.param(
+            {"protocol": "http", "http-redirect-http": "true"}, ["http-redirect-http"], [], id="a-contradiction"
+        ),
+        pytest.param(
+            {"location": "fsn1", "network-zone": "eu-central"}, [], ["network-zone"], id="one-wins-over-the-other"
+        ),
+        pytest.param({"location": "", "network-zone": ""}, ["location"], [], id="both-unset"),
+    ],
+)
+def test_annotations_without_their_service(
+    annotations: dict[str, str], problems: list[str], remarks: list[str]
+) -> None:
+    """Nothing is concluded from what is not among them."""
+    check = check_annotations({f"{P}{key}": text for key, text in annotations.items()}, has_network=False)
+
+    assert [bad.key.removeprefix(P) for bad in check.problems] == problems
+    assert [remark.key.removeprefix(P) for remark in check.remarks] == remarks
+
+
+@pytest.mark.parametrize(
+    ("annotations", "unknown"),
+    [
+        pytest.param({}, "location", id="location"),
+        pytest.param({f"{P}location": "fsn1", f"{P}protocol": "https"}, "http_certificates", id="certificates"),
+        pytest.param({f"{P}location": "fsn1", f"{P}protocol": "https"}, "certificate_type", id="certificate-type"),
+        pytest.param({f"{P}location": "fsn1", f"{P}http-redirect-http": "true"}, "protocol", id="protocol"),
+    ],
+)
+def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unknown: str) -> None:
+    """What depends on one of them is neither missing nor in vain."""
+    claim = Claim(annotations, (WEB,))
+
+    assert check_claim(claim, Defaults(), has_network=False) != ClaimCheck()
+    assert check_claim(claim, Defaults(), has_network=False, unknown={unknown}) == ClaimCheck()
