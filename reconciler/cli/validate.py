@@ -1,21 +1,37 @@
 """``reconcile validate [FILE...]``: flags, variables and manifests, checked offline."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from desired.annotations.claims import ClaimCheck, check_claim, without_nodes_addresses, without_robot_account
+from desired.annotations.claims import (
+    ClaimCheck,
+    check_annotations,
+    check_claim,
+    without_nodes_addresses,
+    without_robot_account,
+)
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.parsing import read_annotations, with_defaults
+from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
+from desired.annotations.warnings import AnnotationWarning
 from reconciler.cli.streams import fail, publish
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.config.flags import Color, Command, Output, asked
 from reconciler.config.program import BAD_USAGE
 from reconciler.config.variables import read_variables
-from reconciler.observe.manifests import NotManifests, read_services
+from reconciler.observe.manifests import FoundAnnotations, FoundService, read_manifests
+from reconciler.observe.yaml_documents import NotManifests
 from reconciler.report.terminal import Writer
-from reconciler.report.validation import CheckedConfiguration, CheckedService, Unreadable, Validation
+from reconciler.report.validation import (
+    CheckedAnnotations,
+    CheckedConfiguration,
+    CheckedService,
+    NotJudged,
+    Unreadable,
+    Validation,
+)
 
 
 def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -33,46 +49,73 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
             return fail(*error.lines, code=BAD_USAGE)
         errors = error.lines
     errors += tuple(bad.text for bad in with_defaults(read_annotations({}), defaults)[1].values())
-    services: list[CheckedService] = []
-    unreadable: list[Unreadable] = []
-    for file in files:
-        _check(file, defaults, services, unreadable, variables)
-    configuration = CheckedConfiguration(errors, notes)
-    validation = Validation(len(files), configuration, tuple(services), tuple(unreadable))
+    found = [entry for file in files for entry in _check(file, defaults, variables)]
+    validation = Validation(
+        len(files),
+        CheckedConfiguration(errors, notes),
+        services=tuple(entry for entry in found if isinstance(entry, CheckedService)),
+        annotations=tuple(entry for entry in found if isinstance(entry, CheckedAnnotations)),
+        not_judged=tuple(entry for entry in found if isinstance(entry, NotJudged)),
+        unreadable=tuple(entry for entry in found if isinstance(entry, Unreadable)),
+    )
     written = publish(Writer(output, color=color), validation)
     return 0 if written and not validation.errors else 1
 
 
 def _check(
-    file: str,
-    defaults: Defaults,
-    services: list[CheckedService],
-    unreadable: list[Unreadable],
-    variables: Mapping[str, Any],
-) -> None:
-    """Append each Service in ``file`` to ``services``, and why there may be more to ``unreadable``."""
-    has_network = bool(variables["HCLOUD_NETWORK"])
+    file: str, defaults: Defaults, variables: Mapping[str, Any]
+) -> Iterator[CheckedService | CheckedAnnotations | NotJudged | Unreadable]:
+    """Each Service in ``file`` and each place with annotations, why there may be more, or that there is none."""
+    is_empty = True
+    try:
+        for found in read_manifests(_content(file)):
+            is_empty = False
+            if isinstance(found, FoundService):
+                yield _checked_service(file, found, defaults, variables)
+            else:
+                yield _checked_annotations(file, found, has_network=bool(variables["HCLOUD_NETWORK"]))
+    except OSError as error:
+        yield Unreadable(file, None, f"cannot be read: {error.strerror or error}")
+    except NotManifests as error:
+        yield Unreadable(file, error.document, str(error))
+    else:
+        if is_empty:
+            yield NotJudged(file, _NOTHING)
+
+
+def _checked_service(
+    file: str, found: FoundService, defaults: Defaults, variables: Mapping[str, Any]
+) -> CheckedService:
     knows_internal_ips_alone = variables["ROBOT_ENABLED"] and not (
         variables["ROBOT_USER"] or variables["ROBOT_PASSWORD"]
     )
-    try:
-        for found in read_services(_content(file)):
-            check = ClaimCheck()
-            if found.claim is not None:
-                check = check_claim(found.claim, defaults, has_network=has_network)
-            remarks = check.remarks
-            if found.claim is not None:
-                remarks += tuple(without_nodes_addresses(found.claim))
-            if found.claim is not None and knows_internal_ips_alone:
-                remarks += tuple(without_robot_account(found.claim, defaults))
-            errors = (*found.malformed, *check.problems)
-            place = (file, found.document, found.item)
-            services.append(CheckedService(*place, found.namespace, found.name, errors, remarks))
-    except OSError as error:
-        unreadable.append(Unreadable(file, None, f"cannot be read: {error.strerror or error}"))
-    except NotManifests as error:
-        unreadable.append(Unreadable(file, error.document, str(error)))
+    unknown = {row.field for given in found.not_judged if (row := ANNOTATIONS.get(given.key)) and row.field}
+    check, remarks = ClaimCheck(), list[AnnotationWarning]()
+    if found.claim is not None:
+        has_network = bool(variables["HCLOUD_NETWORK"])
+        check = check_claim(found.claim, defaults, has_network=has_network, unknown=unknown)
+        remarks = [*check.remarks, *without_nodes_addresses(found.claim)]
+        if knows_internal_ips_alone and "use_private_ip" not in unknown:
+            remarks += without_robot_account(found.claim, defaults)
+    place = (file, found.document, found.item)
+    errors = (*found.malformed, *check.problems)
+    return CheckedService(*place, found.namespace, found.name, errors, tuple(remarks), found.not_judged)
+
+
+def _checked_annotations(file: str, found: FoundAnnotations, *, has_network: bool) -> CheckedAnnotations:
+    place = (file, found.document, found.item, found.kind, found.namespace, found.name, found.carried.path)
+    if found.unread is not None:
+        return CheckedAnnotations(*place, errors=(), notes=(found.unread,))
+    check = check_annotations(found.carried.annotations, has_network=has_network)
+    errors = (*found.carried.malformed, *check.problems)
+    return CheckedAnnotations(*place, errors, check.remarks, found.carried.not_judged)
 
 
 def _content(file: str) -> bytes:
     return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+
+
+_NOTHING = (
+    "nothing was judged: it has no Service of type LoadBalancer without a loadBalancerClass, and no annotation of"
+    f" {PREFIX} or {OWN_PREFIX}"
+)

@@ -36,11 +36,47 @@ class CheckedService(Struct, frozen=True):
     errors: tuple[BadAnnotation, ...]
     """With any of them no load balancer is created."""
     notes: tuple[AnnotationWarning, ...]
+    not_judged: tuple[AnnotationWarning, ...] = ()
+    """Annotations that are filled in later, such as those of a template."""
 
     @property
     def key(self) -> str:
         """As a plan would name it, as far as it is known."""
         return f"service/{self.namespace}/{self.name}" if self.namespace else f"service/{self.name}"
+
+
+class CheckedAnnotations(Struct, frozen=True):
+    """Annotations in one place of a document that is no Service to judge, and the result of their checks."""
+
+    file: str
+    document: int
+    """Counted from 1."""
+    item: int | None
+    """Of a list, counted from 1; None outside of one."""
+    kind: str | None
+    """None when the document is no object of Kubernetes', such as Helm's values."""
+    namespace: str | None
+    name: str | None
+    path: str
+    """From the top of the document; a colon is before what is inside of a text."""
+    errors: tuple[BadAnnotation, ...]
+    """With any of them a Service that gets these annotations gets no load balancer."""
+    notes: tuple[AnnotationWarning, ...]
+    not_judged: tuple[AnnotationWarning, ...] = ()
+    """What nothing can be said of offline."""
+
+    @property
+    def key(self) -> str:
+        """The document's object, as far as it is known, and the place in it."""
+        named = "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+        return ": ".join(part for part in (named, self.path) if part) or "annotations"
+
+
+class NotJudged(Struct, frozen=True):
+    """A file that was read, and has nothing to judge."""
+
+    file: str
+    text: str
 
 
 class Unreadable(Struct, frozen=True):
@@ -58,24 +94,34 @@ class Validation(Struct, frozen=True):
     files: int
     configuration: CheckedConfiguration = CheckedConfiguration()
     services: tuple[CheckedService, ...] = ()
+    annotations: tuple[CheckedAnnotations, ...] = ()
+    not_judged: tuple[NotJudged, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
     @property
     def errors(self) -> int:
         """How many there are."""
-        return self._number("errors") + len(self.unreadable)
+        return sum(len(each.errors) for each in self._checked) + len(self.unreadable)
 
     @property
     def notes(self) -> int:
-        """How many there are."""
-        return self._number("notes")
+        """How many there are, with those on what was not judged."""
+        return sum(len(each.notes) for each in self._checked) + self.unjudged
 
-    def _number(self, of: str) -> int:
-        return sum(len(getattr(checked, of)) for checked in (self.configuration, *self.services))
+    @property
+    def unjudged(self) -> int:
+        """How many of the notes say that something was not judged."""
+        judged: tuple[CheckedService | CheckedAnnotations, ...] = (*self.services, *self.annotations)
+        return sum(len(each.not_judged) for each in judged) + len(self.not_judged)
+
+    @property
+    def _checked(self) -> tuple[CheckedConfiguration | CheckedService | CheckedAnnotations, ...]:
+        return (self.configuration, *self.services, *self.annotations)
 
 
 def render_validation(validation: Validation) -> Iterator[TextLine]:
-    """The lines: configuration, each Service in the order of the files, what could not be read, a summary."""
+    """The lines: configuration, each Service in the order of the files, annotations elsewhere, files with nothing to
+    judge, what could not be read, a summary."""
     for line in _lines(validation):
         yield TextLine(visible(line.text), line.tone)
 
@@ -84,24 +130,34 @@ def _lines(validation: Validation) -> Iterator[TextLine]:
     yield from _said("Configuration", validation.configuration.errors, validation.configuration.notes)
     for service in validation.services:
         title = f"{_place(service.file, service.document, service.item)}: {service.key}"
-        yield from _said(title, (bad.text for bad in service.errors), (odd.text for odd in service.notes))
+        yield from _judged(title, service)
+    for found in validation.annotations:
+        title = f"{_place(found.file, found.document, found.item)}: {found.key}"
+        yield from _judged(title, found, "keys and values ok")
+    for nothing in validation.not_judged:
+        yield from _said(_place(nothing.file), (), (nothing.text,))
     for unreadable in validation.unreadable:
         yield from _said(_place(unreadable.file, unreadable.document), (unreadable.text,))
     yield TextLine("")
     yield TextLine(_summary(validation), Tone.BAD if validation.errors else Tone.GOOD)
 
 
-def _place(file: str, document: int | None, item: int | None = None) -> str:
+def _place(file: str, document: int | None = None, item: int | None = None) -> str:
     """Where in which file something stands."""
     numbered = (("document", document), ("item", item))
     parts = [f"{name} {number}" for name, number in numbered if number is not None]
     return ", ".join(["stdin" if file == "-" else file, *parts])
 
 
-def _said(title: str, errors: Iterable[str], notes: Iterable[str] = ()) -> Iterator[TextLine]:
+def _judged(title: str, checked: CheckedService | CheckedAnnotations, fine: str = "ok") -> Iterator[TextLine]:
+    notes = (odd.text for odd in (*checked.notes, *checked.not_judged))
+    yield from _said(title, (bad.text for bad in checked.errors), notes, fine)
+
+
+def _said(title: str, errors: Iterable[str], notes: Iterable[str] = (), fine: str = "ok") -> Iterator[TextLine]:
     below = [TextLine(f"  error: {text}", Tone.BAD) for text in errors]
     below += [TextLine(f"  note: {text}", Tone.WARNING) for text in notes]
-    yield TextLine(title if below else f"{title}  ok", Tone.HEADING)
+    yield TextLine(title if below else f"{title}  {fine}", Tone.HEADING)
     yield from below
 
 
@@ -109,8 +165,13 @@ def _summary(validation: Validation) -> str:
     found = f"{counted(validation.errors, 'error')}, {counted(validation.notes, 'note')}"
     if not validation.files:
         return f"Configuration checked: {found}."
-    services = f"{counted(len(validation.services), 'Service')} of type LoadBalancer"
-    return f"{services} in {counted(validation.files, 'file')}, and the configuration: {found}."
+    judged = f"{counted(len(validation.services), 'Service')} of type LoadBalancer"
+    if validation.annotations:
+        places = counted(len(validation.annotations), "other place")
+        judged += f" and {places} with annotations (keys and values only)"
+    if validation.unjudged:
+        found += f" ({validation.unjudged} not judged)"
+    return f"{judged} in {counted(validation.files, 'file')}, and the configuration: {found}."
 
 
 class CountsDocument(Struct, frozen=True):
@@ -118,8 +179,13 @@ class CountsDocument(Struct, frozen=True):
 
     files: int
     services: int
+    annotations: int
+    """Places with annotations outside of Services that were judged."""
     errors: int
     notes: int
+    """With those on what was not judged."""
+    not_judged: int
+    """Notes on what was not judged."""
 
 
 class ValidationDocument(Struct, frozen=True):
@@ -131,6 +197,10 @@ class ValidationDocument(Struct, frozen=True):
     configuration: CheckedConfiguration
     services: tuple[CheckedService, ...]
     """In the order of the files."""
+    annotations: tuple[CheckedAnnotations, ...]
+    """Those outside of Services that were judged, in the order of the files."""
+    not_judged: tuple[NotJudged, ...]
+    """Files without anything to judge."""
     unreadable: tuple[Unreadable, ...]
     summary: CountsDocument
 
@@ -143,8 +213,17 @@ def validation_as_json(validation: Validation) -> Mapping[str, Any]:
         result="invalid" if validation.errors else "valid",
         configuration=validation.configuration,
         services=validation.services,
+        annotations=validation.annotations,
+        not_judged=validation.not_judged,
         unreadable=validation.unreadable,
-        summary=CountsDocument(validation.files, len(validation.services), validation.errors, validation.notes),
+        summary=CountsDocument(
+            files=validation.files,
+            services=len(validation.services),
+            annotations=len(validation.annotations),
+            errors=validation.errors,
+            notes=validation.notes,
+            not_judged=validation.unjudged,
+        ),
     )
     found: Mapping[str, Any] = to_json(document)
     return found

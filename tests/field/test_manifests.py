@@ -4,7 +4,8 @@ import pytest
 
 from desired.annotations.claims import check_claim
 from desired.annotations.options import Defaults
-from reconciler.observe.manifests import read_services
+from reconciler.cli import main
+from reconciler.observe.manifests import FoundService, read_manifests
 from tests.field.conftest import FOLDER
 
 P = "load-balancer.hetzner.cloud/"
@@ -34,9 +35,35 @@ P = "load-balancer.hetzner.cloud/"
 )
 def test_what_a_manifest_asks_for_in_vain(file: str, said: str) -> None:
     """It is the one note on the Service, and no error."""
-    (found,) = read_services((FOLDER / f"{file}.yaml").read_bytes())
+    (found,) = read_manifests((FOLDER / f"{file}.yaml").read_bytes())
+    assert isinstance(found, FoundService)
     assert found.claim is not None
 
     check = check_claim(found.claim, Defaults(), has_network=True)
 
     assert (check.problems, [remark.text for remark in check.remarks]) == ((), [said])
+
+
+def test_annotations_in_other_documents(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helm's values, an EnvoyProxy and values inside of a text are judged, and the summary says how far."""
+    monkeypatch.setenv("HCLOUD_NETWORK", "private")
+    file = FOLDER / "13-annotations-in-other-documents.yaml"
+
+    assert main(["validate", str(file)]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"{file}, document 1: controller.service.annotations",
+        f'  error: {P}use-private-ip is a boolean and no text: put it in quotes, as in "true"',
+        f"  note: {P}locaton is unknown, and ignored: did you mean {P}location?",
+        f"{file}, document 2: EnvoyProxy/proxy: spec.provider.kubernetes.envoyService.annotations",
+        (
+            f"  error: {P}health-check-interval is '5': expect a duration with a unit, such as 30s, 1m30s or 500ms; did"
+            " you mean 5s?; correct it, or remove it"
+        ),
+        f"{file}, document 3: HelmChartConfig/kube-system/ingress: spec.valuesContent: service.annotations",
+        f'  error: {P}uses-proxyprotocol is a boolean and no text: put it in quotes, as in "true"',
+        "",
+        (
+            "0 Services of type LoadBalancer and 3 other places with annotations (keys and values only) in 1 file, and"
+            " the configuration: 3 errors, 1 note."
+        ),
+    ]

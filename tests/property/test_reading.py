@@ -1,12 +1,20 @@
 """Laws of what is read from text that anybody may write: it survives, and never raises."""
 
+import json
+from contextlib import suppress
+
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from desired.annotations.claims import check_annotations, check_claim
+from desired.annotations.options import Defaults
 from desired.nodes.addresses import parse_node_ips
 from desired.plan.approval import Approval, format_approval, parse_approvals
 from desired.syntax.provider_id import CloudID, RobotID, format_provider_id, parse_provider_id
 from desired.syntax.selector import Selector, is_label_key, is_label_value, parse_selector
+from reconciler.observe.manifests import FoundService, read_manifests
+from reconciler.observe.yaml_documents import NotManifests
 from tests.property.plan_strategies import approvals, hashes
 from tests.property.strategies import cloud_ids, labels, law, robot_ids
 
@@ -82,3 +90,67 @@ def test_any_text_is_a_selector_or_an_error_for_people(text: str, found: dict[st
     assert all(is_label_key(requirement.key) for requirement in selector.requirements)
     assert all(is_label_value(value) for requirement in selector.requirements for value in requirement.values)
     assert not parse_selector(f"team,!team,{text}").matches(found)
+
+
+_KEYS = st.sampled_from(
+    [
+        "kind",
+        "metadata",
+        "name",
+        "annotations",
+        "labels",
+        "spec",
+        "type",
+        "items",
+        "op",
+        "path",
+        "value",
+        "data",
+        "load-balancer.hetzner.cloud/location",
+        "load-balancer.hetzner.cloud/protocol",
+        "load-balancer.hetzner.cloud/",
+        "hcloud-reconciler/undo-window",
+        "a.load-balancer\\.hetzner\\.cloud/type",
+        "/metadata/annotations/load-balancer.hetzner.cloud~1type",
+    ]
+)
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.binary()
+    | st.dates()
+    | st.text()
+    | _KEYS
+    | st.sampled_from(["Service", "List", "ServiceList", "LoadBalancer", "Ingress", "{{ x }}", "https", "5s"])
+)
+_DOCUMENTS = st.recursive(
+    _SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(_KEYS | st.text() | st.integers() | st.none(), inner, max_size=5)
+        | inner.map(yaml.safe_dump)
+        | inner.map(lambda value: json.dumps(value, default=str, skipkeys=True))
+    ),
+    max_leaves=20,
+)
+_YAML = st.lists(
+    st.sampled_from(["load-balancer.hetzner.cloud/type", "hcloud-reconciler/x", "'", '"', "{", "}", "[", "]", "kind:"])
+    | st.sampled_from([": ", "- ", "\n", "  ", "|\n", "---\n", "&a ", "*a", "<<: *a", "{{ x }}"])
+    | st.sampled_from(["!!binary ", "!!set ", "!!omap ", "!!int ", "!!timestamp ", f"0x{'f' * 5000}"])
+    | st.text(max_size=3),
+    max_size=30,
+).map("".join)
+
+
+@law
+@given(_DOCUMENTS.map(yaml.safe_dump) | _YAML | st.text())
+def test_any_manifest_is_judged(text: str) -> None:
+    """No text makes the reader or the checks raise, but for saying that it is neither YAML nor JSON."""
+    with suppress(NotManifests):
+        for found in read_manifests(text.encode("utf-8", "surrogatepass")):
+            if not isinstance(found, FoundService):
+                check_annotations(found.carried.annotations, has_network=False)
+            elif found.claim is not None:
+                check_claim(found.claim, Defaults(), has_network=False)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.claims import Claim, ClaimedPort
-from reconciler.observe.manifests import FoundService, NotManifests, read_services
+from reconciler.observe.manifests import FoundService, read_manifests
+from reconciler.observe.yaml_documents import NotManifests
 
 
 def a_service(name: str = "web", **spec: Any) -> dict[str, Any]:
@@ -17,7 +18,12 @@ def a_service(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 def read(*documents: Any) -> list[FoundService]:
     """The Services of documents in one text."""
-    return list(read_services("\n---\n".join(map(json.dumps, documents)).encode()))
+    return services("\n---\n".join(map(json.dumps, documents)).encode())
+
+
+def services(text: bytes) -> list[FoundService]:
+    """The Services of a text."""
+    return [found for found in read_manifests(text) if isinstance(found, FoundService)]
 
 
 WHOLE = """\
@@ -48,7 +54,7 @@ spec:
 
 def test_a_whole_service() -> None:
     """Everything that some rule looks at is read."""
-    assert list(read_services(WHOLE.encode())) == [
+    assert services(WHOLE.encode()) == [
         FoundService(
             1,
             None,
@@ -72,7 +78,7 @@ def test_a_whole_service() -> None:
 def test_yaml_and_json_mean_the_same() -> None:
     """JSON is read as such, tabs included, which YAML would not take."""
     manifest = a_service(sessionAffinity="None")
-    (as_json,) = read_services(json.dumps(manifest, indent="\t").encode())
+    (as_json,) = services(json.dumps(manifest, indent="\t").encode())
 
     assert [as_json] == read(manifest)
     assert as_json.claim == Claim(ports=(ClaimedPort(80),))
@@ -127,7 +133,7 @@ def test_lists(listed: Any, places: list[tuple[int, str]]) -> None:
 
 def test_lists_of_lists_end() -> None:
     """A list that contains itself, or grows by aliases, ends all the same."""
-    assert list(read_services(b"&a\nkind: List\nitems: [*a]")) == []
+    assert list(read_manifests(b"&a\nkind: List\nitems: [*a]")) == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +147,7 @@ def test_lists_of_lists_end() -> None:
 )
 def test_values_that_are_no_texts(value: str, text: str | None, said: str) -> None:
     """What the API server would not take is said, and read as if it were quoted."""
-    (found,) = read_services(WHOLE.replace("load-balancer.hetzner.cloud/location: fsn1", f"x: {value}").encode())
+    (found,) = services(WHOLE.replace("load-balancer.hetzner.cloud/location: fsn1", f"x: {value}").encode())
 
     assert found.claim is not None
     assert [bad.text for bad in found.malformed] == [said]
@@ -193,6 +199,12 @@ def test_without_metadata() -> None:
             "cannot be read as YAML: line 1, column 2: a key is a list or a mapping, as in a template that is not",
             id="a-template",
         ),
+        pytest.param(
+            b"{{- if .x }}\na: b",
+            1,
+            "cannot be read as YAML: line 1, column 3: expected the node content, but found '-'; render the template",
+            id="a-template-of-helm",
+        ),
         pytest.param(b"a: 1\n---\n\xff", 1, "cannot be read as YAML: it has bytes or characters that", id="no-text"),
         pytest.param(b"a: !!int b", 1, "cannot be read as YAML: a value is not what its tag says", id="no-number"),
         pytest.param(
@@ -208,7 +220,7 @@ def test_without_metadata() -> None:
 def test_no_manifests(text: bytes, document: int, said: str) -> None:
     """What is neither YAML nor JSON is said with the place where that shows."""
     with pytest.raises(NotManifests) as raised:
-        list(read_services(text))
+        list(read_manifests(text))
 
     assert str(raised.value).startswith(said)
     assert raised.value.document == document
@@ -218,13 +230,13 @@ def test_no_manifests(text: bytes, document: int, said: str) -> None:
 def test_no_depth_is_too_much(text: bytes) -> None:
     """A text that is nothing but depth is an error, and never the end of the process."""
     with pytest.raises(NotManifests, match="nested too deeply"):
-        list(read_services(text))
+        list(read_manifests(text))
 
 
 def test_what_comes_before_an_error_is_read() -> None:
     """A file of which only the end is broken is judged as far as it goes."""
-    services = read_services(f"{WHOLE}---\n[".encode())
+    found = read_manifests(f"{WHOLE}---\n[".encode())
 
-    assert next(services).name == "web"
+    assert isinstance(next(found), FoundService)
     with pytest.raises(NotManifests):
-        next(services)
+        next(found)

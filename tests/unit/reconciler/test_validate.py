@@ -119,7 +119,14 @@ def test_all_problems_of_the_configuration(validate: Validate) -> None:
         "HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_RETRIES",
     ]
     assert said.document["result"] == "invalid"
-    assert said.document["summary"] == {"files": 0, "services": 0, "errors": 4, "notes": 0}
+    assert said.document["summary"] == {
+        "files": 0,
+        "services": 0,
+        "annotations": 0,
+        "errors": 4,
+        "notes": 0,
+        "not_judged": 0,
+    }
 
 
 def test_notes_on_the_configuration(validate: Validate) -> None:
@@ -200,13 +207,86 @@ def test_unreadable_files_in_json(validate: Validate) -> None:
 
 
 def test_a_file_without_services(validate: Validate) -> None:
-    """Manifests without load balancers are fine."""
+    """Manifests without load balancers are no error, and nobody is told that they are fine."""
     said = validate("-", stdin=b"kind: Deployment\n---\n---\n")
 
     assert said.code == 0
-    assert said.stdout.endswith(
-        "\n0 Services of type LoadBalancer in 1 file, and the configuration: 0 errors, 0 notes.\n"
-    )
+    assert said.stdout.splitlines()[1:] == [
+        "stdin",
+        (
+            "  note: nothing was judged: it has no Service of type LoadBalancer without a loadBalancerClass, and no"
+            " annotation of load-balancer.hetzner.cloud/ or hcloud-reconciler/"
+        ),
+        "",
+        "0 Services of type LoadBalancer in 1 file, and the configuration: 0 errors, 1 note (1 not judged).",
+    ]
+    document = validate("fine.yaml", "-", "--output=json", stdin=b"", HCLOUD_LOAD_BALANCERS_LOCATION="fsn1").document
+    assert [entry["file"] for entry in document["not_judged"]] == ["-"]
+    assert (document["result"], document["summary"]["not_judged"]) == ("valid", 1)
+
+
+VALUES = """\
+controller:
+  service:
+    annotations:
+      load-balancer.hetzner.cloud/location: fsn1
+---
+a: {load-balancer.hetzner.cloud/type: "{{ .Values.type }}"}
+"""
+
+
+def test_annotations_outside_of_services(validate: Validate) -> None:
+    """Their keys and values are judged, and what is filled in later is not."""
+    said = validate("-", stdin=VALUES.encode())
+
+    assert said.code == 0
+    assert said.stdout.splitlines()[1:] == [
+        "stdin, document 1: controller.service.annotations  keys and values ok",
+        "stdin, document 2: a",
+        "  note: not judged: load-balancer.hetzner.cloud/type is '{{ .Values.type }}', which is filled in later",
+        "",
+        (
+            "0 Services of type LoadBalancer and 2 other places with annotations (keys and values only) in 1 file, and"
+            " the configuration: 0 errors, 1 note (1 not judged)."
+        ),
+    ]
+
+
+def test_annotations_outside_of_services_in_json(validate: Validate) -> None:
+    """A machine reads the object and the path in it; an error anywhere is one of the whole."""
+    manifest = f"kind: Gateway\nmetadata: {{name: eg}}\nspec: {{x: {{{P}health-check-interval: '5'}}}}"
+    said = validate("-", "--output=json", stdin=manifest.encode())
+    (found,) = said.document["annotations"]
+
+    assert (said.code, said.document["result"]) == (1, "invalid")
+    assert (found["kind"], found["namespace"], found["name"], found["path"]) == ("Gateway", None, "eg", "spec.x")
+    assert [bad["key"] for bad in found["errors"]] == [f"{P}health-check-interval"]
+
+
+def test_a_service_of_a_template(validate: Validate) -> None:
+    """What is filled in later is not judged: it is neither missing nor wrong."""
+    manifest = MANIFESTS.partition("---")[0].replace("fsn1", '"${LOCATION}"').replace('"10"', '"{{ .interval }}"')
+    said = validate("-", "--output=json", stdin=manifest.encode())
+    (service,) = said.document["services"]
+
+    assert (said.code, service["errors"]) == (0, [])
+    assert [note["key"] for note in service["not_judged"]] == [f"{P}location", f"{P}health-check-interval"]
+    assert said.document["summary"]["notes"] == len(service["notes"]) + 2
+
+
+def test_what_nothing_reads_is_no_error(validate: Validate) -> None:
+    """On an Ingress the annotations are in vain, whatever they say."""
+    manifest = f"kind: Ingress\nmetadata: {{name: web, annotations: {{{P}health-check-interval: '5'}}}}"
+    said = validate("-", stdin=manifest.encode())
+
+    assert said.code == 0
+    assert said.stdout.splitlines()[1:3] == [
+        "stdin, document 1: Ingress/web: metadata.annotations",
+        (
+            "  note: metadata.annotations has no effect: the object is of kind Ingress, and those of Services alone are"
+            " read"
+        ),
+    ]
 
 
 def test_a_malformed_service(validate: Validate) -> None:
