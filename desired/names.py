@@ -60,6 +60,8 @@ LABEL_FORMER = "hcloud-reconciler/service"
 LABEL_STAGING_CA = "HC-Use-Staging-CA"
 """On a certificate, ``true``: the vendor has it issued by the CA's test environment."""
 
+APPLICATION = "hcloud-reconciler"
+"""The product's name: of its ``User-Agent``, and by that of what it writes (``metadata.managedFields``)."""
 CONFIG_MAP = "hcloud-reconciler"
 """The product's first ConfigMap, beside the Lease: approvals of holds, their uses, and what the cluster remembers of
 its project."""

@@ -37,7 +37,7 @@ from actuators.services import claim, release, require_alive, write_conditions, 
 from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.names import STATUS_CONFIG_MAP
+from desired.names import APPLICATION, STATUS_CONFIG_MAP
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
 from reconciler import __version__
@@ -61,7 +61,6 @@ from reconciler.result import Report
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
 
-APPLICATION = "hcloud-reconciler"
 _USER_AGENT = f"{APPLICATION}/{__version__}"
 
 

@@ -206,16 +206,18 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
     they are served in another one. False where that could not be told.
 
     Theirs is one with their label, as one has that was adopted by its name, or with a public address that they publish;
-    private networks and names are alike."""
+    private networks and names are alike. Addresses of Nodes are none of ours: k3s' servicelb publishes them, and sets
+    the same finalizer."""
     balancers = snapshot.load_balancers
     if balancers is None or not balancers.complete or balancers.unreadable:
         return False
+    of_nodes = {_parsed(address.address) for node in snapshot.nodes for address in node.addresses} - {None}
     publishing = [
         service
         for service in snapshot.services or ()
         if wants_balancer(service)
         and FINALIZER_BALANCER in service.finalizers
-        and any(entry.ip or entry.hostname for entry in service.ingress)
+        and any(entry.hostname or (entry.ip and _parsed(entry.ip) not in of_nodes) for entry in service.ingress)
     ]
     labels = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
     there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}

@@ -17,6 +17,7 @@ from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
+from desired.syntax.bounds import shown_name
 
 
 def flapping(facts: Facts) -> Iterator[GuardResult]:
@@ -76,8 +77,6 @@ def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
 
 _SWITCHES = "Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
 """What writes the status of Services without a class beside us, or shares the finalizer, and how it is switched off."""
-_LONGEST_NAME = 34
-"""Characters of a quoted name in a message, which has to keep within those of a trace (``plan.suspended``)."""
 
 
 def _with_writer(why: str, change: Change, snapshot: Snapshot) -> str:
@@ -88,20 +87,18 @@ def _with_writer(why: str, change: Change, snapshot: Snapshot) -> str:
     if change.kind != ChangeKind.SERVICE_STATUS or service is None:
         return f"{why}; find what else writes it"
     writer = _other_writer(service)
-    return f"{f'is also written by {writer}; it ' if writer else ''}{why}; switch one off: {_SWITCHES}"
+    return f"{f'is also written by {writer}, ' if writer else ''}{why}; switch one off: {_SWITCHES}"
 
 
 def _other_writer(service: Service) -> str:
-    """What hints at who else writes the status of a Service; empty when nothing does. Anybody may have written a
-    condition's type, so it is quoted and bounded."""
-    first, *others = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC}) or [""]
-    more = f" and {len(others)} more" if others else ""
-    return f"another controller (condition {_quoted(first)}{more})" if first else ""
-
-
-def _quoted(text: str) -> str:
-    quoted = repr(text[:_LONGEST_NAME])
-    return quoted if len(quoted) <= _LONGEST_NAME else f"{quoted[: _LONGEST_NAME - 4]}...'"
+    """Who else writes the status of a Service, by its ``managedFields`` and the conditions of others; empty when
+    nothing tells. Anybody may have chosen these names, so they are quoted and bounded."""
+    writer = shown_name(service.status_writers[0]) if service.status_writers else ""
+    types = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC})
+    if not types:
+        return writer
+    more = f" and {len(types) - 1} more" if len(types) > 1 else ""
+    return f"{writer or 'another controller'} (condition {shown_name(types[0])}{more})"
 
 
 def scope_of(change: Change) -> str:

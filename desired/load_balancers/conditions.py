@@ -97,7 +97,7 @@ def _ready(
     if not published:
         return _condition(CONDITION_READY, "NoAddress", f"load balancer {balancer.id} has no address published")
     is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
-    if not is_current and (others := addresses_of_others(service.ingress, balancer, hostname)):
+    if not is_current and (others := addresses_of_others(service, balancer, hostname)):
         return _condition(CONDITION_READY, "OtherAddressPublished", others)
     if not _ports(balancer, done):
         return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")

@@ -188,7 +188,8 @@ def _remedy(service: Service) -> str:
     return (
         f"it is being deleted, and its finalizer {FINALIZER_BALANCER} waits for somebody to delete its load balancer,"
         " while load balancers are switched off here: switch them on until it is gone (HCLOUD_LOAD_BALANCERS_ENABLED,"
-        " --controllers), or let hcloud-cloud-controller-manager do it; as the last resort take the finalizer off, and"
-        " then delete the load balancer in Hetzner's console, as nobody else will, and it costs money:"
+        " --controllers), or let hcloud-cloud-controller-manager do it (k3s' servicelb takes off what it"
+        " set); as the last resort take the finalizer off, and then delete the load balancer in Hetzner's console, as"
+        " nobody else will, and it costs money:"
         f" kubectl patch service {service.name} -n {service.namespace} --type=json -p '{patch}'"
     )

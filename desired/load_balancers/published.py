@@ -13,7 +13,7 @@ from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY, FINALIZER_BALANCER
 from desired.section import UNMANAGED, Present, Unmanaged
-from desired.syntax.bounds import ADDRESS
+from desired.syntax.bounds import ADDRESS, shown_name
 
 _VIP = "VIP"
 _PROXY = "Proxy"
@@ -43,22 +43,23 @@ def same_ingress(present: tuple[Ingress, ...], wanted: tuple[Ingress, ...]) -> b
     return [_meaning(entry) for entry in present] == [_meaning(entry) for entry in wanted]
 
 
-def addresses_of_others(published: Collection[Ingress], balancer: CloudBalancer, hostname: str | None) -> str:
-    """What is published that is not the load balancer's, beside what it has; empty when all of it is its own, or when
-    it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown, and no
-    hostname is judged then."""
+def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str | None) -> str:
+    """What is published that is not the load balancer's and by whom, beside what it has; empty when all of it is its
+    own, or when it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown,
+    and no hostname is judged then."""
     own = dict.fromkeys(
         address
         for address in (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
         if isinstance(address, IPv4Address | IPv6Address)
     )
-    others = [entry.ip for entry in published if entry.ip and _parsed(entry.ip) not in own]
-    others += [entry.hostname for entry in published if entry.hostname and hostname not in (None, entry.hostname)]
+    others = [entry.ip for entry in service.ingress if entry.ip and _parsed(entry.ip) not in own]
+    others += [entry.hostname for entry in service.ingress if entry.hostname and hostname not in (None, entry.hostname)]
     if not own or not others:
         return ""
     asked = f", published as {hostname}" if hostname else ""
+    by = f" (written by {shown_name(service.status_writers[0])})" if service.status_writers else ""
     return (
-        f"published {', '.join(others)}, which load balancer {balancer.id} does not have; its own addresses are"
+        f"published {', '.join(others)}{by}, which load balancer {balancer.id} does not have; its own addresses are"
         f" {', '.join(map(str, own))}{asked}"
     )
 

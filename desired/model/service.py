@@ -57,6 +57,9 @@ class Service:
     deleted_at: datetime | None = None
     """``metadata.deletionTimestamp``; None unless the Service is being deleted."""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    status_writers: tuple[str, ...] = field(default=(), compare=False)
+    """Managers other than this product that wrote ``ingress`` last, by ``metadata.managedFields``: names that anybody
+    may choose. No news by themselves; empty where it is not told."""
 
     @property
     def id(self) -> str:

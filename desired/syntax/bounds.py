@@ -113,3 +113,13 @@ def several(names: Collection[str]) -> Several:
     """Names as a sentence has them. Made once for all who share them, leaving one out costs the same however many."""
     everybody = frozenset(names)
     return Several(tuple(nsmallest(_NAMED + 1, everybody)), len(everybody), everybody)
+
+
+_LONGEST_NAME = 32
+"""Characters of a name with its quotes: two of them, a reason and a remedy fit into the trace of a suspension."""
+
+
+def shown_name(name: str) -> str:
+    """A name that anybody may have chosen, quoted and in ASCII, and no longer than a message can bear."""
+    text = ascii(name[:_LONGEST_NAME])
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 4]}...'"

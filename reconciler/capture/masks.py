@@ -57,17 +57,16 @@ def _image(found: Any) -> Any:
     return value(found) if not isinstance(found, str) else IMAGE if IMAGE in found else ""
 
 
-_META = only(
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-    labels=texts(),
-    annotations=texts(_is_read),
-    finalizers=each(value),
-)
+_KEPT: Mapping[str, Mask] = {
+    **dict.fromkeys(
+        ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"),
+        value,
+    ),
+    "labels": texts(),
+    "annotations": texts(_is_read),
+    "finalizers": each(value),
+}
+_META = only(**_KEPT)
 
 NODE = only(
     metadata=_META,
@@ -84,8 +83,10 @@ NODE = only(
     ),
 )
 
+_ADDRESSES = only(**{"f:status": only(**{"f:loadBalancer": only("f:ingress")})})
+"""In the fields of a manager."""
 SERVICE = only(
-    metadata=_META,
+    metadata=only(**_KEPT, managedFields=each(only("manager", fieldsV1=_ADDRESSES))),
     spec=only(
         "type",
         "loadBalancerClass",

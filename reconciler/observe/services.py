@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
+from actuators.http.decoding import decoder
 from actuators.http.kubernetes import KubernetesReader
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import TYPE_LOAD_BALANCER, Ingress, Service, ServiceCondition
+from desired.names import APPLICATION
 from desired.section import Section
 from reconciler.observe.kubernetes_lists import ListOf, Meta, Named, NamespacedName, ObjectList
 
@@ -58,6 +60,8 @@ def claim_of(spec: ClaimSpec, annotations: Mapping[str, str]) -> Claim:
 
 class _Meta(Meta, kw_only=True, gc=False):
     namespace: str
+    managed_fields: msgspec.Raw = msgspec.Raw()
+    """Looked at of Services that publish something alone: it is the longest part of many."""
 
 
 class _Spec(ClaimSpec, kw_only=True, gc=False):
@@ -90,6 +94,25 @@ class _Status(msgspec.Struct, rename="camel", gc=False):
     conditions: list[_Condition] | None = None
 
 
+class _BalancerFields(msgspec.Struct):
+    ingress: Any = msgspec.field(default=msgspec.UNSET, name="f:ingress")
+
+
+class _StatusFields(msgspec.Struct):
+    load_balancer: _BalancerFields = msgspec.field(default_factory=_BalancerFields, name="f:loadBalancer")
+
+
+class _Fields(msgspec.Struct):
+    status: _StatusFields = msgspec.field(default_factory=_StatusFields, name="f:status")
+
+
+class Manager(msgspec.Struct, rename="camel"):
+    """One entry of ``metadata.managedFields`` (Kubernetes meta/v1 ManagedFieldsEntry)."""
+
+    manager: str = ""
+    fields: _Fields = msgspec.field(default_factory=_Fields, name="fieldsV1")
+
+
 class _Service(msgspec.Struct, gc=False):
     metadata: _Meta
     spec: _Spec
@@ -106,6 +129,7 @@ def _service(service: _Service) -> Service:
     meta, spec = service.metadata, service.spec
     if spec.type == TYPE_LOAD_BALANCER and not spec.ports:  # the API server lets no such Service be
         raise ValueError("it is of type LoadBalancer and has no ports")
+    ingress = service.status.load_balancer.ingress or ()
     return Service(
         namespace=meta.namespace,
         name=meta.name,
@@ -117,8 +141,7 @@ def _service(service: _Service) -> Service:
         claim=claim_of(spec, meta.annotations or {}),
         finalizers=tuple(meta.finalizers or ()),
         ingress=tuple(
-            Ingress(entry.ip or None, entry.hostname or None, entry.ip_mode, bool(entry.ports))
-            for entry in service.status.load_balancer.ingress or ()
+            Ingress(entry.ip or None, entry.hostname or None, entry.ip_mode, bool(entry.ports)) for entry in ingress
         ),
         conditions=tuple(
             ServiceCondition(found.type, found.status, found.reason, found.message, found.last_transition_time)
@@ -126,7 +149,22 @@ def _service(service: _Service) -> Service:
         ),
         deleted_at=meta.deletion_timestamp,
         labels=meta.labels or {},
+        status_writers=_status_writers(meta.managed_fields) if ingress else (),
     )
+
+
+def _status_writers(managed_fields: msgspec.Raw) -> tuple[str, ...]:
+    """Managers other than this product of ``status.loadBalancer.ingress``; empty when the field is malformed: nothing
+    depends on it."""
+    text = bytes(managed_fields)
+    if b'"f:ingress"' not in text:
+        return ()
+    try:
+        entries = decoder(list[Manager]).decode(text)
+    except ValueError:
+        return ()
+    found = {entry.manager for entry in entries if entry.fields.status.load_balancer.ingress is not msgspec.UNSET}
+    return tuple(sorted(found - {APPLICATION, ""}))
 
 
 SERVICES = ListOf(

@@ -72,9 +72,11 @@ class KubernetesApi:
         content_type: str | None = None,
         token: str | None = "",
         accept: str = "*/*",
+        agent: str = "contract",
     ) -> Answer:
-        """Send a request. ``token`` is the powerful one unless given; None sends none. Bytes go as they are."""
-        headers = {"Accept": accept}
+        """Send a request. ``token`` is the powerful one unless given; None sends none. Bytes go as they are. ``agent``
+        is the ``User-Agent``."""
+        headers = {"Accept": accept, "User-Agent": agent}
         if token is not None:
             headers["Authorization"] = f"Bearer {token or self.token}"
         if content_type or body is not None:

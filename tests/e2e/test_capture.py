@@ -56,6 +56,6 @@ def test_no_secret_is_in_the_file(a_stage: Callable[..., Stage], api_server: Api
     assert stage.reconcile("capture", "--to", str(file)).code == 0
 
     text = file.read_text()
-    secrets = (HetznerSimulator.TOKEN, api_server.admin_token, "managedFields", "BEGIN CERTIFICATE", "clusterIP")
+    secrets = (HetznerSimulator.TOKEN, api_server.admin_token, "f:metadata", "BEGIN CERTIFICATE", "clusterIP")
     assert [secret for secret in secrets if secret in text] == []
     assert '"web-1"' in text

@@ -1,14 +1,24 @@
 """Another controller, such as Cilium's IPAM, publishes its address at our Services."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.in_process import one_pass
+from reconciler.passes.converge import converge
+from reconciler.passes.history import History
+from reconciler.sandbox.exchange import Exchange, Request
+from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.support.balancer_cluster import balancers
+from tests.support.in_process import one_pass, runtime
+from tests.support.simulated_cluster import SimulatedCluster
+from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage
 
 SERVICE = "/api/v1/namespaces/default/services/web"
+CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+REMEDY = "switch one off: Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
 OTHERS = {
     "loadBalancer": {"ingress": [{"ip": "10.20.0.5"}]},
     "conditions": [
@@ -43,6 +53,84 @@ def test_the_first_load_balancer_replaces_none(
     _, service = stage.cluster.request("GET", SERVICE)
     assert published not in str(service["status"])
     assert "cilium.io/IPAMRequestSatisfied" in {found["type"] for found in service["status"]["conditions"]}
+
+
+def test_servicelb_before_us(field: Callable[[str], Stage]) -> None:
+    """06: k3s' servicelb has set the finalizer and published the address of a Node, and no Node has a server by its
+    providerID yet. That is no sign of another project: the load balancer is made."""
+    stage = field("06-another-status-writer")
+    assert isinstance(stage.cluster, SimulatedCluster)
+    world = stage.cluster.simulator.world()["kubernetes"]
+    for node in world["nodes"]:
+        node["spec"]["providerID"] = f"k3s://{node['metadata']['name']}"
+    (service,) = world["services"]
+    service["metadata"]["finalizers"] = ["service.kubernetes.io/load-balancer-cleanup"]
+    service["status"] = {"loadBalancer": {"ingress": [{"ip": "198.18.0.1"}]}}
+    stage.cluster.simulator.replace_world(world)
+
+    report = one_pass(stage)
+
+    assert report["holds"] == []
+    assert len(balancers(stage)) == 1
+
+
+def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
+    """06: three times the address is put right; then the status is left to the other for an hour, and everything that
+    tells of it names him and the way out. Nothing else is held up, and a dry run beside it says the same."""
+    stage = field("06-another-status-writer")
+    stage.cluster.request("POST", CONFIG_MAPS, {"metadata": {"name": "hcloud-reconciler"}})
+    history = History()
+    with runtime(stage, {}, ImpatientStop()) as built:
+        assert built.connections is not None
+        plan_context = replace(built.plan_context, setbacks=history.setbacks)
+        for _ in range(8):
+            another_publishes(stage, "10.20.0.5")
+            history.note(converge(plan_context, built.connections.apply_context))
+        assert len(published_by_us(stage)) == 3
+        stage.forget()
+        for _ in range(3):
+            history.note(converge(plan_context, built.connections.apply_context))
+    assert published_by_us(stage) == []
+
+    _, service = stage.cluster.request("GET", SERVICE)
+    assert service["status"]["loadBalancer"]["ingress"] == [{"ip": "10.20.0.5", "ipMode": "VIP"}]
+    ready = next(found for found in service["status"]["conditions"] if found["type"] == "LoadBalancerReady")
+    own = balancers(stage)[0]["public_net"]["ipv4"]["ip"]
+    assert (ready["status"], ready["reason"]) == ("False", "OtherAddressPublished")
+    assert ready["message"].startswith(
+        "published 10.20.0.5 (written by 'cilium-operator'), which load balancer 1 does not have; its own addresses are"
+        f" {own}"
+    )
+    (event,) = [event for event in events(stage) if event["reason"] == "ChangeSuspended"]
+    assert event["message"].startswith(
+        "service.status service/default/web/status is suspended: it is also written by 'cilium-operator' (condition"
+        " 'cilium.io/IPAMRequestSatisfied'), was reverted 3 times in 10 minutes"
+    )
+    assert event["message"].endswith(REMEDY)
+
+    report = one_pass(stage, {"--dry-run": "true"})
+    (note,) = [note for note in report["notes"] if note["kind"] == "suspended"]
+    assert "'cilium-operator'" in note["text"]
+    assert note["text"].endswith(REMEDY)
+
+
+def another_publishes(stage: Stage, ip: str) -> None:
+    """What a controller with that pool does as soon as another address is published."""
+    headers = {
+        "Authorization": f"Bearer {KubernetesSimulator.TOKEN}",
+        "Content-Type": "application/strategic-merge-patch+json",
+        "User-Agent": "cilium-operator/v1.18.0 linux/amd64",
+    }
+    body = {"status": {**OTHERS, "loadBalancer": {"ingress": [{"ip": ip}]}}}
+    assert isinstance(stage.cluster, SimulatedCluster)
+    request = Request.of("PATCH", f"{SERVICE}/status", body, headers)
+    assert stage.cluster.simulator.handle(request).status == 200
+
+
+def published_by_us(stage: Stage) -> list[Exchange]:
+    """Writes of the status in which an address is published."""
+    sent = [exchange for exchange in stage.writes() if exchange.path == f"{SERVICE}/status"]
+    return [exchange for exchange in sent if "loadBalancer" in exchange.body.get("status", {})]
 
 
 def events(stage: Stage) -> list[dict[str, Any]]:

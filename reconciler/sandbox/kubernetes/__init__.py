@@ -6,7 +6,8 @@ API server 1.36 by ``tests/contract``, which runs every test against both. Known
 
 - no server-side apply (415), no deletecollection; answers in JSON only, bodies in JSON, and in protobuf as far as
   ``protobuf`` knows the fields; of OpenAPI only what ``openapi`` serves;
-- unknown fields are kept, ``managedFields`` are not written, ``fieldValidation`` and ``propagationPolicy`` do nothing;
+- unknown fields are kept, ``fieldValidation`` and ``propagationPolicy`` do nothing;
+- ``managedFields`` tell of writes through the status alone, and cannot be set or cleared by a client;
 - validation and defaults are those in ``validation`` and ``defaults``: the rest is accepted, and what is left out of an
   item of a list (a condition's times, say) stays out, where the real server answers null or "";
 - messages about malformed bodies have other words; causes of a refused update are listed once, not twice;

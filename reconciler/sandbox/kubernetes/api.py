@@ -22,6 +22,7 @@ from reconciler.sandbox.kubernetes.decoding import DecodeError, decoded
 from reconciler.sandbox.kubernetes.discovery import describe
 from reconciler.sandbox.kubernetes.faults import ReadFaults
 from reconciler.sandbox.kubernetes.lifecycle import Lifecycle
+from reconciler.sandbox.kubernetes.managers import Writer, manager_of
 from reconciler.sandbox.kubernetes.paging import Pages
 from reconciler.sandbox.kubernetes.patch import (
     PatchCannotBeMerged,
@@ -242,7 +243,8 @@ class KubernetesSimulator:
 
     def _update(self, request: Request, target: Target, *, dry_run: bool) -> Response:
         sent = _decoded_body(request, target.resource)
-        stored, created = self._lifecycle.replace(target.key, sent, target.subresource, is_put=True, dry_run=dry_run)
+        writer = Writer(manager_of(request), target.subresource)
+        stored, created = self._lifecycle.replace(target.key, sent, writer, is_put=True, dry_run=dry_run)
         return Response(201 if created else 200, stored)
 
     def _patch(self, request: Request, target: Target, *, dry_run: bool) -> Response:
@@ -263,7 +265,8 @@ class KubernetesSimulator:
             raise broken(str(wrong)) from None
         except DecodeError as wrong:
             raise invalid_after_patch(str(wrong)) from None
-        stored, _ = self._lifecycle.replace(target.key, new, target.subresource, is_put=False, dry_run=dry_run)
+        writer = Writer(manager_of(request), target.subresource)
+        stored, _ = self._lifecycle.replace(target.key, new, writer, is_put=False, dry_run=dry_run)
         return Response(200, stored)
 
     def _delete(self, request: Request, target: Target) -> Response:

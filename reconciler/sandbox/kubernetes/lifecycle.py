@@ -6,6 +6,7 @@ from typing import Any
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.kubernetes.decoding import format_time
 from reconciler.sandbox.kubernetes.defaults import admit_new_node, fill_in
+from reconciler.sandbox.kubernetes.managers import Writer, managed_fields
 from reconciler.sandbox.kubernetes.resources import NAMESPACES, NODES, Resource
 from reconciler.sandbox.kubernetes.status import (
     Cause,
@@ -25,6 +26,8 @@ from reconciler.sandbox.kubernetes.validation import causes_against, causes_agai
 
 ETERNAL_NAMESPACES = ("default", "kube-system")
 _OWNED_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+_MANAGED = "managedFields"
 
 
 class Lifecycle:
@@ -46,7 +49,7 @@ class Lifecycle:
             raise invalid(resource, "", [Cause.required("metadata.name", "name or generateName is required")])
         key = self._key(resource, namespace, name, metadata)
         self._admit(key)
-        for field in _OWNED_BY_SERVER:
+        for field in (*_OWNED_BY_SERVER, _MANAGED):
             metadata.pop(field, None)
         metadata["uid"] = self._store.uid("created", self._store.version, *key[1:])
         metadata["creationTimestamp"] = format_time(self._clock.now())
@@ -61,7 +64,7 @@ class Lifecycle:
         return sent if dry_run else self._store.put(key, sent)
 
     def replace(
-        self, key: Key, new: dict[str, Any], subresource: str, *, is_put: bool, dry_run: bool
+        self, key: Key, new: dict[str, Any], writer: Writer, *, is_put: bool, dry_run: bool
     ) -> tuple[dict[str, Any], bool]:
         """Store a decoded object in place of another. Answers it, and whether it was created by that."""
         old = self._store.get(key)
@@ -70,20 +73,24 @@ class Lifecycle:
         if is_put:
             _check_uid(key, new["metadata"], old)
         if old is None:
-            if not key.resource.put_creates or subresource:
+            if not key.resource.put_creates or writer.subresource:
                 raise not_found(key.resource, key.name)
             new["metadata"].pop("resourceVersion", None)
             return self.create(key.resource, key.namespace, new, dry_run=dry_run), True
         _check_version(key, new["metadata"], old["metadata"])
         new["metadata"] = _kept_metadata(new["metadata"], old["metadata"])
         if key.resource.has_status:
-            _split(new, old, "spec" if subresource else "status")
+            _split(new, old, "spec" if writer.subresource else "status")
         if key.resource == NAMESPACES:
             new["spec"] = old["spec"]
         fill_in(key.resource, new, old, self._store.all(key.resource))
         self._validate(key, new, old)
         if new == old or dry_run:
             return new, False
+        if managed := managed_fields(old, new, writer, format_time(self._clock.now())):
+            new["metadata"]["managedFields"] = managed
+        else:
+            new["metadata"].pop("managedFields", None)
         if "deletionTimestamp" in new["metadata"] and not _is_held_back(new):
             self._store.remove(key)
             return new, False
@@ -168,7 +175,8 @@ def _check_version(key: Key, new: dict[str, Any], old: dict[str, Any]) -> None:
 
 def _kept_metadata(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """The new metadata with what the server owns; another uid or deletion time is left in, to be refused."""
-    kept = {**{field: old[field] for field in _OWNED_BY_SERVER if field in old}, **new}
+    new = {field: value for field, value in new.items() if field != _MANAGED}
+    kept = {**{field: old[field] for field in (*_OWNED_BY_SERVER, _MANAGED) if field in old}, **new}
     return {**kept, "creationTimestamp": old["creationTimestamp"], "resourceVersion": old["resourceVersion"]}
 
 

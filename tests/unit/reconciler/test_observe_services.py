@@ -95,6 +95,47 @@ WHOLE = Service(
     deleted_at=datetime(2026, 1, 2, tzinfo=UTC),
     labels={"app": "web"},
 )
+
+
+def written_by(*managers: str, **entry: Any) -> list[dict[str, Any]]:
+    """``managedFields`` of these writers of the addresses."""
+    fields: dict[str, Any] = {"f:status": {"f:conditions": {}, "f:loadBalancer": {"f:ingress": {}}}}
+    return [{"manager": name, "subresource": "status", "fieldsV1": fields, **entry} for name in managers]
+
+
+@pytest.mark.parametrize(
+    ("managed", "writers"),
+    [
+        pytest.param(written_by("cilium-operator"), ("cilium-operator",), id="another's"),
+        pytest.param(written_by("hcloud-reconciler"), (), id="ours"),
+        pytest.param(written_by("b", "hcloud-reconciler", "a"), ("a", "b"), id="several"),
+        pytest.param(
+            written_by("a", fieldsV1={"f:status": {"f:conditions": {'k:{"type":"f:ingress"}': {}}}}),
+            (),
+            id="conditions",
+        ),
+        pytest.param(written_by("a", fieldsV1={"f:status": {"f:loadBalancer": "f:ingress"}}), (), id="malformed"),
+        pytest.param({"f:ingress": 1}, (), id="no list"),
+        pytest.param(None, (), id="null"),
+        pytest.param(GONE, (), id="not told"),
+    ],
+)
+def test_who_wrote_the_addresses(managed: Any, writers: tuple[str, ...]) -> None:
+    """It is information: whatever stands there, the Service is read, and equal to itself without it."""
+    _, found = SERVICES.decode_one(json.dumps(replaced(REAL, ("metadata", "managedFields"), managed)).encode())
+    assert found == WHOLE
+    assert isinstance(found, Service)
+    assert found.status_writers == writers
+
+
+def test_nobody_wrote_addresses_that_are_not_there() -> None:
+    """A manager of an empty list is not looked for."""
+    payload = replaced(REAL, ("metadata", "managedFields"), written_by("cilium-operator"))
+    _, found = SERVICES.decode_one(json.dumps(replaced(payload, ("status", "loadBalancer"), {})).encode())
+    assert isinstance(found, Service)
+    assert found.status_writers == ()
+
+
 NEEDED: list[tuple[Any, ...]] = [
     ("metadata", "uid"),
     ("metadata", "resourceVersion"),

@@ -485,6 +485,17 @@ _NAMESAKE = replace(_ABROAD, spec=replace(_ABROAD.spec, name="shop"))
 _CALLED = a_claim(annotations=annotated(name="shop"))
 
 
+_K3S = replace(
+    a_settled_node(),
+    provider_id="k3s://web-1",
+    addresses=(
+        NodeAddress("Hostname", "web-1"),
+        NodeAddress("ExternalIP", "203.0.113.1"),
+        NodeAddress("InternalIP", "10.0.0.1"),
+    ),
+)
+
+
 @pytest.mark.parametrize(
     ("world", "expected"),
     [
@@ -503,6 +514,16 @@ _CALLED = a_claim(annotations=annotated(name="shop"))
         pytest.param(a_world([a_service()]), False, id="nothing was published yet"),
         pytest.param(a_world([a_served_service(finalizers=())]), False, id="somebody else publishes it"),
         pytest.param(a_world([a_served_service(deleted_at=NOW)]), False, id="the Service is going"),
+        pytest.param(
+            a_world([a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("10.0.0.1")))], nodes=[_K3S]),
+            False,
+            id="k3s' servicelb publishes addresses of Nodes",
+        ),
+        pytest.param(
+            a_world([a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("203.0.113.200")))], nodes=[_K3S]),
+            True,
+            id="an address beside that of a Node",
+        ),
         pytest.param(a_world([_NAMED]), True, id="a name in an empty project"),
         pytest.param(a_world([_NAMED], [_ABROAD]), True, id="a name in a project with others"),
         pytest.param(a_world([_NAMED], [a_balancer()]), False, id="a name of our own"),

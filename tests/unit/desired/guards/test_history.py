@@ -10,6 +10,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
+from desired.plan.suspended import SuspendedChange, format_trace, parse_trace
 from tests.balancers import a_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
 from tests.support.judging import facts_of, judge
@@ -56,36 +57,47 @@ SWITCHES = "; switch one off: Cilium defaultLBServiceIPAM=none, k3s --disable se
 
 
 @pytest.mark.parametrize(
-    ("rule", "types", "expected"),
+    ("writers", "types", "expected"),
     [
-        pytest.param(GuardName.FLAPPING, (), f"{WHY}{SWITCHES}", id="no hint"),
-        pytest.param(GuardName.FLAPPING, ("LoadBalancerReady",), f"{WHY}{SWITCHES}", id="ours alone"),
+        pytest.param((), (), f"{WHY}{SWITCHES}", id="no hint"),
+        pytest.param((), ("LoadBalancerReady",), f"{WHY}{SWITCHES}", id="ours alone"),
         pytest.param(
-            GuardName.FLAPPING,
+            (),
             ("LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"),
-            "is also written by another controller (condition 'cilium.io/IPAMRequestSatisfied'); it " + WHY + SWITCHES,
-            id="another's",
+            f"is also written by another controller (condition 'cilium.io/IPAMRequestSatisfied'), {WHY}{SWITCHES}",
+            id="another's condition",
         ),
         pytest.param(
-            GuardName.FLAPPING,
-            ("a\n" + "x" * 200, "b", "c", "d", "e"),
-            f"is also written by another controller (condition 'a\\n{'x' * 26}...' and 4 more); it {WHY}{SWITCHES}",
+            ("cilium-operator",),
+            ("cilium.io/IPAMRequestSatisfied",),
+            f"is also written by 'cilium-operator' (condition 'cilium.io/IPAMRequestSatisfied'), {WHY}{SWITCHES}",
+            id="another's name and condition",
+        ),
+        pytest.param(("k3s",), (), f"is also written by 'k3s', {WHY}{SWITCHES}", id="another's name"),
+        pytest.param(
+            ("a\n" + "x" * 200, "b"),
+            ("\U0001f600" * 100, "\U0001f600" * 101),
+            "is also written by 'a\\nxxxxxxxxxxxxxxxxxxxxxxxx...'"
+            rf" (condition '\U0001f600\U0001f600\U0001f...' and 1 more), {WHY}{SWITCHES}",
             id="hostile",
         ),
-        pytest.param(GuardName.BACK_OFF, ("b",), WHY, id="failed"),
     ],
 )
-def test_who_else_writes_a_status(rule: GuardName, types: tuple[str, ...], expected: str) -> None:
-    """A suspended status names what the Service carries of another controller, and the switches to look at; short
-    enough for the trace in the ConfigMap, which a dry run reads."""
-    service = a_service(conditions=tuple(ServiceCondition(kind, "True") for kind in types))
+def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ...], expected: str) -> None:
+    """A suspended status names who else writes it and what the Service carries of another controller, and the switches
+    to look at; short enough for the trace in the ConfigMap, which a dry run reads."""
+    conditions = tuple(ServiceCondition(kind, "True") for kind in types)
+    service = a_service(conditions=conditions, status_writers=writers)
     snapshot = a_world([service])
     change = a_change(f"{service.key}/status", "service.status", owner=service.key)
 
-    why = _why_waiting(rule, change, snapshot)
+    why = _why_waiting(GuardName.FLAPPING, change, snapshot)
 
     assert why == expected
-    assert len(why) <= 300
+    assert _why_waiting(GuardName.BACK_OFF, change, snapshot) == WHY
+    suspended = SuspendedChange(change.key, "", GuardName.FLAPPING, why, snapshot.taken_at)
+    stored = parse_trace(format_trace([suspended], "me", "uid", snapshot.taken_at), "uid", snapshot.taken_at)
+    assert stored.changes[change.key].why == why
 
 
 @pytest.mark.parametrize(

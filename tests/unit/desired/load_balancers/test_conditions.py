@@ -215,6 +215,13 @@ BARE = a_balancer(targets=())
         ),
         pytest.param(a_service(ingress=(OTHERS,)), (a_balancer(),), (), OTHER, id="another-controller's"),
         pytest.param(
+            a_service(ingress=(OTHERS,), status_writers=("cilium-operator", "x")),
+            (a_balancer(),),
+            (),
+            (*OTHER[:2], OTHER[2].replace("10.20.0.5", "10.20.0.5 (written by 'cilium-operator')")),
+            id="another-controller's-by-name",
+        ),
+        pytest.param(
             a_service(ingress=(OTHERS,)),
             (a_balancer(),),
             (status(Ingress("203.0.113.200"), decision=WAITING),),

@@ -1,0 +1,97 @@
+"""Who wrote a Service's status last, as ``managedFields`` has it."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from actuators.http.kubernetes import KubernetesWriter, connect
+from actuators.http.retry import NO_PATIENCE, Retry
+from desired.names import APPLICATION
+from tests.contract.kubernetes_api import MERGE, SERVICES, STRATEGIC, KubernetesApi
+
+INGRESS: dict[str, Any] = {"f:status": {"f:loadBalancer": {"f:ingress": {}}}}
+OURS = "service.kubernetes.io/load-balancer-cleanup"
+CONDITION = {
+    "type": "example.com/Audited",
+    "status": "True",
+    "lastTransitionTime": "2027-01-01T00:00:00Z",
+    "reason": "Checked",
+    "message": "by somebody",
+}
+
+
+@pytest.fixture
+def path(api: KubernetesApi, name: str) -> str:
+    """The status of a new Service."""
+    api.create(SERVICES, {"metadata": {"name": name}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}})
+    return f"{SERVICES}/{name}/status"
+
+
+def published(ip: str, *conditions: Any) -> dict[str, Any]:
+    """A patch of the status."""
+    status = {"loadBalancer": {"ingress": [{"ip": ip}]}, **({"conditions": list(conditions)} if conditions else {})}
+    return {"status": status}
+
+
+def managers(service: Any) -> dict[str, Any]:
+    """Manager → the fields of the status that it wrote last."""
+    entries = service["metadata"].get("managedFields", [])
+    for entry in entries:
+        assert (entry["operation"], entry["apiVersion"], entry["fieldsType"]) == ("Update", "v1", "FieldsV1")
+        assert entry["time"]
+    return {entry["manager"]: entry["fieldsV1"] for entry in entries if entry.get("subresource") == "status"}
+
+
+def write(api: KubernetesApi, path: str, body: Any, agent: str, kind: str = STRATEGIC) -> Any:
+    """A patch by the client of this name."""
+    return api.request("PATCH", path, body, kind, agent=agent).good()
+
+
+def test_the_last_writer_of_the_addresses(api: KubernetesApi, path: str) -> None:
+    """Addresses are one field: they belong to who changed them last, and to him alone; the same again changes
+    nothing."""
+    assert managers(write(api, path, published("192.0.2.1"), "first/1.0 (linux)")) == {"first": INGRESS}
+    assert managers(write(api, path, published("192.0.2.1"), "second")) == {"first": INGRESS}
+    assert managers(write(api, path, published("192.0.2.2"), "second", MERGE)) == {"second": INGRESS}
+    assert managers(write(api, f"{path}?fieldManager=third", published("192.0.2.3"), "x/1")) == {"third": INGRESS}
+    assert managers(write(api, path, published("192.0.2.4"), "")) == {"unknown": INGRESS}
+
+
+def test_our_own_name(api: KubernetesApi, path: str) -> None:
+    """The product's client writes under the name by which it knows its own writes again."""
+    connection = connect(
+        str(api.kubeconfig()),
+        user_agent=f"{APPLICATION}/1.0",
+        retry=Retry(threading.Event(), NO_PATIENCE),
+        timeout_s=30.0,
+        read_only=False,
+    )
+    KubernetesWriter(connection).patch(path, published("192.0.2.1"), content_type=STRATEGIC)
+    assert managers(api.get(path).good()) == {APPLICATION: INGRESS}
+
+
+def test_conditions_belong_to_who_wrote_them(api: KubernetesApi, path: str) -> None:
+    """Each by its type, field by field."""
+    fields: dict[str, Any] = {".": {}, **{f"f:{name}": {} for name in CONDITION}}
+    theirs = {"f:status": {"f:conditions": {".": {}, 'k:{"type":"example.com/Audited"}': fields}}}
+    write(api, path, {"status": {"conditions": [CONDITION]}}, "auditor/1")
+    ours = {**CONDITION, "type": "LoadBalancerReady"}
+    assert managers(write(api, path, published("192.0.2.1", ours), "us/1")) == {
+        "auditor": theirs,
+        "us": {"f:status": {"f:conditions": {'k:{"type":"LoadBalancerReady"}': fields}, **INGRESS["f:status"]}},
+    }
+
+
+def test_a_finalizer_through_the_status(api: KubernetesApi, path: str) -> None:
+    """It belongs to who added it until anybody takes it away."""
+    claimed = write(api, path, {"metadata": {"finalizers": [OURS]}}, "us/1")
+    assert managers(claimed) == {"us": {"f:metadata": {"f:finalizers": {".": {}, f'v:"{OURS}"': {}}}}}
+    released = write(api, path.removesuffix("/status"), {"metadata": {"finalizers": None}}, "they/1", MERGE)
+    assert managers(released) == {}
+
+
+def test_addresses_that_are_taken_away(api: KubernetesApi, path: str) -> None:
+    """They have no manager any more."""
+    write(api, path, published("192.0.2.1"), "first/1")
+    assert managers(write(api, path, {"status": {"loadBalancer": {"ingress": None}}}, "second/1")) == {}
