@@ -10,13 +10,14 @@ from math import inf
 
 from desired.guards.facts import Facts, GuardResult
 from desired.model.service import Service
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Node, Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
+from desired.routes.conditions import condition_of
 from desired.syntax.bounds import shown_name
 
 
@@ -79,15 +80,33 @@ _SWITCHES = "Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set s
 """What writes the status of Services without a class beside us, or shares the finalizer, and how it is switched off."""
 
 
+_NO_ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED=false where the network plug-in routes by itself"
+"""How we are switched off where a network plug-in writes the condition ``NetworkUnavailable`` of Nodes."""
+
+
 def _with_writer(why: str, change: Change, snapshot: Snapshot) -> str:
     """Why a change is suspended, with what is known of who else writes the field, and the remedy last."""
-    service = snapshot.service(change.owner)
+    service, node = snapshot.service(change.owner), snapshot.node(change.owner)
     if change.kind == ChangeKind.SERVICE_CLAIM:
         return f"{why}; switch one off: {_SWITCHES}"
-    if change.kind != ChangeKind.SERVICE_STATUS or service is None:
-        return f"{why}; find what else writes it"
-    writer = _other_writer(service)
-    return f"{f'is also written by {writer}, ' if writer else ''}{why}; switch one off: {_SWITCHES}"
+    if change.kind == ChangeKind.SERVICE_STATUS and service is not None:
+        return f"{_also(_other_writer(service))}{why}; switch one off: {_SWITCHES}"
+    if change.kind == ChangeKind.NODE_NETWORK_CONDITION and node is not None:
+        return f"{_also(_other_plug_in(node))}{why}; switch one off: {_NO_ROUTES}"
+    return f"{why}; find what else writes it"
+
+
+def _also(writer: str) -> str:
+    return f"is also written by {writer}, " if writer else ""
+
+
+def _other_plug_in(node: Node) -> str:
+    """The network plug-in that wrote the condition ``NetworkUnavailable`` of a Node, by the reason that it gives; empty
+    where a route controller did."""
+    found = condition_of(node)
+    if found is None or found.is_ours:
+        return ""
+    return f"another controller (reason {shown_name(found.reason)})"
 
 
 def _other_writer(service: Service) -> str:

@@ -1,13 +1,14 @@
 """What the loop holds against single changes: which it means, what waits with them, and what goes on."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from desired.guards.history import back_off, flapping, mark_in, suspension_of
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Condition, Snapshot
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
 from desired.plan.suspended import SuspendedChange, format_trace, parse_trace
@@ -113,6 +114,29 @@ def test_who_else_writes_another_field(kind: str, part: str, expected: str) -> N
     change = a_change(f"{service.key}/{part}", kind, owner=service.key)
 
     assert _why_waiting(GuardName.FLAPPING, change, a_world([service])) == expected
+
+
+NO_ROUTES = "; switch one off: HCLOUD_NETWORK_ROUTES_ENABLED=false where the network plug-in routes by itself"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param((), f"{WHY}{NO_ROUTES}", id="taken away"),
+        pytest.param((Condition("NetworkUnavailable", "True", "NoRouteCreated"),), f"{WHY}{NO_ROUTES}", id="ours"),
+        pytest.param(
+            (Condition("NetworkUnavailable", "False", "FlannelIsUp"),),
+            f"is also written by another controller (reason 'FlannelIsUp'), {WHY}{NO_ROUTES}",
+            id="Flannel's",
+        ),
+    ],
+)
+def test_who_else_writes_the_condition_of_a_node(conditions: tuple[Condition, ...], expected: str) -> None:
+    """Network plug-ins write NetworkUnavailable as well, each with a reason of its own."""
+    node = replace(a_settled_node(), conditions=conditions)
+    change = a_change(f"{node.key}/network", "node.network_condition", owner=node.key)
+
+    assert _why_waiting(GuardName.FLAPPING, change, a_snapshot([node])) == expected
 
 
 def _why_waiting(rule: GuardName, change: Change, snapshot: Snapshot) -> str:
