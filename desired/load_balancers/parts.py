@@ -267,7 +267,7 @@ def _listeners(
         kept = after if before is None or after is None else lb.keeping_unasked(before, after)
         if before is not None and kept is not None and kept not in (before, after):
             # What is asked for must not wait for a person's word on the rest: a new node port, say.
-            first = listener_change(lb, before, kept, ())
+            first = listener_change(lb, before, kept, issue if waits_for_certificate(kept) else ())
             first = replace(first, key=first.key.part("asked"))
             yield first
             before, needed = kept, (*needed, first.key)

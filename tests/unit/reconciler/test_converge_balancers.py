@@ -371,6 +371,33 @@ def test_a_certificate_and_its_port(simulate: Simulate) -> None:
     assert written(run)[2:] == ["POST add_service"]
 
 
+def test_a_certificate_and_a_port_whose_check_was_made_in_the_console(simulate: Simulate) -> None:
+    """The only port of the load balancer: it speaks TLS once the certificate is there, while its check is held."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    world = run.sim.hetzner.world()
+    (balancer,) = world["hetzner"]["load_balancers"]
+    check = balancer["services"][0]["health_check"]
+    balancer["services"][0]["health_check"] = {**check, "protocol": "http", "http": {"path": "/ping"}}
+    run.sim.hetzner.replace_world(world)
+    domains = annotated(
+        protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com"
+    )
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": domains}})
+
+    first = run.converge()
+    run.sim.clock.advance(5.0)
+    second = run.converge()
+
+    (certificate,) = run.sim.hetzner.world()["hetzner"]["certificates"]
+    (there,) = balancers(run)[0]["services"]
+    assert outcomes(first)["certificate/default/web"] is Applied
+    assert outcomes(second)[f"{BALANCER}/listener/80/asked"] is Applied
+    assert (there["protocol"], there["http"]["certificates"]) == ("https", [certificate["id"]])
+    assert (there["health_check"]["protocol"], there["health_check"]["http"]["path"]) == ("http", "/ping")
+    assert [line.change.key for line in run.plan().lines] == [f"{BALANCER}/listener/80"]
+
+
 def test_a_service_that_comes_late(simulate: Simulate) -> None:
     """One that appears while the pass is on is left to the next."""
     run = a_balanced_run(simulate)
