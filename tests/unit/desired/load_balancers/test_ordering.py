@@ -35,6 +35,7 @@ from tests.balancers import (
     a_listener,
     a_served_service,
     a_world,
+    an_http_check,
     an_http_listener,
     annotated,
 )
@@ -355,6 +356,61 @@ def test_a_redirect_waits_for_what_is_held_on_its_port() -> None:
     taking = plan.by_key["load_balancer/default/web/listener/443"]
 
     assert taking.depends_on == ("load_balancer/default/web/listener/80",)
+
+
+def probed(port: int, *, redirect: bool) -> Listener:
+    """The same as ``secure``, with a health check that was made in the console."""
+    return replace(secure(port, redirect=redirect), health_check=an_http_check(30000 + port, path="/ping", tls=True))
+
+
+@pytest.mark.parametrize(
+    ("service", "listeners", "order", "needs"),
+    [
+        pytest.param(
+            asking(web(443), **REDIRECT),
+            [*tcp(80), probed(443, redirect=False)],
+            ["-80", "~443/asked", "~443"],
+            {"443/asked": ("80",), "443": ("443/asked",)},
+            id="a-redirect-takes-its-place",
+        ),
+        pytest.param(
+            asking(web(80), web(443), **HTTPS | {"http_redirect_http": "false"}),
+            [probed(443, redirect=True)],
+            ["~443/asked", "~443", "+80"],
+            {"443": ("443/asked",), "80": ("443/asked",)},
+            id="a-redirect-gives-it-back",
+        ),
+        pytest.param(
+            asking(web(8443), **REDIRECT),
+            [secure(443, redirect=True), probed(8443, redirect=False)],
+            ["-443", "~8443/asked", "~8443"],
+            {"8443/asked": ("443",), "8443": ("8443/asked",)},
+            id="from-one-to-another",
+        ),
+        pytest.param(
+            asking(web(443), **REDIRECT),
+            [replace(probed(443, redirect=True), destination_port=30999)],
+            ["~443/asked", "~443"],
+            {"443": ("443/asked",)},
+            id="taken-already",
+        ),
+    ],
+)
+def test_ports_that_collide_where_a_part_is_held(
+    service: Service, listeners: list[Listener], order: list[str], needs: dict[str, tuple[str, ...]]
+) -> None:
+    """What is asked for is ordered as a whole change is, by what it takes and gives back itself."""
+    plan = plan_of(service, a_balancer(listeners=listeners), **CERTIFICATES)
+    key = "load_balancer/default/web/listener/"
+    found = [(change, change.key.removeprefix(key)) for change in steps(plan)]
+    signs = {"add": "+", "remove": "-", "modify": "~"}
+
+    assert [f"{signs[change.verb]}{name}" for change, name in found] == order
+    assert {
+        name: tuple(needed.removeprefix(key) for needed in change.depends_on)
+        for change, name in found
+        if change.depends_on
+    } == needs
 
 
 def test_two_services_do_not_wait_for_each_other() -> None:
