@@ -136,6 +136,11 @@ def a_balancer(
         listeners={listener.port: listener for listener in listeners},
         targets=frozenset(members),
     )
+    checks = {
+        target: dict.fromkeys(shape.listeners, said) if isinstance(said, Health) else said
+        for target, said in health.items()
+    }
+    dead = [port for port in shape.listeners if all(_is_dead(checks.get(target, {}), port) for target in members)]
     defaults: dict[str, Any] = {
         "id": balancer_id,
         "spec": replace(shape, **spec or {}),
@@ -145,12 +150,14 @@ def a_balancer(
         "ipv6": IPv6Address("2001:db8::200"),
         "attachments": attachments,
         "targets": members,
-        "checks": {
-            target: dict.fromkeys(shape.listeners, said) if isinstance(said, Health) else said
-            for target, said in health.items()
-        },
+        "checks": checks,
+        "unanswered": frozenset(dead),
     }
     return CloudBalancer(**defaults | overrides)
+
+
+def _is_dead(checks: Mapping[int, Health], port: int) -> bool:
+    return checks.get(port) is Health.UNHEALTHY
 
 
 def a_certificate(certificate_id: int = 5, name: str = "shop", **overrides: Any) -> Certificate:

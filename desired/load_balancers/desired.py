@@ -26,7 +26,7 @@ from desired.load_balancers.attachment import (
     why_out_of_reach,
 )
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
-from desired.load_balancers.listener_losses import Loss, keeping_unasked, remedy
+from desired.load_balancers.listener_losses import Loss, keeping_unasked, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.membership import node_targets
 from desired.load_balancers.notes import (
@@ -116,9 +116,8 @@ class DesiredLoadBalancer:
 
     def keeping_unasked(self, before: Listener, after: Listener) -> Listener:
         """``after`` without losses of clients that the Service has not asked for (``listener_losses``)."""
-        claim = self.service.claim
-        node_ports = {*(port.node_port for port in claim.ports), claim.health_check_node_port} - {0}
-        return keeping_unasked(before, after, self.asked, node_ports)
+        is_passed = self.present is None or may_be_passed(self.present, after)
+        return keeping_unasked(before, after, self.asked, is_passed=is_passed)
 
     def remedy(self, losses: Iterable[Loss]) -> str:
         """The annotations with which nothing of this is lost; empty when there are none for it."""

@@ -5,6 +5,7 @@ checks and sticky sessions.
 |---|---|
 | ``listener_losses`` | what clients lose between two states of a listener, and the options that keep it |
 | ``keeping_unasked`` | the wanted listener without the losses that nobody has asked for |
+| ``may_be_passed`` | whether the health check that is there lets traffic through, so that it is worth keeping |
 | ``remedy`` | the annotations that keep what would be lost |
 
 A loss is asked for where an annotation or a default sets the option that decides on it. What is unset is put back only
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 
 from desired.annotations.choices import Protocol
 from desired.annotations.table import BY_FIELD
-from desired.model.load_balancer import HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.model.load_balancer import CloudBalancer, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from desired.syntax.bounds import shown_text
 
@@ -86,14 +87,12 @@ def remedy(losses: Iterable[Loss], ports: Collection[int]) -> str:
     return f"{said} (for all ports of the Service)" if said and len(ports) - is_taken > 1 else said
 
 
-def keeping_unasked(
-    before: Listener, after: Listener, asked: Collection[str], node_ports: Collection[int] = ()
-) -> Listener:
+def keeping_unasked(before: Listener, after: Listener, asked: Collection[str], *, is_passed: bool = True) -> Listener:
     """``after`` with everything of ``before`` whose loss no option in ``asked`` asks for; ``after`` itself where all is
     asked for.
 
-    A listener that gets another node port leads to it at once, and so does the health check of that port. A check of
-    another port, which is none of the Service's ``node_ports``, may be of one that is closed by now, and is not kept.
+    A listener that gets another node port leads to it at once, and so does the health check of that port. A health
+    check is kept only if something passes it (``may_be_passed``): one that takes every target for dead guards nothing.
     """
     kept = after
     if before.protocol is not after.protocol and "protocol" not in asked:
@@ -102,10 +101,18 @@ def keeping_unasked(
         kept = replace(kept, http=_kept(before.http, after.http, _OF_HTTP, asked))
     if before.proxyprotocol is not after.proxyprotocol and "uses_proxyprotocol" not in asked:
         kept = replace(kept, proxyprotocol=before.proxyprotocol)
-    is_own = before.health_check.port in (before.destination_port, *node_ports)
-    if is_own or before.destination_port == after.destination_port:
+    if is_passed:
         kept = replace(kept, health_check=_kept_check(before, after, asked))
     return kept if listener_losses(kept, after) else after
+
+
+def may_be_passed(present: CloudBalancer, after: Listener) -> bool:
+    """Whether some target may pass the health check that the listener has in ``present``; what is not known may well
+    be. Results of a node port that the listener is about to leave say nothing of the same check of the next one."""
+    there = present.spec.listeners.get(after.port)
+    if there is not None and _is_of_own_port(there) and there.destination_port != after.destination_port:
+        return bool(present.targets)
+    return after.port not in present.unanswered and bool(present.targets)
 
 
 def _kept_check(before: Listener, after: Listener, asked: Collection[str]) -> HealthCheck:

@@ -296,6 +296,9 @@ class CloudBalancer:
     checks: Mapping[Target, Mapping[int, Health]] = field(default_factory=lambda: MappingProxyType({}))
     """Target → port → the result of that listener's health check. Ports are judged one by one: one that never answers
     says nothing of the traffic of the others."""
+    unanswered: frozenset[int] = frozenset()
+    """Ports of the listeners whose health check nothing passes: every target is known to fail it, and every server that
+    a selector has found. All of them where there is no target."""
 
     def passed(self, target: Target) -> int:
         """Number of health checks that the target passes: traffic reaches it by so many listeners."""

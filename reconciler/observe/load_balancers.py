@@ -284,6 +284,7 @@ def _balancer(found: _Balancer) -> CloudBalancer:
         targets=targets,
         is_protected=found.protection.delete,
         checks=_checks(targets, found.targets, listeners),
+        unanswered=_unanswered(found.targets, listeners),
     )
 
 
@@ -326,12 +327,24 @@ def _checks(
     known: dict[object, Mapping[int, Health]] = {}
     checks: dict[Target, Mapping[int, Health]] = {}
     for target, said in zip(targets, found, strict=True):
-        places = [said] if said.targets is None else said.targets
-        results = tuple(tuple(place.health_status or ()) for place in places)
+        results = _said_of(said)
         if results not in known:
             known[results] = _results(results, listeners)
         checks[target] = known[results]
     return checks
+
+
+def _said_of(target: _Target) -> tuple[tuple[_HealthStatus, ...], ...]:
+    """What the health checks say of the target, of a selector for each server that it has found."""
+    places = [target] if target.targets is None else target.targets
+    return tuple(tuple(place.health_status or ()) for place in places)
+
+
+def _unanswered(found: Sequence[_Target], ports: Iterable[int]) -> frozenset[int]:
+    """The ports that are known to be unhealthy everywhere."""
+    results = {said for target in found for said in _said_of(target)}
+    by_place = [{status.listen_port: status.status for status in said} for said in results]
+    return frozenset(port for port in ports if all(words.get(port) == Health.UNHEALTHY.value for words in by_place))
 
 
 def _results(places: Sequence[Sequence[_HealthStatus]], ports: Iterable[int]) -> Mapping[int, Health]:

@@ -177,3 +177,21 @@ def test_an_approval_is_of_what_was_shown(field: Callable[[str], Stage]) -> None
     assert by_key(report)[PORT]["verdict"] == "held"
     assert [found["hash"] for found in report["holds"]] != [hold["hash"]]
     assert listeners(stage)[443]["protocol"] == "https"
+
+
+def test_a_check_that_nothing_passes_is_put_back_at_once(field: Callable[[str], Stage]) -> None:
+    """02 with a check whose port is closed by now: traffic is back in the first pass, and TLS is held as before."""
+    stage = field(WORLD)
+    stage.project.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"], "ports": [443]}])
+
+    report = one_pass(stage)
+    stage.project.clear_faults()
+    after = one_pass(stage)
+
+    there = listeners(stage)[443]
+    assert by_key(report)[f"{PORT}/asked"]["outcome"] == {"state": "applied"}
+    assert (there["health_check"]["protocol"], there["health_check"]["port"]) == ("tcp", 31443)
+    assert (there["protocol"], there["http"]["certificates"], there["http"]["redirect_http"]) == ("https", [77], True)
+    assert events(stage, "ListenerChanged") == [("ingress", f"Changed port 443: {CHECKED}")]
+    assert [by_key(each)[PORT]["verdict"] for each in (report, after)] == ["held", "held"]
+    assert [hold["hash"] for hold in after["holds"]] == [hold["hash"] for hold in report["holds"]]

@@ -131,6 +131,41 @@ def test_a_real_load_balancer() -> None:
     assert decoded.items[42].targets == (SERVER, ADDRESS, SELECTOR)
 
 
+@pytest.mark.parametrize(
+    ("words", "found", "expected"),
+    [
+        ((["unhealthy"], ["unhealthy"]), ["unhealthy"], {80}),
+        ((["unhealthy"], ["healthy"]), ["unhealthy"], set()),
+        ((["unhealthy"], ["unhealthy"]), ["unhealthy", "healthy"], set()),
+        ((["unhealthy"], ["unhealthy"]), ["unhealthy", "unknown"], set()),
+        ((["unhealthy"], ["unhealthy"]), [], {80}),
+        ((["unhealthy"], ["a-new-word"]), ["unhealthy"], set()),
+        ((["unhealthy"], []), ["unhealthy"], set()),
+    ],
+)
+def test_a_check_that_nothing_passes(words: tuple[list[str], list[str]], found: list[str], expected: set[int]) -> None:
+    """By what is said of each target and of each server of a selector; what is not said is not known."""
+
+    def said(status: list[str]) -> list[dict[str, Any]]:
+        return [{"listen_port": 80, "status": word} for word in status] + [{"listen_port": 443, "status": "healthy"}]
+
+    targets = [{**target, "health_status": said(word)} for target, word in zip(REAL["targets"], words, strict=False)]
+    (resolved,) = REAL["targets"][2]["targets"]
+    selected = [{**resolved, "health_status": said([word])} for word in found]
+    balancer = read(("targets",), [*targets, {**REAL["targets"][2], "targets": selected}])
+
+    assert balancer is not None
+    assert balancer.unanswered == expected
+
+
+def test_nothing_passes_the_checks_of_a_load_balancer_without_targets() -> None:
+    """There is nothing that could."""
+    balancer = read(("targets",), [])
+
+    assert balancer is not None
+    assert balancer.unanswered == {5000, 80, 443}
+
+
 def test_equal_targets_at_other_addresses() -> None:
     """Load balancers with equal targets share them, but each has the IPv6 address that it leads to."""
     addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::1")

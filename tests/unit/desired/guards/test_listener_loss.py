@@ -7,7 +7,7 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.model.load_balancer import CloudBalancer, HttpOptions, Listener
+from desired.model.load_balancer import CloudBalancer, Health, HttpOptions, Listener, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.plan.change import GuardName, Plan, Verdict
@@ -81,6 +81,68 @@ def test_the_hold_in_words() -> None:
         " TLS from the load balancer any more, certificate 77 is taken off: to keep what is there, set"
         f' {prefix}protocol: https, {prefix}http-certificates: "77"'
     )
+
+
+LEFT = a_listener(443, 30443, health_check=an_http_check(32000, path="/healthz"))
+ONE = ServerTarget(1, use_private_ip=False)
+
+
+@pytest.mark.parametrize(
+    ("service", "listener", "health", "expected"),
+    [
+        pytest.param(asking(SECURE), LEFT, Health.HEALTHY, HELD, id="it-answers"),
+        pytest.param(asking(SECURE), LEFT, Health.UNKNOWN, HELD, id="not-known"),
+        pytest.param(asking(SECURE), LEFT, Health.UNHEALTHY, PASSES, id="its-port-is-closed"),
+        pytest.param(asking(SECURE), PROBED, Health.UNHEALTHY, PASSES, id="its-path-is-gone"),
+        pytest.param(asking(replace(SECURE, node_port=30999)), LEFT, Health.HEALTHY, HELD, id="answers-elsewhere"),
+        pytest.param(asking(replace(SECURE, node_port=30999)), LEFT, Health.UNHEALTHY, PASSES, id="all-is-closed"),
+    ],
+)
+def test_a_health_check_is_held_while_something_passes_it(
+    service: Service, listener: Listener, health: Health, expected: tuple[Verdict, str | None]
+) -> None:
+    """A check whose port kube-proxy has closed, or whose path is gone, keeps all traffic away until it is put back."""
+    found = plan_for(service, listener, health={ONE: health})
+
+    assert verdicts(found)[PORT] == expected
+    assert found.by_key[PORT].consequences
+
+
+def test_tls_is_held_without_its_dead_check() -> None:
+    """The check is put back at once, and TLS stays; the hold is of TLS alone, and the same afterwards."""
+    dead = replace(OVER_TLS, health_check=LEFT.health_check)
+
+    found = plan_for(asking(SECURE), dead, health={ONE: Health.UNHEALTHY})
+    made = found.by_key[ASKED].after
+    assert isinstance(made, Listener)
+    later = plan_for(asking(SECURE), made, health={ONE: Health.HEALTHY})
+
+    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
+    assert (made.http, made.health_check.port) == (ENCRYPTED, 30443)
+    assert [hold.hash for hold in later.holds] == [hold.hash for hold in found.holds]
+
+
+def test_a_check_of_the_node_port_follows_it_before_it_is_judged() -> None:
+    """Results of the node port that is closed say nothing of the next one: the check moves there, and stays held."""
+    found = plan_for(asking(replace(SECURE, node_port=30999)), PROBED, health={ONE: Health.UNHEALTHY})
+    made = found.by_key[ASKED].after
+    assert isinstance(made, Listener)
+
+    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
+    assert made.health_check == an_http_check(30999, path="/ping")
+
+
+def test_a_certificate_is_made_for_what_is_asked_for() -> None:
+    """The port needs it before it can speak TLS; the rest of its change, which is held, keeps nothing waiting."""
+    service = asking(
+        SECURE, protocol="https", certificate_type="managed", http_managed_certificate_domains="a.example.com"
+    )
+
+    found = plan_for(service, PROBED)
+
+    assert verdicts(found)["certificate/default/web"] == PASSES
+    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
+    assert found.by_key[ASKED].depends_on == ("certificate/default/web",)
 
 
 def test_each_listener_is_a_hold_of_its_own() -> None:

@@ -9,11 +9,11 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.listener_losses import Loss, keeping_unasked, listener_losses, remedy
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOptions, Listener
+from desired.load_balancers.listener_losses import Loss, keeping_unasked, listener_losses, may_be_passed, remedy
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Health, HealthCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from tests.balancers import LOCATED, a_balancer, a_listener, an_http_check
-from tests.support.balancer_plans import asking, plan_of, steps
+from tests.support.balancer_plans import asking, plan_of, public, steps
 
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 PLAIN = HttpOptions("HCLBSTICKY", 300, 50, (), redirect_http=False, sticky_sessions=False)
@@ -226,17 +226,8 @@ CHECKS = {"health_check_interval"}
             a_listener(443, 30555, health_check=checked(30555, path="/up")), id="a-check-of-the-port-follows-it",
         ),
         pytest.param(
-            listener(check=checked(30080)), a_listener(443, 30555), set(),
-            a_listener(443, 30555, health_check=checked(30080)), id="a-check-of-a-port-that-the-service-has",
-        ),
-        pytest.param(
-            listener(check=checked(30999)), a_listener(443, 30555), set(), a_listener(443, 30555),
-            id="a-check-of-a-port-that-may-be-closed",
-        ),
-        pytest.param(
-            listener(HTTPS, check=checked(30999)), a_listener(443, 30555), set(),
-            replace(listener(HTTPS), destination_port=30555, health_check=HealthCheck(TCP, 30555, 15, 10, 3)),
-            id="and-tls-all-the-same",
+            listener(check=checked(10254)), a_listener(443, 30555), set(),
+            a_listener(443, 30555, health_check=checked(10254)), id="a-check-of-another-port-stays-there",
         ),
         pytest.param(
             listener(HTTPS, check=HealthCheck(TCP, 30443, 15, 10, 3)), listener(check=HealthCheck(TCP, 30443, 5, 4, 1)),
@@ -251,8 +242,63 @@ def test_what_was_never_asked_for_is_kept(
 ) -> None:
     """The listener gets what an option asks for, and keeps what clients would lose without anybody's word. What is left
     is kept once more: a hold of it is the same in the next round."""
-    assert keeping_unasked(before, after, asked, {30080}) == kept
-    assert keeping_unasked(kept, after, asked, {30080}) == (kept if kept != after else after)
+    assert keeping_unasked(before, after, asked) == kept
+    assert keeping_unasked(kept, after, asked) == (kept if kept != after else after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked", "kept"),
+    [
+        pytest.param(listener(check=checked(32000, path="/healthz")), listener(), set(), listener(), id="another-port"),
+        pytest.param(listener(check=checked(path="/ping")), listener(), set(), listener(), id="a-request"),
+        pytest.param(
+            listener(check=checked(32000)), a_listener(443, 30555), set(), a_listener(443, 30555), id="with-node-port"
+        ),
+        pytest.param(
+            listener(check=checked(32000)), listener(check=checked(32000, path="/up")), {"health_check_http_path"},
+            listener(check=checked(32000, path="/up")), id="what-is-asked-of-it-comes",
+        ),
+        pytest.param(CONSOLE, KEPT_PROXY, set(), replace(CONSOLE, health_check=KEPT_PROXY.health_check),
+            id="not-the-rest"),
+    ],
+)  # fmt: skip
+def test_a_check_that_nothing_passes_is_not_kept(
+    before: Listener, after: Listener, asked: Collection[str], kept: Listener
+) -> None:
+    """It takes every target for dead, so that clients lose nothing with it; TLS has nothing to do with that."""
+    assert keeping_unasked(before, after, asked, is_passed=False) == kept
+    assert keeping_unasked(kept, after, asked, is_passed=False) == kept
+
+
+ONE, TWO = public(1, 2)
+GOOD, BAD, OPEN = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("check", "node_port", "targets", "health", "expected"),
+    [
+        pytest.param(checked(32000), 30443, [ONE, TWO], {ONE: GOOD, TWO: BAD}, True, id="one-answers"),
+        pytest.param(checked(32000), 30443, [ONE, TWO], {ONE: BAD, TWO: BAD}, False, id="none-answers"),
+        pytest.param(checked(32000), 30443, [ONE, TWO], {ONE: OPEN, TWO: BAD}, True, id="unknown-is-not-absent"),
+        pytest.param(checked(32000), 30443, [ONE, TWO], {TWO: BAD}, True, id="nothing-said-of-one"),
+        pytest.param(checked(32000), 30443, [ONE], {ONE: {443: BAD, 80: GOOD}}, False, id="at-another-port-only"),
+        pytest.param(checked(32000), 30443, [ONE], {ONE: {443: GOOD, 80: BAD}}, True, id="at-this-port-only"),
+        pytest.param(checked(32000), 30443, [ONE], {ONE: {80: BAD}}, True, id="nothing-said-of-the-port"),
+        pytest.param(checked(32000), 30443, [], {}, False, id="no-targets"),
+        pytest.param(checked(10254), 30555, [ONE], {ONE: GOOD}, True, id="answers-and-another-node-port"),
+        pytest.param(checked(32000), 30555, [ONE], {ONE: BAD}, False, id="none-answers-and-another-node-port"),
+        pytest.param(checked(30443), 30555, [ONE], {ONE: BAD}, True, id="the-node-port-that-is-left"),
+        pytest.param(checked(30443), 30555, [], {}, False, id="the-node-port-that-is-left-by-nothing"),
+        pytest.param(checked(30443), 30443, [ONE], {ONE: BAD}, False, id="the-node-port-that-stays"),
+    ],
+)
+def test_whether_a_check_may_be_passed(
+    check: HealthCheck, node_port: int, targets: list[Any], health: Any, expected: bool
+) -> None:
+    """By what is known of the listener itself; a node port that is closed says nothing of the next one."""
+    listeners = [listener(check=check), a_listener(80)]
+    present = a_balancer(targets=targets, listeners=listeners, health=health)
+    assert may_be_passed(present, a_listener(443, node_port)) is expected
 
 
 @pytest.mark.parametrize(
