@@ -95,7 +95,7 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
-    left = LeftBehind(looks_first=config.mode is not Mode.ONCE or bool(config.approved))
+    left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
     note_refused = None
     if not read_only and config.settings.policy is not Policy.OBSERVE:
         note_refused = partial(note_refused_logins, kubernetes.KubernetesWriter(cluster), config.lease_namespace)

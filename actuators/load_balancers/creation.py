@@ -117,7 +117,9 @@ def _part_in_the_way(refusal: ApiError, body: Mapping[str, Any]) -> str | None:
         parts = ("services", "targets")
     else:
         parts = ("targets", "services")
-    return next((part for part in parts if body.get(part)), None)
+    # With its public interface off, it could be reached by nothing without the network.
+    needed = {"network"} if body.get("public_interface") is False else set()
+    return next((part for part in parts if body.get(part) and part not in needed), None)
 
 
 def _is_about_all_of_it(refusal: ApiError) -> bool:

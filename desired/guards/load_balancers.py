@@ -104,7 +104,8 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     same namespace and name has come back and did not get it, because the list of load balancers lacked it then. For
     the latter it is no loss if all its addresses are Primary IPs that are known to stay.
 
-    Nor does one whose Service has vanished without releasing it: nobody has said that it may go, and it may be in use.
+    Nor does one whose Service has vanished without releasing it: it may be in use, and no person has said that it may
+    go.
     """
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
     due = (
@@ -124,8 +125,8 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
             why = f"Service {heir} has come back, and the addresses of this one, which was its, would be lost: it gets"
             why += " it back once it has no other, so delete that, or approve this"
         elif change.owner in vanished:
-            why = f"{change.reason}, and nobody has released load balancer {change.cloud_id}: it is paid for until"
-            why += " somebody lets it go; to keep it, protect it against deletion"
+            why = f"{change.reason}, and load balancer {change.cloud_id} was not released: it may be in use, is paid"
+            why += " for, and its deletion policy is not known; approve its deletion, or protect it against deletion"
         else:
             continue
         yield GuardResult(GuardName.IP_LOSS, Verdict.HELD, (change.key,), why, "1", "0")
@@ -161,6 +162,8 @@ def _why_it_gets_free(balancer: CloudBalancer, facts: Facts) -> str | None:
     where it stays as it is."""
     for pending in facts.desired.pending_deletions:
         if pending.balancer.id == balancer.id:
+            if pending.vanished is not None:
+                return f"the deletion of that one waits for an approval ({GuardName.IP_LOSS})"
             return f"that one is deleted after {shown_time(pending.due_at)}"
     for release in facts.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
@@ -253,12 +256,13 @@ def _hides_removals(lb: DesiredLoadBalancer, balancer: CloudBalancer, snapshot: 
         return network.why if isinstance(network, Unknown) else "there is no network as HCLOUD_NETWORK names it"
     settled = {
         member.server
-        for membership in (Membership.TARGET, Membership.IGNORED)
+        for membership in (Membership.TARGET, Membership.IGNORED, Membership.UNUSABLE)
         for member in lb.targets.being(membership)
+        if membership is not Membership.UNUSABLE or member.keeps_its_target
     }
     gap = snapshot.robot.servers.why_incomplete if snapshot.robot else None
     if gap and any(isinstance(target, IpTarget) and led_to(target) is None for target in balancer.targets):
         return f"the list of Robot servers is incomplete: {gap}"
     if not any(servers[key] in lb.targets.targets for key in servers.keys() - settled):
         return None
-    return next(member.why for member in lb.targets.being(Membership.UNCERTAIN))
+    return next((member.why for member in lb.targets.being(Membership.UNCERTAIN)), None)

@@ -50,6 +50,7 @@ class Cause(StrEnum):
     ROBOT = "of Robot, which is not read"
     ZONE = "in another network zone"
     FAMILY = "without an address of the Service's family"
+    VSWITCH = "in no vSwitch of the network"
     UNREACHABLE = "out of reach"
     """``NodeTarget.why`` says of which address, and what mends it."""
     UNCERTAIN = "not known"
@@ -124,6 +125,12 @@ class NodeTarget:
     note: str = field(default="", compare=False)
     """What the Node's own note says where it has no server; "" where it has none."""
 
+    @property
+    def keeps_its_target(self) -> bool:
+        """Whether it can be no new target, and an existing one stays: that Hetzner would refuse it now, or that no
+        address is known by which it answers, does not prove that it does not."""
+        return self.membership is Membership.UNUSABLE and self.cause in (Cause.FAMILY, Cause.VSWITCH)
+
 
 def node_targets(
     options: Options,
@@ -182,10 +189,7 @@ def _node_target(
         membership, cause, why = _without_server(node, snapshot)
     elif key.provider is Provider.ROBOT:
         internal = next(_private_ips(wanted), None)
-        membership, why, target = _on_robot_server(node, internal, key, found, options, snapshot, place, families)
-        is_private = options.use_private_ip and internal is not None
-        if other := _of_another_family(found or snapshot.find(key), node, families, private=is_private):
-            membership, cause, why, target = Membership.UNUSABLE, Cause.FAMILY, other, None
+        membership, cause, why, target = _on_robot(node, internal, key, found, options, snapshot, place, families)
     else:
         server = found or find_server(key, snapshot, [node])
         ipv6 = _instead_of_ipv4(server, node, families)
@@ -291,7 +295,7 @@ def _ip(text: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _on_robot_server(
+def _on_robot(
     node: Node,
     internal: str | None,
     key: ServerKey,
@@ -299,6 +303,25 @@ def _on_robot_server(
     options: Options,
     snapshot: Snapshot,
     place: Place | None,
+    families: frozenset[int],
+) -> tuple[Membership, Cause | None, str, IpTarget | None]:
+    """A Robot server's Node, and what speaks against the address that it would be a target by."""
+    membership, why, target = _on_robot_server(node, internal, key, joining, options, snapshot, families)
+    is_private = options.use_private_ip and internal is not None
+    if membership is Membership.TARGET and is_private and (out := _why_in_no_vswitch(internal, snapshot, place)):
+        return Membership.UNUSABLE, Cause.VSWITCH, out, None
+    if other := _of_another_family(joining or snapshot.find(key), node, families, private=is_private):
+        return Membership.UNUSABLE, Cause.FAMILY, other, None
+    return membership, None, why, target
+
+
+def _on_robot_server(
+    node: Node,
+    internal: str | None,
+    key: ServerKey,
+    joining: Present[Server] | None,
+    options: Options,
+    snapshot: Snapshot,
     families: frozenset[int],
 ) -> tuple[Membership, str, IpTarget | None]:
     """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
@@ -309,9 +332,6 @@ def _on_robot_server(
     if isinstance(found, Absent):
         return Membership.SERVERLESS, "the server is gone", None
     if options.use_private_ip and internal is not None:
-        is_there = place is not None and internal in place.addresses
-        if not is_there and (elsewhere := _why_in_no_vswitch(internal, snapshot)) is not None:
-            return Membership.UNCERTAIN, elsewhere, None
         return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
     if found is None:
         # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
@@ -331,11 +351,11 @@ def _on_robot_server(
     return Membership.TARGET, f"{key.name} by its public address {address}{instead}", IpTarget(str(address))
 
 
-def _why_in_no_vswitch(address: str, snapshot: Snapshot) -> str | None:
+def _why_in_no_vswitch(address: str | None, snapshot: Snapshot, place: Place | None) -> str | None:
     """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
-    ``ip_not_in_vswitch_subnet``); None when it may, or when that is not known."""
+    ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-    if network is None or network.vswitches is None:
+    if address is None or network is None or network.vswitches is None or (place and address in place.addresses):
         return None
     if any(ip_address(address) in vswitch for vswitch in network.vswitches):
         return None

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 
 from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.membership import OF_SEVERAL, Cause, Membership, NodeTarget
+from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
 from desired.load_balancers.no_targets import why_no_targets
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.targets import DesiredTargets
@@ -123,7 +123,7 @@ def notes_on_targets(
     ):
         for why, members in targets.by_why(membership).items():
             told = why if len(members) == 1 else OF_SEVERAL.get(why, why)
-            stays = [member for member in members if member.cause is Cause.FAMILY and member.server in there]
+            stays = [member for member in members if member.keeps_its_target and member.server in there]
             others = [member for member in members if member not in stays]
             for found, what in ((stays, "unchanged"), (others, word)):
                 if found:

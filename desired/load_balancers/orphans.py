@@ -17,7 +17,7 @@ from desired.load_balancers.ownership import (
     unclaimed,
 )
 from desired.load_balancers.release import due_of, shown_former, shown_time
-from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
+from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Listener, Owner, is_private
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
 
@@ -86,19 +86,33 @@ def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
 
 
 def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
-    """Managed certificates that were made for Services of this cluster which are gone, by id. Empty while a Service may
-    be unread, and where no Service needs certificates: then they are not listed."""
-    services = snapshot.services
-    if services is None or not services.complete or services.unreadable:
+    """Managed certificates that were made for Services of this cluster which are gone, and that no load balancer and no
+    Service uses, by id. Empty while a Service or a load balancer may be unread, and where no Service needs
+    certificates: then they are not listed."""
+    services, balancers = snapshot.services, snapshot.load_balancers
+    if services is None or balancers is None:
+        return ()
+    if not all(section.complete and not section.unreadable for section in (services, balancers)):
         return ()
     alive = {service.uid for service in services}
+    used: set[int | str] = set()
+    for balancer in balancers:
+        used.update(*(_certificates(listener) for listener in balancer.spec.listeners.values()))
+    for service in services:
+        used.update(service.claim.read.values.get("http_certificates") or ())
     return tuple(
         found
         for found in sorted(snapshot.certificates or (), key=lambda found: found.id)
         if (uid := found.labels.get(LABEL_SERVICE_UID)) is not None
         and uid not in alive
+        and not {found.id, found.name} & used
         and ownership(found.labels.get(LABEL_CLUSTER_UID), snapshot) is Ownership.OURS
     )
+
+
+def _certificates(listener: Listener) -> tuple[int, ...]:
+    ids = listener.http.certificates if listener.http is not None else ()
+    return ids if isinstance(ids, tuple) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def shown_former(owner: Owner) -> str:
 def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
     """Load balancers that were released, or whose Service has vanished, and that no Service wants, by id. ``matches``
     are of all Services that want a load balancer or have to release one: what one of them gets, or may yet turn out to
-    get, is not among these; nor is one that somebody has protected after its Service vanished."""
+    get, is not among these; nor is one whose Service vanished and that is protected, or was not made for it."""
     if snapshot.services is None:
         return ()
     claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
@@ -127,9 +127,11 @@ def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]
 def _vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[PendingDeletion]:
     alive = {service.uid for service in snapshot.services or ()}
     for balancer in unclaimed(snapshot, matches):
-        uid = owner_of(balancer.spec.labels).service_uid
-        if uid is not None and uid not in alive and not balancer.is_protected:
-            yield PendingDeletion(balancer, snapshot.taken_at, vanished=uid)
+        owner = owner_of(balancer.spec.labels)
+        is_left = owner.service_uid is not None and owner.service_uid not in alive
+        # One that was not made for its Service outlives it, as at a release.
+        if is_left and owner.adopted is None and not balancer.is_protected:
+            yield PendingDeletion(balancer, snapshot.taken_at, vanished=owner.service_uid)
 
 
 def _names_another(service: Service, balancer: CloudBalancer) -> bool:

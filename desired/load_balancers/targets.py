@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
 
-from desired.load_balancers.membership import Cause, Membership, NodeTarget, find_server
+from desired.load_balancers.membership import Membership, NodeTarget, find_server
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
 from desired.model.snapshot import (
     RobotAccount,
@@ -97,14 +97,13 @@ class TargetCandidates:
         return {membership: tuple(members) for membership, members in found.items()}
 
     def leaves_alone(self, server: ServerKey) -> bool:
-        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or has no address of the
-        Service's family, which does not prove that nothing answers; or no Node claims it and the server of some Node is
-        not known."""
+        """Whether the existing targets of this server stay: its Node is uncertain or ignored, or keeps its target
+        though it could be none now; or no Node claims it and the server of some Node is not known."""
         claims = self.by_server.get(server, ())
         if not claims:
             return self._any_may_be
         return any(
-            member.membership in (Membership.UNCERTAIN, Membership.IGNORED) or member.cause is Cause.FAMILY
+            member.membership in (Membership.UNCERTAIN, Membership.IGNORED) or member.keeps_its_target
             for member in claims
         )
 

@@ -138,9 +138,14 @@ def _heard(node: Node) -> str:
 class ServerFinder:
     """Finds the likely servers of Nodes; its indexes are made when they are first needed."""
 
-    def __init__(self, nodes: Section[str, Node], lists: Iterable[Section[int, Server]]) -> None:
+    def __init__(
+        self, nodes: Section[str, Node], lists: Iterable[Section[int, Server]], network_id: int | None = None
+    ) -> None:
+        """``network_id`` is the Nodes' network: the same private address in another one says nothing. None where it is
+        not known."""
         self._nodes = nodes
         self._lists = tuple(lists)
+        self._network_id = network_id
 
     def likely(self, node: Node) -> LikelyServers:
         """The servers that ``node``, which has none, is likely on; none while a list is not whole: another server could
@@ -205,10 +210,13 @@ class ServerFinder:
         for server in self._by_key.values():
             if server.ipv4 is not None:
                 found[server.ipv4].append((server, "is the public address of"))
-            for _, ip in server.private_ips:
-                found[ip].append((server, "is the address of"))
-            for _, ip in server.alias_ips:
-                found[ip].append((server, "is an alias address of"))
+            for private, how in (
+                (server.private_ips, "is the address of"),
+                (server.alias_ips, "is an alias address of"),
+            ):
+                for network, ip in private:
+                    if self._network_id in (None, network):
+                        found[ip].append((server, how))
         return found
 
     @cached_property

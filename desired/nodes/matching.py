@@ -120,13 +120,17 @@ class Matcher:
     """Matches the Nodes of one snapshot to its servers; holds the indexes that make each look-up constant."""
 
     def __init__(
-        self, nodes: Section[str, Node], servers: Section[int, Server], robot: RobotAccount | None = None
+        self,
+        nodes: Section[str, Node],
+        servers: Section[int, Server],
+        robot: RobotAccount | None = None,
+        network_id: int | None = None,
     ) -> None:
-        """``robot`` is None where Robot servers are not read."""
+        """``robot`` is None where Robot servers are not read, ``network_id`` where the Nodes' network is not known."""
         self._cloud = _Servers(servers, "server", "the token's project")
         self._robot = None if robot is None else _Servers(robot.servers, "Robot server", "the Robot account")
         self._last_names = frozenset[str]() if robot is None else robot.last_names
-        self._finder = ServerFinder(nodes, (servers, *(() if robot is None else (robot.servers,))))
+        self._finder = ServerFinder(nodes, (servers, *(() if robot is None else (robot.servers,))), network_id)
         claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
         self._claimed = _grouped((key, node) for key, node in claims if key is not None)
@@ -219,7 +223,8 @@ class Matcher:
 
 def matcher_of(snapshot: Snapshot) -> Matcher:
     """The matcher over everything that was read."""
-    return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot)
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot, network.id if network else None)
 
 
 class _Servers:

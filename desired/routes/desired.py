@@ -96,19 +96,35 @@ def _on_foreign(snapshot: Snapshot, network: Network, decided: Mapping[IPv4Netwo
 
 
 def _on_missing_range(network: Network, nodes: Iterable[Node]) -> Iterator[Note]:
-    """A note where Nodes have pod CIDRs and no cluster CIDR is given: what stays as it is, and both ways out."""
+    """A note where Nodes have pod CIDRs, or are closed, and no cluster CIDR is given: what stays as it is, and both
+    ways out."""
     nodes = tuple(nodes)
-    pods = covering(nodes)
-    if pods is None:
+    pods, closed = covering(nodes), _closed(nodes)
+    if pods is None and not closed:
         return
-    closed = [node.name for node in nodes if condition_of(node) == UNROUTED]
     still = f"; {_named(closed)} NetworkUnavailable=True of an earlier run, which keeps pods away" if closed else ""
+    where = f" (the Nodes' pods are in {pods} so far)" if pods is not None else ""
     text = (
         "no pod routes are managed, as --cluster-cidr is not given: routes and NetworkUnavailable stay as they"
-        f" are{still}; for routes give the cluster's pod CIDR (the Nodes' pods are in {pods} so far), without them set"
+        f" are{still}; for routes give the cluster's pod CIDR{where}, without them set"
         " HCLOUD_NETWORK_ROUTES_ENABLED=false"
     )
     yield Note(Key(ObjectKind.NETWORK, network.id), NoteKind.CLUSTER_CIDR, text)
+
+
+def _on_missing_network(nodes: Iterable[Node]) -> Iterator[Note]:
+    """A note on each Node that an earlier run has closed to pods: without a network its condition stays."""
+    text = (
+        "NetworkUnavailable=True of an earlier run keeps pods away, and stays without HCLOUD_NETWORK: to have it taken"
+        " away, run once with HCLOUD_NETWORK and HCLOUD_NETWORK_ROUTES_ENABLED=false"
+    )
+    for name in _closed(nodes):
+        yield Note(Key(ObjectKind.NODE, name), NoteKind.CLUSTER_CIDR, text)
+
+
+def _closed(nodes: Iterable[Node]) -> list[str]:
+    """Names of the Nodes whose condition says that no route leads to them."""
+    return [node.name for node in nodes if condition_of(node) == UNROUTED]
 
 
 def _named(names: list[str]) -> str:
@@ -153,8 +169,10 @@ def desired_routes(
     Nothing is decided while the network is not known: the snapshot says itself that it could not be read. What is not
     given switches nothing off: without HCLOUD_NETWORK or ``--cluster-cidr`` conditions stay, as with HCCM.
     """
-    if Controller.ROUTE not in settings.controllers or settings.network is None:
+    if Controller.ROUTE not in settings.controllers:
         return DesiredRoutes(), ()
+    if settings.network is None:
+        return DesiredRoutes(), tuple(_on_missing_network(snapshot.nodes))
     if not settings.routes:
         return DesiredRoutes(conditions=conditions_without_routes(snapshot, settings)), ()
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None

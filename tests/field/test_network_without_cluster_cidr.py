@@ -78,7 +78,5 @@ def test_a_node_that_was_closed_by_routes(
     report = one_pass(stage, ONCE, **variables)
 
     assert bool(_said(stage)["w-3"]) is stays
-    texts = [note["text"] for note in report["notes"] if note["kind"] == "cluster-cidr"]
-    assert ["Node w-3 has NetworkUnavailable=True" in text for text in texts] == (
-        [True] if variables == NETWORK else []
-    )
+    told = [(note["key"], "NetworkUnavailable=True" in note["text"]) for note in report["notes"] if stays]
+    assert told == ([("network/4711" if variables else "node/w-3", True)] if stays else [])

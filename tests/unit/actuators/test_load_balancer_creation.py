@@ -335,6 +335,17 @@ def test_a_network_in_the_way(simulate: Callable[..., Simulation], wish: LoadBal
     assert stage.targets() == set()
 
 
+def test_a_network_that_is_the_only_way_in(simulate: Callable[..., Simulation]) -> None:
+    """Without its public interface nothing could reach it: nothing is bought, and the refusal is told."""
+    stage = a_stage(simulate, servers=[a_member(1, private_ips=())], network_attachment_limit=0)
+
+    with pytest.raises(ApiError):
+        stage.carry_out(creation(replace(IN_NETWORK, public_interface=False, targets=frozenset())))
+
+    assert all("network" in body for body in posts(stage))
+    assert stage.sim.objects("load_balancers") == {}
+
+
 def test_one_try_without_targets_is_enough(simulate: Callable[..., Simulation]) -> None:
     """A code that nobody knows costs one request more, and everything else is there."""
     stage = a_stage(simulate)

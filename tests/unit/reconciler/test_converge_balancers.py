@@ -317,12 +317,15 @@ def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
 
 
 def test_servers_without_public_ipv4(simulate: Simulate) -> None:
-    """They are targets by their IPv6 addresses, from the creation on, to their removal, and when they come back."""
+    """They are targets of a Service that takes IPv6 by their IPv6 addresses, from the creation on, to their removal,
+    and when they come back."""
     servers = [
         server(number, f"web-{number}", public_net={"ipv4": None, "ipv6": {"ip": f"2001:db8:{number}::/64"}})
         for number in (1, 2)
     ]
-    run = a_balanced_run(simulate, servers=servers)
+    service = load_balancer_service()
+    service["spec"] |= {"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4", "IPv6"]}
+    run = a_balanced_run(simulate, service, servers=servers)
     run.converge()
 
     assert target_addresses(run) == {"2001:db8:1::1", "2001:db8:2::1"}

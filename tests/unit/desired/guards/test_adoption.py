@@ -391,6 +391,13 @@ def test_adoption_waits_until_it_is_known_what_would_go(
             LOCATED,
             id="what is not ours stays for good",
         ),
+        pytest.param(
+            a_service(claim=a_claim(ip_families=("IPv6",))),
+            {"targets": (OURS,)},
+            {"servers": servers_of(replace(a_server(), ipv6=None))},
+            LOCATED,
+            id="a target of another family stays",
+        ),
     ],
 )
 def test_adoption_that_hides_nothing(

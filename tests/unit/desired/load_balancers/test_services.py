@@ -12,7 +12,7 @@ from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_bal
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
-from desired.names import FINALIZER_BALANCER
+from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED
 from desired.nodes.desired import desired_nodes
 from desired.plan.change import Note, NoteKind, Verdict
 from desired.planner import compute_plan
@@ -180,6 +180,12 @@ VANISHED = a_balancer(6, service_uid="gone", spec={"name": "old"})
         ),
         pytest.param(
             a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False, id="another cluster's"
+        ),
+        pytest.param(
+            a_balancer(6, service_uid="gone", spec={"labels": {**VANISHED.spec.labels, LABEL_ADOPTED: "true"}}),
+            Section({}),
+            False,
+            id="it was not made for its Service",
         ),
         pytest.param(a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False, id="no cluster's"),
         pytest.param(

@@ -735,7 +735,8 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
     robot = RobotAccount(servers_of(a_robot_server()))
     found = member(a_snapshot([ON_ROBOT], [], robot=robot, network=network), PRIVATE, settings=ROBOT)
 
-    assert found.membership is (UNCERTAIN if why else TARGET)
+    assert found.membership is (UNUSABLE if why else TARGET)
+    assert found.keeps_its_target is bool(why)
     text = f"its InternalIP 10.1.0.1 is in no vSwitch of network private, which {why}; couple one that has it"
     assert not why or found.why == text
     snapshot = a_snapshot([ON_ROBOT], [], robot=robot, network=network)

@@ -157,6 +157,14 @@ def test_an_address_in_two_networks() -> None:
     assert (found.owner, found.told_to_owner) == (None, "")
 
 
+def test_the_same_address_in_a_network_of_others() -> None:
+    """Where the Nodes' network is known, a private address in another one is nobody's of theirs."""
+    joining = a_joining_node("x", provided_node_ip="10.0.0.3")
+    for network, found in ((7, [INSIDE]), (8, [TWIN]), (9, [])):
+        section = [servers_of(INSIDE, TWIN)]
+        assert list(ServerFinder(nodes_of(), section, network).likely(joining).servers) == found
+
+
 @pytest.mark.parametrize(
     "section",
     [
