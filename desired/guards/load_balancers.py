@@ -201,10 +201,17 @@ def listener_loss(facts: Facts) -> Iterator[GuardResult]:
             named = "its load balancer" if lb.present is None else f"load balancer {lb.present.id}"
             why = f"Service {lb.service.id} does not ask for this change of port {after.port} of {named}"
             why = f"{why}: {'; '.join(loss.text for loss in losses)}"
-            way = lb.remedy(losses)
-            advice = f"to keep what is there, set {way}" if way else ""
+            way, end = lb.remedy(losses), lb.letting_go(losses)
+            advice = [f"to keep what is there, set {way}"] * bool(way)
+            advice += [f"to let it go set {end}, or approve it"] * bool(end)
             yield GuardResult(
-                GuardName.LISTENER_LOSS, Verdict.HELD, (change.key,), why, str(len(losses)), "0", advice=advice
+                GuardName.LISTENER_LOSS,
+                Verdict.HELD,
+                (change.key,),
+                why,
+                str(len(losses)),
+                "0",
+                advice="; ".join(advice),
             )
 
 

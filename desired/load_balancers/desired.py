@@ -26,7 +26,7 @@ from desired.load_balancers.attachment import (
     why_out_of_reach,
 )
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
-from desired.load_balancers.listener_losses import Loss, keeping_unasked, may_be_passed, remedy
+from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.membership import node_targets
 from desired.load_balancers.notes import (
@@ -121,8 +121,15 @@ class DesiredLoadBalancer:
 
     def remedy(self, losses: Iterable[Loss]) -> str:
         """The annotations with which nothing of this is lost; empty when there are none for it."""
-        ports = [port.port for port in self.service.claim.ports if port.protocol == "TCP"]
-        return remedy(losses, ports)
+        return remedy(losses, self._tcp_ports)
+
+    def letting_go(self, losses: Collection[Loss]) -> str:
+        """The annotations that ask for all of these losses; empty when there are none for some of them."""
+        return letting_go(losses, self._tcp_ports)
+
+    @property
+    def _tcp_ports(self) -> list[int]:
+        return [port.port for port in self.service.claim.ports if port.protocol == "TCP"]
 
 
 def desired_load_balancer(

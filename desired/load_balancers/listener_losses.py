@@ -7,6 +7,7 @@ checks and sticky sessions.
 | ``keeping_unasked`` | the wanted listener without the losses that nobody has asked for |
 | ``may_be_passed`` | whether the health check that is there lets traffic through, so that it is worth keeping |
 | ``remedy`` | the annotations that keep what would be lost |
+| ``letting_go`` | the annotations that ask for the loss |
 
 A loss is asked for where an annotation or a default sets the option that decides on it. What is unset is put back only
 where unset means a value, as with HCCM: the protocol (tcp), and the protocol and port of health checks.
@@ -43,7 +44,8 @@ _OF_HTTP: Mapping[str, str] = {
     "redirect_http": "http_redirect_http",
     "sticky_sessions": "http_sticky_sessions",
 }
-"""Field of ``HttpOptions`` → the option that decides on it. Certificates have two, and stay where neither is set."""
+"""Field of ``HttpOptions`` → the option that decides on it. Certificates have two, and stay where neither is set: other
+ones are always asked for, such as the next of a rotation, and are no loss."""
 _OF_HTTP_CHECK: Mapping[str, str] = {
     "domain": "health_check_http_domain",
     "path": "health_check_http_path",
@@ -65,6 +67,9 @@ class Loss:
     """One clause for people."""
     keep: Mapping[str, str] = field(default_factory=dict)
     """Field of ``Options`` → the value with which nothing is lost."""
+    let_go: Mapping[str, str] = field(default_factory=dict)
+    """Field of ``Options`` → the value that asks for the loss; empty where none does, or only one that would have to
+    follow the node port."""
 
 
 def listener_losses(before: Listener, after: Listener, asked: Collection[str] = ()) -> tuple[Loss, ...]:
@@ -81,10 +86,23 @@ def listener_losses(before: Listener, after: Listener, asked: Collection[str] = 
 def remedy(losses: Iterable[Loss], ports: Collection[int]) -> str:
     """The annotations that keep what would be lost, for a Service with these TCP ``ports``; empty when none does."""
     keep = {option: value for loss in losses for option, value in loss.keep.items()}
-    said = ", ".join(f"{BY_FIELD[option].full_key}: {_quoted(value)}" for option, value in keep.items())
     is_taken = "http_redirect_http" in keep and 80 in ports
-    said = f"{said}, and remove port 80 from the Service" if is_taken else said
+    said = _listed(keep) + (", and remove port 80 from the Service" if is_taken else "")
     return f"{said} (for all ports of the Service)" if said and len(ports) - is_taken > 1 else said
+
+
+def letting_go(losses: Collection[Loss], ports: Collection[int]) -> str:
+    """The annotations that ask for all of these losses, for a Service with these TCP ``ports``; empty where there are
+    none for some of them."""
+    if not all(loss.let_go for loss in losses):
+        return ""
+    said = _listed({option: value for loss in losses for option, value in loss.let_go.items()})
+    return f"{said} (for all ports of the Service)" if len(ports) > 1 else said
+
+
+def _listed(values: Mapping[str, str]) -> str:
+    """Options with their values, as annotations."""
+    return ", ".join(f"{BY_FIELD[option].full_key}: {_quoted(value)}" for option, value in values.items())
 
 
 def keeping_unasked(before: Listener, after: Listener, asked: Collection[str], *, is_passed: bool = True) -> Listener:
@@ -176,7 +194,7 @@ def _protocol(before: Listener, after: Listener, asked: Collection[str]) -> Iter
         keep["http_sticky_sessions"] = "true"
     if not _MEANS_CHECKS.isdisjoint(asked):  # else checks would follow the protocol that is kept
         keep["health_check_protocol"] = _spoken(before.health_check)
-    yield Loss("protocol", ", ".join(gone), keep)
+    yield Loss("protocol", ", ".join(gone), keep, {"protocol": after.protocol.value})
 
 
 def _http(before: Listener, after: Listener) -> Iterator[Loss]:
@@ -184,25 +202,24 @@ def _http(before: Listener, after: Listener) -> Iterator[Loss]:
     there, wanted, port = before.http, after.http, before.port
     if before.protocol is not after.protocol or there is None or wanted is None:
         return
-    if isinstance(wanted.certificates, tuple):
-        gone = tuple(found for found in _ids(there) if found not in wanted.certificates)
-        if gone:
-            keep = {"http_certificates": ",".join(map(str, _ids(there)))}
-            yield Loss("http_certificates", f"{_certificates(gone)} taken off port {port}", keep)
     if there.redirect_http is True and wanted.redirect_http is False:
-        text = f"http is not redirected to port {port} any more"
-        yield Loss("http_redirect_http", text, {"http_redirect_http": "true"})
+        yield _of("http_redirect_http", f"http is not redirected to port {port} any more", "true", "false")
     if there.sticky_sessions is True and wanted.sticky_sessions is False:
-        yield Loss("http_sticky_sessions", f"sticky sessions of port {port} end", {"http_sticky_sessions": "true"})
+        yield _of("http_sticky_sessions", f"sticky sessions of port {port} end", "true", "false")
     elif there.sticky_sessions is True and _are_other(there.cookie_name, wanted.cookie_name):
         text = f"sticky sessions of port {port} start anew with the cookie {shown_text(str(wanted.cookie_name))}"
-        yield Loss("http_cookie_name", text, {"http_cookie_name": str(there.cookie_name)})
+        yield _of("http_cookie_name", text, str(there.cookie_name), str(wanted.cookie_name))
     if there.sticky_sessions is True and _is_shorter(there.cookie_lifetime_s, wanted.cookie_lifetime_s):
         text = f"sticky sessions of port {port} last {wanted.cookie_lifetime_s} s instead of {there.cookie_lifetime_s}"
-        yield Loss("http_cookie_lifetime", text, {"http_cookie_lifetime": f"{there.cookie_lifetime_s}s"})
+        yield _of("http_cookie_lifetime", text, f"{there.cookie_lifetime_s}s", f"{wanted.cookie_lifetime_s}s")
     if _is_shorter(there.timeout_idle_s, wanted.timeout_idle_s):
         text = f"idle connections of port {port} end after {wanted.timeout_idle_s} s instead of {there.timeout_idle_s}"
-        yield Loss("http_timeout_idle", text, {"http_timeout_idle": f"{there.timeout_idle_s}s"})
+        yield _of("http_timeout_idle", text, f"{there.timeout_idle_s}s", f"{wanted.timeout_idle_s}s")
+
+
+def _of(option: str, text: str, there: str, wanted: str) -> Loss:
+    """The loss that one option decides on, by what it is and shall be."""
+    return Loss(option, text, {option: there}, {option: wanted})
 
 
 def _proxy(before: Listener, after: Listener) -> Iterator[Loss]:
@@ -214,34 +231,35 @@ def _proxy(before: Listener, after: Listener) -> Iterator[Loss]:
             text = "get no PROXY protocol header any more, and break if they expect it"
         case _:
             return
-    keep = {"uses_proxyprotocol": str(before.proxyprotocol).lower()}
-    yield Loss("uses_proxyprotocol", f"backends of port {before.port} {text}", keep)
+    values = (str(before.proxyprotocol).lower(), str(after.proxyprotocol).lower())
+    yield _of("uses_proxyprotocol", f"backends of port {before.port} {text}", *values)
 
 
 def _health_check(before: Listener, after: Listener) -> Iterator[Loss]:
     """The loss of a health check for another one. How often and how patiently is asked loses nothing."""
     there, wanted = before.health_check, after.health_check
-    keep: dict[str, str] = {}
-    if _spoken(there) != _spoken(wanted):
-        keep["health_check_protocol"] = _spoken(there)
+    keep, let_go = dict(_speech(there, wanted)), dict(_speech(wanted, there))
     if _differs_in_port(before, after):
         # The port alone would let the protocol follow that of the listener.
-        keep |= {"health_check_protocol": _spoken(there), "health_check_port": str(there.port)}
-    keep |= dict(_request(there, wanted.http or (_PLAIN if there.http else None)))
+        keep = {"health_check_protocol": _spoken(there), "health_check_port": str(there.port)} | keep
+        let_go = {}  # an annotation would keep the number of the node port
     has_other_answer = there.http and wanted.http and _are_other(there.http.response, wanted.http.response)
     if keep or has_other_answer:
         text = f"targets of port {before.port} are checked by {_shown(wanted)} instead of {_shown(there)}"
-        yield Loss(next(iter(keep), "health_check_protocol"), text, keep)
+        yield Loss(next(iter(keep), "health_check_protocol"), text, keep, let_go)
 
 
 _PLAIN = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"))
 """The request of a health check of which nothing is said (Hetzner Cloud API, ``add_service``)."""
 
 
-def _request(there: HealthCheck, other: HttpCheck | None) -> Iterator[tuple[str, str]]:
-    """Option → value for each part of the request in which ``there`` differs from the ``other`` one."""
-    if there.http is None or other is None:
+def _speech(there: HealthCheck, wanted: HealthCheck) -> Iterator[tuple[str, str]]:
+    """Option → value for the protocol, and each part of the request, in which ``there`` differs from ``wanted``."""
+    if _spoken(there) != _spoken(wanted):
+        yield "health_check_protocol", _spoken(there)
+    if there.http is None:
         return
+    other = wanted.http or _PLAIN
     if _are_other(there.http.path, other.path):
         yield "health_check_http_path", str(there.http.path)
     if _are_other(there.http.domain, other.domain):

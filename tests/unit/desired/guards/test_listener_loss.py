@@ -7,11 +7,23 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.model.load_balancer import CloudBalancer, Health, HttpOptions, Listener, ServerTarget
+from desired.annotations.table import BY_FIELD
+from desired.model.load_balancer import CloudBalancer, Health, HttpOptions, Issuance, Listener, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Settings
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import GuardName, Plan, Verdict
-from tests.balancers import LOCATED, a_balancer, a_certificate, a_listener, a_world, an_http_check, an_http_listener
+from tests.balancers import (
+    LOCATED,
+    SERVICE_UID,
+    a_balancer,
+    a_certificate,
+    a_listener,
+    a_world,
+    an_http_check,
+    an_http_listener,
+)
+from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER
 from tests.support.balancer_plans import asking
 from tests.support.balancer_verdicts import judged, verdicts
@@ -44,8 +56,6 @@ def plan_for(
         pytest.param(asking(SECURE, protocol="tcp"), OVER_TLS, LOCATED, PASSES, id="tls-asked"),
         pytest.param(asking(SECURE, http_certificates="78"), OVER_TLS, LOCATED, HELD, id="tls-and-what-tcp-has-not"),
         pytest.param(asking(SECURE), OVER_TLS, RESET, PASSES, id="tls-with-the-flag"),
-        pytest.param(asking(SECURE, protocol="https", http_certificates="78"), OVER_TLS, LOCATED, PASSES,
-            id="certificate-asked"),
         pytest.param(asking(SECURE), PROBED, LOCATED, HELD, id="check"),
         pytest.param(asking(SECURE, health_check_interval="15s"), PROBED, LOCATED, HELD, id="check-of-an-interval"),
         pytest.param(asking(SECURE, health_check_protocol="tcp"), PROBED, LOCATED, PASSES, id="check-asked"),
@@ -79,8 +89,68 @@ def test_the_hold_in_words() -> None:
     assert hold.said == (
         "Service default/web does not ask for this change of port 443 of load balancer 42: clients of port 443 get no"
         " TLS from the load balancer any more, certificate 77 is taken off: to keep what is there, set"
-        f' {prefix}protocol: https, {prefix}http-certificates: "77"'
+        f' {prefix}protocol: https, {prefix}http-certificates: "77"; to let it go set {prefix}protocol: tcp,'
+        " or approve it"
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"health_check_interval": "15s"}], ids=["unset", "with-checks"])
+@pytest.mark.parametrize(
+    ("listener", "expected"),
+    [
+        pytest.param(OVER_TLS, {"protocol": "tcp"}, id="tls"),
+        pytest.param(an_http_listener(443, 30443), {"protocol": "tcp"}, id="http"),
+        pytest.param(PROBED, {"health_check_protocol": "tcp"}, id="check"),
+        pytest.param(
+            replace(OVER_TLS, health_check=an_http_check(30443, tls=True)),
+            {"protocol": "tcp", "health_check_protocol": "tcp"},
+            id="tls-and-its-check",
+        ),
+        pytest.param(a_listener(443, 30443, health_check=an_http_check(10254)), {}, id="check-of-another-port"),
+    ],
+)
+def test_what_lets_it_go_without_an_approval(
+    listener: Listener, expected: dict[str, str], options: dict[str, str]
+) -> None:
+    """With the annotations that the hold names the same change passes; none is named that would keep the number of the
+    node port."""
+    held = plan_for(asking(SECURE, **options), listener)
+    (hold,) = held.holds
+
+    assert ("to let it go set" in hold.said) is bool(expected)
+    for option, value in expected.items():
+        assert f"{BY_FIELD[option].full_key}: {value}" in hold.said.rpartition("to let it go set")[2]
+    if expected:
+        passing = plan_for(asking(SECURE, **options, **expected), listener)
+        assert verdicts(passing)[PORT] == PASSES
+        assert passing.by_key[PORT].after == held.by_key[PORT].after
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"http_certificates": "78"},
+        {"http_certificates": "77,78"},
+        {"certificate_type": "managed", "http_managed_certificate_domains": "a.example.com"},
+    ],
+)
+def test_another_certificate_that_is_asked_for_is_no_loss(options: dict[str, str]) -> None:
+    """A rotation goes through without a word; a managed certificate may take the place of one that was uploaded."""
+    labels = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
+    name = f"ccm-managed-certificate-{SERVICE_UID}"
+    issued = a_certificate(
+        5, name, is_managed=True, domains=("a.example.com",), labels=labels, issuance=Issuance.COMPLETED
+    )
+    world = a_world(
+        [asking(SECURE, protocol="https", **options)],
+        [a_balancer(listeners=[OVER_TLS])],
+        certificates=[a_certificate(77, "site"), a_certificate(78, "next"), issued],
+    )
+
+    change = judged(world).by_key[PORT]
+
+    assert change.decision.verdict is Verdict.ALLOWED
+    assert change.consequences == ()
 
 
 LEFT = a_listener(443, 30443, health_check=an_http_check(32000, path="/healthz"))

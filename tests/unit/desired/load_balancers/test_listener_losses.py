@@ -9,7 +9,14 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.listener_losses import Loss, keeping_unasked, listener_losses, may_be_passed, remedy
+from desired.load_balancers.listener_losses import (
+    Loss,
+    keeping_unasked,
+    letting_go,
+    listener_losses,
+    may_be_passed,
+    remedy,
+)
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Health, HealthCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from tests.balancers import LOCATED, a_balancer, a_listener, an_http_check
@@ -71,7 +78,7 @@ CHECKED = "targets of port 443 are checked by"
         pytest.param(
             listener(HTTPS, certificates=(77, 78)),
             listener(HTTPS, certificates=(78, 79)),
-            ["certificate 77 is taken off port 443"],
+            [],
             id="certificate-exchanged",
         ),
         pytest.param(listener(HTTPS), listener(HTTPS, certificates=(77, 78)), [], id="certificate-added"),
@@ -374,3 +381,25 @@ def test_no_remedy_for_what_the_service_itself_has_said() -> None:
 def test_a_remedy_in_words(keep: dict[str, str], ports: list[int], text: str) -> None:
     """As a manifest has it, whatever somebody has put into the console."""
     assert remedy([Loss("protocol", "", keep)], ports) == text
+
+
+GONE, UNSPOKEN = Loss("protocol", "", let_go={"protocol": "tcp"}), Loss("health_check_port", "")
+
+
+@pytest.mark.parametrize(
+    ("losses", "ports", "text"),
+    [
+        ([GONE], [443], "load-balancer.hetzner.cloud/protocol: tcp"),
+        ([GONE], [80, 443], "load-balancer.hetzner.cloud/protocol: tcp (for all ports of the Service)"),
+        (
+            [GONE, Loss("http_redirect_http", "", let_go={"http_redirect_http": "false"})],
+            [443],
+            'load-balancer.hetzner.cloud/protocol: tcp, load-balancer.hetzner.cloud/http-redirect-http: "false"',
+        ),
+        ([GONE, UNSPOKEN], [443], ""),
+        ([UNSPOKEN], [443], ""),
+    ],
+)
+def test_what_lets_go_in_words(losses: list[Loss], ports: list[int], text: str) -> None:
+    """All of it or nothing: what a person would still have to approve is no way without an approval."""
+    assert letting_go(losses, ports) == text
