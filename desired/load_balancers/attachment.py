@@ -64,12 +64,16 @@ def why_out_of_reach(present: CloudBalancer | None, snapshot: Snapshot, zone: st
     )
 
 
-def notes_out_of_reach(service: Service, options: Options, why: str | None) -> Iterator[Note]:
+def notes_out_of_reach(
+    service: Service, options: Options, present: CloudBalancer | None, why: str | None
+) -> Iterator[Note]:
     """What follows for a load balancer that cannot be attached for this reason, None when it can. Nothing where that is
     a problem of its annotations (``attachment_problems``)."""
     if why is None or options.disable_public_network is True:
         return
-    if options.use_private_ip:
+    if options.use_private_ip and present is not None and present.targets:
+        yield Note(service.key, NoteKind.KEPT, f"the targets stay as they are, and none is added or removed: {why}")
+    elif options.use_private_ip:
         yield Note(service.key, NoteKind.NO_TARGETS, f"no target can be reached by a private address: {why}")
     else:
         yield Note(service.key, NoteKind.UNSUPPORTED, f"it stays outside of the network: {why}")

@@ -172,7 +172,11 @@ def desired_load_balancer(
     notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in check.remarks]
     notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
     notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
-    notes += [*certificates.notes, *notes_on_match(service, match), *notes_out_of_reach(service, options, out_of_reach)]
+    notes += [
+        *certificates.notes,
+        *notes_on_match(service, match),
+        *notes_out_of_reach(service, options, present, out_of_reach),
+    ]
     unclear = frozenset(_fields_of(problems))
     notes += notes_on_choice(service, chosen) if present is None else ()
     notes += () if present is None else notes_on_primary_ips(service, options, bad, present, snapshot)
@@ -202,7 +206,9 @@ def desired_load_balancer(
         wanted, why = _to_change(
             serving, present, ports, snapshot, remedy, reset=settings.reset_unset, is_out=out_of_reach is not None
         )
-    notes += [*why, *(notes_on_targets(service, options, targets, present) if size.type else ())]
+    stay = present is not None and bool(present.targets) and wanted is not None and wanted.targets is UNMANAGED
+    on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
+    notes += [*why, *(note for note in on_targets if not (stay and note.kind is NoteKind.NO_TARGETS))]
     return replace(serving, wanted=wanted, notes=tuple(notes))
 
 

@@ -51,3 +51,20 @@ def test_foreseen(
     assert (second["changes"], second["result"] in ("no_changes", "refused")) == ([], True)
     told = {note["kind"]: note["text"] for note in second["notes"] if said and said in note["text"]}
     assert list(told) == ([kind] if kind else [])
+
+
+def test_targets_stay_where_the_network_is_out_of_reach(field: Callable[[str], Stage]) -> None:
+    """They serve: nothing is removed, and nothing says that no Node gets traffic."""
+    stage = field("01-two-network-zones-new")
+    one_pass(stage)
+    world = stage.project.world()["hetzner"]
+    stage.project.replace_world({**world, "networks": [EUROPE]})
+    before = world["load_balancers"][0]["targets"]
+    stage.cluster.request("PATCH", SERVICE, {"metadata": {"annotations": {f"{PREFIX}use-private-ip": "true"}}})
+
+    report = one_pass(stage, HCLOUD_NETWORK="net", HCLOUD_NETWORK_ROUTES_ENABLED="false")
+
+    (balancer,) = stage.project.world()["hetzner"]["load_balancers"]
+    assert balancer["targets"] == before != []
+    assert FAR in {note["kind"]: note["text"] for note in report["notes"]}["kept"]
+    assert "no-targets" not in {note["kind"] for note in report["notes"]}
