@@ -227,6 +227,7 @@ HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "delete node": lambda stage, first, _: stage.delete_node(_server(stage, first)),
     "make service": _make_service,
     "delete service": lambda stage, first, second: stage.delete_service(_service(first), _cluster(stage, second)),
+    "vanish": lambda stage, first, second: stage.vanish(_service(first), _cluster(stage, second)),
     "annotate": _annotate,
     "retain": lambda stage, first, second: stage.retain(_service(first), ("retain", "delete", None)[second % 3]),
     "listen": lambda stage, first, second: stage.listen(_service(first), *((80,), (80, 443), (443,))[second % 3]),

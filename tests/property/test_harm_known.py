@@ -591,3 +591,19 @@ def test_tls_of_the_console_outlives_its_service() -> None:
     stage.run()
 
     assert {each["protocol"] for each in stage.balancer()["services"]} == {"https"}
+
+
+def test_what_a_vanished_service_had_outlives_a_lie_and_a_second_round() -> None:
+    """It goes by an approval alone, also where its Service is made again, and where a list lacks something."""
+    stage = a_stage()
+    stage.run()
+    balancer = stage.balancer()["id"]
+    stage.vanish()
+    stage.run("a", "servers:all")
+    stage.run(loop=True)
+    stage.make_service("web")
+    stage.run(loop=True)
+
+    assert balancer in stage.truth.seen().balancers[HOME]
+    keys = [key for hold in stage.reports["a"].holds for key in hold.keys]
+    assert f"load_balancer/#{balancer}" in map(str, keys)

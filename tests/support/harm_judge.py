@@ -263,6 +263,11 @@ def _lost_balancers(deed: Deed) -> Iterator[str]:
         policies = {each["metadata"].get("annotations", {}).get("hcloud-reconciler/deletion-policy") for each in owners}
         if "delete" not in policies:
             yield f"load balancer {balancer_id} is deleted, and no controller had made it"
+    alive = {each["metadata"]["uid"] for services in deed.before.services.values() for each in services.values()}
+    for balancer_id in gone:
+        uid = deed.before.balancers[deed.project][balancer_id]["labels"].get(SERVICE_LABEL)
+        if uid is not None and uid not in alive and f"load_balancer/#{balancer_id}" not in deed.approved:
+            yield f"load balancer {balancer_id} is deleted, and its Service vanished without releasing it"
 
 
 def _key(service: Raw) -> str:

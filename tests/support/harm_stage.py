@@ -635,6 +635,11 @@ class Stage:
         """``kubectl delete --wait=false``."""
         self.truth.cluster(cluster, "DELETE", f"/api/v1/namespaces/default/services/{name}")
 
+    def vanish(self, name: str = "web", cluster: str = "a") -> None:
+        """Another controller takes the finalizer away that it shares, and the Service is deleted."""
+        self._patch_service(name, cluster, {"metadata": {"finalizers": []}})
+        self.delete_service(name, cluster)
+
     def annotate(self, service: str, options: Mapping[str, str | None], cluster: str = "a") -> None:
         """Annotations of a Service by their short names; None takes one away."""
         found = {f"{ANNOTATION}{key}": value for key, value in options.items()}
