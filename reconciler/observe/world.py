@@ -1,7 +1,7 @@
 """Observation of both APIs: one snapshot for a pass, and what is read again after each round."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -156,6 +156,8 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
     failures = _failures(failures, {"robot": robot.result().error if robot else None})
     observed = _looked_closer(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
+    if not _needs_balancers(readers, services, settings):  # listed for what is left behind, and there is nothing
+        observed = replace(observed, snapshot=replace(observed.snapshot, load_balancers=None))
     if lease_namespace is None:
         return observed
     return replace(observed, snapshot=with_memory(readers, settings, observed.snapshot, lease_namespace))
@@ -242,8 +244,7 @@ def _begin(
     """Part → its reading: of what some Service needs, and of what was read ``before`` and changes have touched."""
     found, defaults = tuple(services or ()), settings.balancer_defaults
     reads: dict[str, Future[Any]] = {}
-    may_be_left = services is not None and (bool(settings.undo_window) or readers.left.may_be)
-    needs_balancers = may_be_left or any(map(matters, found))
+    needs_balancers = _needs_balancers(readers, services, settings)
     old_balancers, old_certificates = (before.load_balancers, before.certificates) if before else (None, None)
     is_touched = ObjectKind.LOAD_BALANCER in touched
     if _is_due(old_balancers, is_needed=needs_balancers, is_touched=is_touched):
@@ -252,6 +253,13 @@ def _begin(
     if _is_due(old_certificates, is_needed=used, is_touched=ObjectKind.CERTIFICATE in touched):
         reads["certificates"] = pool.submit(observe_certificates, readers.hetzner)
     return reads
+
+
+def _needs_balancers(readers: Readers, services: Iterable[Service] | None, settings: Settings) -> bool:
+    """Whether something depends on load balancers: a Service, or that some may be left behind."""
+    found = tuple(services or ())
+    may_be_left = services is not None and (bool(settings.undo_window) or readers.left.may_be)
+    return may_be_left or any(map(matters, found))
 
 
 def _of_interest(routes: Section[str, Route] | None, settings: Settings) -> Section[str, Route] | None:
