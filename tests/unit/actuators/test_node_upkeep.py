@@ -80,7 +80,8 @@ def change_taints(sim: Simulation, *taints: dict[str, str]) -> None:
 
 def without_version(node: dict[str, Any]) -> dict[str, Any]:
     """The Node without what every write changes."""
-    unversioned = {key: value for key, value in node["metadata"].items() if key != "resourceVersion"}
+    written = ("resourceVersion", "managedFields")
+    unversioned = {key: value for key, value in node["metadata"].items() if key not in written}
     return {**node, "metadata": unversioned}
 
 
