@@ -68,6 +68,11 @@ class Section(Generic[K, V]):
         return cls({}, complete=False, why_incomplete=why)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all that there is was read: only then is what is not in it known to be absent."""
+        return self.complete and not self.unreadable
+
+    @property
     def total(self) -> int:
         """Number of objects that arrived, those that could not be read included: they take up room as well."""
         return len(self.items) + len(self.unreadable)

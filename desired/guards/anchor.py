@@ -209,7 +209,7 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
     private networks and names are alike. Addresses of Nodes are none of ours: k3s' servicelb publishes them, and sets
     the same finalizer."""
     balancers = snapshot.load_balancers
-    if balancers is None or not balancers.complete or balancers.unreadable:
+    if balancers is None or not balancers.is_whole:
         return False
     of_nodes = {_parsed(address.address) for node in snapshot.nodes for address in node.addresses} - {None}
     publishing = [
@@ -242,7 +242,7 @@ def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> 
     template the routes are alike, so that they count only while nothing else is known: a server that is there and is
     ours is a witness itself, as is what is remembered, and all others contradict."""
     servers = snapshot.servers
-    if not servers.complete or servers.unreadable:
+    if not servers.is_whole:
         return
     places = (place for server in servers for place in (*server.private_ips, *server.alias_ips))
     held = {ip for attached, ip in places if attached == network_id}
@@ -277,6 +277,6 @@ def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
         return kept
     uids = {service.uid for service in snapshot.services or ()}
     ids = {balancer.id for balancer in section if _is_ours(balancer, uids, snapshot)}
-    if not section.complete or section.unreadable:
+    if not section.is_whole:
         ids |= {*before.load_balancers}
     return replace(kept, load_balancers=tuple(sorted(ids)[:MOST]))

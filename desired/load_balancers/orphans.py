@@ -92,7 +92,7 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
     services, balancers = snapshot.services, snapshot.load_balancers
     if services is None or balancers is None:
         return ()
-    if not all(section.complete and not section.unreadable for section in (services, balancers)):
+    if not (services.is_whole and balancers.is_whole):
         return ()
     alive = {service.uid for service in services}
     used: set[int | str] = set()
@@ -129,7 +129,7 @@ def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) ->
     """The targets of these load balancers that are addresses of nobody, in order. Empty unless everybody who might have
     one was read: Nodes, servers and the Robot account. A pass leaves them alone, as somebody may have added them."""
     account = snapshot.robot.servers if snapshot.robot else None
-    if account is None or not all(each.complete and not each.unreadable for each in (snapshot.nodes, account)):
+    if account is None or not (snapshot.nodes.is_whole and account.is_whole):
         return ()
     reported = {address.address for node in snapshot.nodes for address in node.addresses}
     servers = (*account, *snapshot.servers)

@@ -238,6 +238,12 @@ def may_stay_behind(snapshot: Snapshot) -> bool:
     )
 
 
+def taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
+    """Ids of the load balancers that these Services are matched with, whoever they belong to."""
+    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
+    return frozenset(balancer.id for balancer in claimed if balancer is not None)
+
+
 def unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[CloudBalancer, ...]:
     """Load balancers with our cluster's label that are no Service's, by id. Empty while a Service may be unread: what
     seems unclaimed may be its.
@@ -246,15 +252,14 @@ def unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple
     label or by its name, is not among these, even if it is not known which of several it gets.
     """
     services = snapshot.services
-    if services is None or not services.complete or services.unreadable:
+    if services is None or not services.is_whole:
         return ()
     ours = [
         balancer
         for balancer in snapshot.load_balancers or ()
         if ownership(owner_of(balancer.spec.labels).cluster_uid, snapshot) is Ownership.OURS
     ]
-    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
-    taken = {balancer.id for balancer in claimed if balancer is not None}
+    taken = taken_by(matches)
     left = [balancer for balancer in ours if balancer.id not in taken]
     names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
     uids = {service.uid for service in services if service.id in matches}

@@ -67,7 +67,7 @@ def cost_of_cluster(changes: Collection[Change], snapshot: Snapshot) -> Cost:
         is_ours = whose is Ownership.OURS or (whose is Ownership.UNCLAIMED and owner.service_uid in services)
         if balancer.id not in changed and (is_ours or whose is Ownership.UNKNOWN):
             others.append(price_of(balancer) if is_ours else None)
-    if balancers is not None and (not balancers.complete or balancers.unreadable):
+    if balancers is not None and not balancers.is_whole:
         others.append(None)
     return sum((change.cost for change in changes if change.cost is not None), standing(others))
 

@@ -21,6 +21,7 @@ from desired.load_balancers.ownership import (
     former_of,
     may_come_back,
     owner_of,
+    taken_by,
     unclaimed,
 )
 from desired.load_balancers.wanted import wants_balancer
@@ -102,11 +103,9 @@ def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) 
     get, is not among these; nor is one whose Service vanished and that is protected, or was not made for it."""
     if snapshot.services is None:
         return ()
-    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
-    taken = {balancer.id for balancer in claimed if balancer is not None}
     undecided = [snapshot.services.items[key] for key, match in matches.items() if isinstance(match, Undecided)]
     open_ = {former_of(service) for service in undecided}
-    found = [*_partings(snapshot, taken, open_), *_vanished(snapshot, matches)]
+    found = [*_partings(snapshot, taken_by(matches), open_), *_vanished(snapshot, matches)]
     return tuple(sorted(found, key=lambda pending: pending.balancer.id))
 
 

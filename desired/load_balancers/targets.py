@@ -115,8 +115,7 @@ class TargetCandidates:
 def target_candidates(members: Iterable[NodeTarget], robot: RobotAccount | None = None) -> TargetCandidates:
     """These Nodes in the order of their names; ``robot`` is None where Robot servers are not read."""
     # In a list with a gap a Node that joins may be any of them.
-    is_whole = robot is not None and robot.servers.complete and not robot.servers.unreadable
-    servers = robot.servers if robot is not None and is_whole else ()
+    servers = robot.servers if robot is not None and robot.servers.is_whole else ()
     account = {str(server.ipv4): server.key for server in servers if server.ipv4 is not None}
     return TargetCandidates(tuple(sorted(members, key=lambda member: member.node)), account)
 

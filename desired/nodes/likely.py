@@ -153,7 +153,7 @@ class ServerFinder:
 
         The addresses of another cloud's private networks say nothing, as many have the same.
         """
-        if any(not each.complete or each.unreadable for each in self._lists):
+        if not all(each.is_whole for each in self._lists):
             return LikelyServers(node.name)
         is_elsewhere = node.provider_id is not None and origin_of(node.provider_id) is None
         found: dict[ServerKey, tuple[str, str]] = {}

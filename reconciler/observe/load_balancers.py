@@ -157,7 +157,7 @@ class LeftBehind:
             return
         if may_stay_behind(snapshot):
             self._may_be = True
-        elif balancers.complete and not balancers.unreadable:
+        elif balancers.is_whole:
             self._may_be = False
 
     def forget(self) -> None:
