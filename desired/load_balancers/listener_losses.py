@@ -182,7 +182,7 @@ def _protocol(before: Listener, after: Listener, asked: Collection[str]) -> Iter
             gone.append(f"clients of port {port} have to speak http")
         case _:
             gone.append(f"backends of port {port} get no X-Forwarded-For from the load balancer any more")
-    certificates = _ids(http) if before.protocol is Protocol.HTTPS else ()
+    certificates = before.certificate_ids if before.protocol is Protocol.HTTPS else ()
     if certificates:
         gone.append(f"{_certificates(certificates)} taken off")
         keep["http_certificates"] = ",".join(map(str, certificates))
@@ -288,11 +288,6 @@ def _shown(check: HealthCheck) -> str:
     answer = check.http.response
     parts += [f"answer {shown_text(answer)}"] if isinstance(answer, str) and answer else []
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
-
-
-def _ids(http: HttpOptions | None) -> tuple[int, ...]:
-    """The ids of the certificates; none for what is not known."""
-    return http.certificates if http is not None and isinstance(http.certificates, tuple) else ()
 
 
 def _certificates(ids: tuple[int, ...]) -> str:

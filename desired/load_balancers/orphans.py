@@ -17,7 +17,7 @@ from desired.load_balancers.ownership import (
     unclaimed,
 )
 from desired.load_balancers.release import due_of, shown_former, shown_time
-from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Listener, Owner, is_private
+from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
 
@@ -97,7 +97,7 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
     alive = {service.uid for service in services}
     used: set[int | str] = set()
     for balancer in balancers:
-        used.update(*(_certificates(listener) for listener in balancer.spec.listeners.values()))
+        used.update(*(listener.certificate_ids for listener in balancer.spec.listeners.values()))
     for service in services:
         used.update(service.claim.read.values.get("http_certificates") or ())
     return tuple(
@@ -108,11 +108,6 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
         and not {found.id, found.name} & used
         and ownership(found.labels.get(LABEL_CLUSTER_UID), snapshot) is Ownership.OURS
     )
-
-
-def _certificates(listener: Listener) -> tuple[int, ...]:
-    ids = listener.http.certificates if listener.http is not None else ()
-    return ids if isinstance(ids, tuple) else ()
 
 
 @dataclass(frozen=True, slots=True)

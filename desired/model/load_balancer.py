@@ -80,6 +80,12 @@ class Listener:
     http: HttpOptions | None = None
     """None with TCP."""
 
+    @property
+    def certificate_ids(self) -> tuple[int, ...]:
+        """The ids of its certificates; none with TCP, and for what is not known."""
+        known = self.http.certificates if self.http is not None else ()
+        return known if isinstance(known, tuple) else ()
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ServerTarget:
