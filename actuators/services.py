@@ -134,8 +134,8 @@ def write_conditions(writer: KubernetesWriter, service: Service, conditions: Col
 
 
 def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snapshot: Snapshot) -> None:
-    """Take our finalizer, all addresses and our conditions off the Service; with the last finalizer it may vanish. Done
-    when it is gone.
+    """Take our finalizer, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
+    may vanish. Done when it is gone.
 
     Where no load balancer is deleted or released before it, one is looked up once more: nobody would release it any
     more. Raises Conflict when there is one.
@@ -144,14 +144,14 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
     version makes it a Conflict when anybody has written in between.
     """
     match change.before:
-        case Claimed():
+        case Claimed(ingress=ingress):
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
     if not change.depends_on:
         require_none_labelled(cloud, service, snapshot)
     ours = [condition.type for condition in service.conditions if condition.type in _CONDITIONS]
-    status: dict[str, Any] = {"loadBalancer": {"ingress": None}}
+    status: dict[str, Any] = {"loadBalancer": {"ingress": None}} if ingress or not service.ingress else {}
     if ours:
         status["conditions"] = [{"$patch": "delete", "type": kind} for kind in ours]
     metadata = {**_as_observed(service), "$deleteFromPrimitiveList/finalizers": [FINALIZER_BALANCER]}

@@ -34,7 +34,7 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Change, Claimed, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.section import Unmanaged
 
@@ -260,6 +260,8 @@ def explain_status(service: Service, balancer: CloudBalancer | None, changes: Co
         return tuple(_fact(entry, _shown(entry), _shown(entry), balancer) for entry in service.ingress)
     withheld = if_withheld(change)
     wanted = [entry for entry in change.after if isinstance(entry, Ingress)] if isinstance(change.after, tuple) else []
+    if isinstance(change.before, Claimed):  # of a Service of another class, what its controller publishes stays
+        wanted = [entry for entry in service.ingress if entry not in change.before.ingress]
     facts = [
         _fact(entry, _shown(entry), _shown(entry) if entry in wanted else None, balancer, withheld)
         for entry in service.ingress

@@ -242,7 +242,8 @@ def _why_malformed(lb: DesiredLoadBalancer) -> str:
 
 def _why_leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
     service, match = lb.service, lb.match
-    going = "is being deleted" if service.deleted_at else f"is of type {service.type} now"
+    of = f"type {service.type}" if service.load_balancer_class is None else f"class {service.load_balancer_class!r}"
+    going = "is being deleted" if service.deleted_at else f"is of {of} now"
     if isinstance(match, Undecided):
         return f"{going}, and its load balancer cannot be told: {match.why}"
     if lb.delete_at is not None and lb.present is not None:

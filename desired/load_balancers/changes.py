@@ -14,11 +14,12 @@ from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come, waits_for_certificate
 from desired.load_balancers.primary_ips import addresses_at_deletion
-from desired.load_balancers.published import desired_ingress, lost_addresses, same_ingress
+from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
+from desired.load_balancers.wanted import has_our_conditions
 from desired.model.key import Key
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, Listener, LoadBalancer
-from desired.model.service import Ingress
+from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed
@@ -59,7 +60,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
 
 def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:
     """The changes after which a Service may go: its load balancer is deleted or released, then the finalizer is
-    removed."""
+    removed, where it has anything of ours. What another class publishes on it by now stays."""
     if not lb.is_settled:
         return ()
     service, present = lb.service, lb.present
@@ -86,17 +87,27 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         first = (change,)
     elif present is not None:
         first = (_deletion(present, service.balancer_key, service.key, why, snapshot),)
+    claimed = Claimed(FINALIZER_BALANCER in service.finalizers, _published_here(service, present))
+    if not (claimed.finalizer or claimed.ingress or has_our_conditions(service)):
+        return first
     release = Change(
         key=service.key.part("release"),
         kind=ChangeKind.SERVICE_RELEASE,
         verb=Verb.REMOVE,
-        before=Claimed(FINALIZER_BALANCER in service.finalizers, service.ingress),
+        before=claimed,
         after=None,
         reason=_why_released(first, why),
         owner=service.key,
         depends_on=tuple(change.key for change in first),
     )
     return (*first, release)
+
+
+def _published_here(service: Service, present: CloudBalancer | None) -> tuple[Ingress, ...]:
+    """The published entries that end with the claim: all of them, but of a Service of another class, whose controller
+    publishes on it, only where each is an address of the load balancer that goes."""
+    is_ours = service.load_balancer_class is None or (present is not None and publishes_only(service, present))
+    return service.ingress if is_ours else ()
 
 
 def _why_released(first: tuple[Change, ...], why: str) -> str:

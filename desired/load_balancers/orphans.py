@@ -28,8 +28,6 @@ class Orphan:
 
     balancer: CloudBalancer
     why: str
-    service: str | None = None
-    """Id of the Service that its label names, when that exists; None when it names none, or one that is gone."""
     delete_at: datetime | None = None
     """After when a pass deletes it by itself; None when none does."""
 
@@ -38,8 +36,6 @@ class Orphan:
         """The reason why it is not deleted even on demand: one clause for people; None when it may be."""
         if self.balancer.is_protected:
             return "it is protected against deletion: take that off in Hetzner's console first"
-        if self.service is not None:
-            return f"its label names Service {self.service}, which lives and may want it again"
         return None
 
     @property
@@ -55,14 +51,10 @@ class Orphan:
 
 def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
     """Load balancers of this cluster that none of these Services claims, by id, with the reason."""
-    alive = {service.uid: service.id for service in snapshot.services or ()}
     found = []
     for balancer in unclaimed(snapshot, matches):
         owner = owner_of(balancer.spec.labels)
-        service = alive.get(owner.service_uid or "")
-        if service is not None:
-            found.append(Orphan(balancer, f"Service {service} wants no load balancer", service))
-        elif owner.service_uid is not None:
+        if owner.service_uid is not None:
             found.append(Orphan(balancer, f"its Service, with the UID {owner.service_uid}, is gone"))
         elif may_come_back(owner, snapshot):
             found.append(_left_behind(balancer, owner))

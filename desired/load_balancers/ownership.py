@@ -262,7 +262,7 @@ def unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple
     taken = taken_by(matches)
     left = [balancer for balancer in ours if balancer.id not in taken]
     names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
-    uids = {service.uid for service in services if service.id in matches}
+    uids = {service.uid for service in services}
     return tuple(
         balancer
         for balancer in left
@@ -290,7 +290,7 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
             pool = by_right if name == default_name(service.uid) else asking
             rivals = None if name is None else pool[name].besides(service.id)
             matches[service.id] = _contested(found, name, rivals) if name and rivals else found
-        elif needs_cleanup(service):
+        elif needs_cleanup(service, is_labelled=bool(_own(service, by_uid, snapshot))):
             matches[service.id] = _match(service, None, by_uid, snapshot)
     return matches
 
@@ -309,8 +309,7 @@ def _match(
     if balancers is None:
         return Undecided("the load balancers were not read")
     labeled = by_uid.get(service.uid, [])
-    # While our own identity is unknown nothing is written anyway.
-    ours = [balancer for balancer in labeled if not is_of_another_cluster(owner_of(balancer.spec.labels), snapshot)]
+    ours = _own(service, by_uid, snapshot)
     if len(ours) > 1 and isinstance(snapshot.cluster_uid, Unknown):
         return Undecided(f"several load balancers have the label of this Service: {snapshot.cluster_uid.why}")
     if len(ours) > 1:
@@ -331,6 +330,13 @@ def _match(
     # A Service that names another one wants that: the one that was released is deleted in its time.
     is_free = isinstance(named, Missing) or (isinstance(named, Adoptable) and named.balancer == back)
     return Adoptable(back, returns=True) if back is not None and is_free else named
+
+
+def _own(service: Service, by_uid: Mapping[str, list[CloudBalancer]], snapshot: Snapshot) -> list[CloudBalancer]:
+    """The load balancers with the Service's label and no other cluster's. While our own identity is unknown nothing is
+    written anyway."""
+    labeled = by_uid.get(service.uid, ())
+    return [balancer for balancer in labeled if not is_of_another_cluster(owner_of(balancer.spec.labels), snapshot)]
 
 
 def _by_name(

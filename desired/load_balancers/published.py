@@ -4,7 +4,7 @@ Another controller may write the status beside us, and k3s' servicelb even sets 
 no evidence of a load balancer of ours by itself.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from desired.annotations.options import Options
@@ -47,11 +47,7 @@ def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str
     """What is published that is not the load balancer's and by whom, beside what it has; empty when all of it is its
     own, or when it has no address. ``hostname`` is the one that the Service asks for, "" without one; None is unknown,
     and no hostname is judged then."""
-    own = dict.fromkeys(
-        address
-        for address in (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
-        if isinstance(address, IPv4Address | IPv6Address)
-    )
+    own = _own_addresses(balancer)
     others = [entry.ip for entry in service.ingress if entry.ip and _parsed(entry.ip) not in own]
     others += [entry.hostname for entry in service.ingress if entry.hostname and hostname not in (None, entry.hostname)]
     if not own or not others:
@@ -62,6 +58,18 @@ def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str
         f"published {', '.join(others)}{by}, which load balancer {balancer.id} does not have; its own addresses are"
         f" {', '.join(map(str, own))}{asked}"
     )
+
+
+def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
+    """Whether all that the Service publishes are addresses of this load balancer."""
+    own = _own_addresses(balancer)
+    return all(_parsed(entry.ip) in own for entry in service.ingress)
+
+
+def _own_addresses(balancer: CloudBalancer) -> Mapping[IPv4Address | IPv6Address, None]:
+    """In order: public IPv4, public IPv6, private ones."""
+    addresses = (balancer.ipv4, balancer.ipv6, *(place.ip for place in balancer.attachments))
+    return dict.fromkeys(address for address in addresses if isinstance(address, IPv4Address | IPv6Address))
 
 
 _OURS_PUBLISHED = frozenset({"AddressPublished", "NoPorts", "NoTargets"})

@@ -124,12 +124,10 @@ def _partings(snapshot: Snapshot, taken: Collection[int], open_: Collection[str]
 
 
 def _vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Iterator[PendingDeletion]:
-    alive = {service.uid for service in snapshot.services or ()}
     for balancer in unclaimed(snapshot, matches):
         owner = owner_of(balancer.spec.labels)
-        is_left = owner.service_uid is not None and owner.service_uid not in alive
         # One that was not made for its Service outlives it, as at a release.
-        if is_left and owner.adopted is None and not balancer.is_protected:
+        if owner.service_uid is not None and owner.adopted is None and not balancer.is_protected:
             yield PendingDeletion(balancer, snapshot.taken_at, vanished=owner.service_uid)
 
 

@@ -1,6 +1,6 @@
 """Needs of each Service: a load balancer, its cleanup, certificates, and load balancer types to look up.
 
-A ``loadBalancerClass`` makes a Service another controller's, whatever else is on it.
+A ``loadBalancerClass`` makes a Service another controller's; a load balancer that it had here is released all the same.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from desired.annotations.options import Defaults
 from desired.load_balancers.size import DEFAULT_TYPE
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import TYPE_LOAD_BALANCER, Service
-from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER, LABEL_SERVICE_UID
 from desired.section import Unmanaged
 
 
@@ -19,17 +19,28 @@ def wants_balancer(service: Service) -> bool:
     return service.type == TYPE_LOAD_BALANCER and service.load_balancer_class is None and service.deleted_at is None
 
 
-def needs_cleanup(service: Service) -> bool:
-    """Whether the Service may have a load balancer of ours that has to go: it has our finalizer, and is being deleted
-    or has become another type. One of another class is never released by us."""
-    if service.load_balancer_class is not None or FINALIZER_BALANCER not in service.finalizers:
-        return False
-    return service.deleted_at is not None or service.type != TYPE_LOAD_BALANCER
+def needs_cleanup(service: Service, *, is_labelled: bool = False) -> bool:
+    """Whether the Service has to release what it had here: it is being deleted, or of another type or class by now,
+    whatever it was in between. ``is_labelled`` is whether a load balancer has its label, and no other cluster's.
+
+    Without one the finalizer tells, and of a Service of another class only beside our condition: other controllers
+    share the finalizer's name (Kubernetes' cloud-provider), and it may be theirs.
+    """
+    if wants_balancer(service) or is_labelled:
+        return not wants_balancer(service)
+    is_claimed = FINALIZER_BALANCER in service.finalizers
+    return is_claimed and (service.load_balancer_class is None or has_our_conditions(service))
+
+
+def has_our_conditions(service: Service) -> bool:
+    """Whether the Service's status has what this product says of its load balancer."""
+    return any(found.type == CONDITION_IN_SYNC for found in service.conditions)
 
 
 def matters(service: Service) -> bool:
-    """Whether anything is to be decided on a load balancer of the Service: without such a Service none are read."""
-    return wants_balancer(service) or needs_cleanup(service)
+    """Whether anything may have to be decided on a load balancer of the Service: without such a Service none are read.
+    For one of another class that has the finalizer only its label tells."""
+    return wants_balancer(service) or FINALIZER_BALANCER in service.finalizers
 
 
 def uses_certificates(service: Service, defaults: Defaults) -> bool:

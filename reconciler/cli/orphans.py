@@ -16,7 +16,7 @@ from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
 from desired.load_balancers.orphans import Orphan, stray_addresses
 from desired.load_balancers.orphans import orphans as orphans_in
-from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.ownership import match_balancers, owner_of
 from desired.load_balancers.prices import price_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -161,11 +161,14 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
     if balancers is not None and not balancers.complete:
         yield f"the list of load balancers is not whole: {balancers.why_incomplete}"
         return
+    alive = {service.uid: service.id for service in snapshot.services or ()}
     for balancer_id in sorted(ids - {orphan.balancer.id for orphan in found}):
         balancer = None if balancers is None else balancers.items.get(balancer_id)
         unreadable = None if balancers is None else balancers.unreadable.get(balancer_id)
         if balancer is not None:
-            yield f"load balancer {balancer_id} {balancer.spec.name} is no orphan of this cluster"
+            owner = alive.get(owner_of(balancer.spec.labels).service_uid or "")
+            whose = f": it has the label of Service {owner}" if owner else ""
+            yield f"load balancer {balancer_id} {balancer.spec.name} is no orphan of this cluster{whose}"
         else:
             yield unreadable or f"the project has no load balancer {balancer_id}"
 

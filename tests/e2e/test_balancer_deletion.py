@@ -126,6 +126,77 @@ def test_a_service_that_becomes_another_type_lives_on_without_its_load_balancer(
     _nothing_is_left_to_do(served)
 
 
+def _of_another_class(stage: Stage) -> None:
+    """No pass sees the ClusterIP between: the API server takes a class together with the type alone."""
+    patch_service(stage, {"spec": {"type": "ClusterIP"}})
+    patch_service(stage, {"spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb"}})
+
+
+def _of_another_class_and_deleted(stage: Stage) -> None:
+    _of_another_class(stage)
+    delete_service(stage)
+
+
+def _of_another_class_and_published_by_its_controller(stage: Stage) -> None:
+    _of_another_class(stage)
+    patch_service(stage, {"status": {"loadBalancer": {"ingress": [{"ip": "198.51.100.9"}]}}}, "web/status")
+
+
+def _an_external_name_after_a_class(stage: Stage) -> None:
+    _of_another_class(stage)
+    patch_service(stage, {"spec": {"type": "ExternalName", "externalName": "example.com", "loadBalancerClass": None}})
+
+
+@pytest.mark.parametrize(
+    "flips",
+    [
+        _of_another_class,
+        _of_another_class_and_deleted,
+        _of_another_class_and_published_by_its_controller,
+        _an_external_name_after_a_class,
+    ],
+)
+def test_a_service_that_is_anothers_by_now_lets_go_of_its_load_balancer(
+    served: Stage, flips: Callable[[Stage], None]
+) -> None:
+    """Whatever steps no pass has seen: it goes as with a change of type, the Service is free, and what the
+    controller of its class publishes stays."""
+    flips(served)
+    published = ingress(service_in(served))
+
+    report = one_pass(served)
+
+    assert (report["result"], balancers(served), asked_of_hetzner(served)) == ("no_changes", [], ["DELETE 1"])
+    left = [(finalizers(each), ingress(each), said_of(each)) for each in services(served).values()]
+    assert left in ([], [(set(), published, {})])
+    _nothing_is_left_to_do(served)
+
+
+def test_a_load_balancer_of_another_type_by_now_goes_without_the_finalizer(served: Stage) -> None:
+    """k3s' servicelb takes the finalizer off; a plan, which lists load balancers in any case, finds it by its label."""
+    patch_service(served, {"metadata": {"finalizers": None}, "spec": {"type": "ClusterIP"}})
+
+    report = one_pass(served, {"--load-balancer-undo": "10m", "--once": "true"})
+
+    assert (report["result"], said_of(service_in(served))) == ("changes", {})
+    (left,) = balancers(served)
+    assert {LABEL_CLUSTER_UID, LABEL_FORMER} <= left["labels"].keys()
+    assert LABEL_SERVICE_UID not in left["labels"]
+
+
+def test_a_service_of_another_class_that_was_never_ours_is_left_alone(balanced: Stage) -> None:
+    """Its finalizer has the name that all cloud controllers share, and is its own controller's."""
+    theirs = a_service()
+    theirs["metadata"]["finalizers"] = [FINALIZER_BALANCER]
+    theirs["spec"]["loadBalancerClass"] = "example.com/lb"
+    have_services(balanced, theirs)
+    delete_service(balanced)
+
+    report = one_pass(balanced)
+
+    assert (report["changes"], balanced.writes(), finalizers(service_in(balanced))) == ([], [], {FINALIZER_BALANCER})
+
+
 def test_a_service_that_becomes_one_again_gets_another_one(served: Stage) -> None:
     """There and back while nobody looked: it keeps the one it has. There and back with a pass between: a new one."""
     for kind in ("ClusterIP", "LoadBalancer"):

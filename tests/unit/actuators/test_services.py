@@ -339,6 +339,16 @@ def test_the_release_of_a_service_that_became_another_type(started: Callable[...
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
+def test_the_release_of_a_service_of_another_class(started: Callable[..., Simulation]) -> None:
+    """What its controller publishes is not ``before``, and stays; a finalizer that is gone is no error."""
+    sim = started(raw(OTHERS))
+    before = service(sim)["status"]
+
+    carry_out(sim, RELEASE, observed(sim, ingress=tuple(Ingress(entry["ip"]) for entry in OLD)))
+
+    assert (service(sim)["metadata"]["finalizers"], service(sim)["status"]) == ([OTHERS], before)
+
+
 def test_the_release_of_what_is_gone(started: Callable[..., Simulation]) -> None:
     """It is done."""
     sim = started()

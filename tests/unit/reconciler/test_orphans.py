@@ -344,7 +344,11 @@ def test_one_in_its_undo_window(orphans: Orphans, world: Simulation) -> None:
     ("number", "why"),
     [
         pytest.param("7", "the project has no load balancer 7", id="none such"),
-        pytest.param("50", "load balancer 50 a-of-web is no orphan of this cluster", id="a Service's"),
+        pytest.param(
+            "50",
+            "load balancer 50 a-of-web is no orphan of this cluster: it has the label of Service default/web",
+            id="a Service's",
+        ),
         pytest.param("51", "load balancer 51 another-cluster is no orphan of this cluster", id="another cluster's"),
         pytest.param("53", "load balancer 53 by-hand is no orphan of this cluster", id="nobody's"),
     ],
@@ -367,11 +371,13 @@ def test_a_protected_one_by_its_id(orphans: Orphans, world: Simulation) -> None:
 
 
 def test_a_service_that_lives_and_wants_none(orphans: Orphans, world: Simulation) -> None:
-    """A load balancer of a Service that has become another type is listed and kept: the Service may want it again."""
+    """A load balancer of a Service that has become another type is no orphan: a pass releases it."""
     set_cluster(world, service("old", GONE, "ClusterIP"))
 
-    assert "Service default/old" in listed(orphans)[42]["kept"]
-    assert orphans("--delete").code == 0
+    said = orphans("--delete", "42")
+
+    assert (42 in listed(orphans), said.code) == (False, 1)
+    assert "is no orphan of this cluster: it has the label of Service default/old" in said.stderr
     assert balancers(world) == EVERYTHING
 
 

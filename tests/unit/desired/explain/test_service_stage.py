@@ -245,6 +245,20 @@ _CASES = [
         "is of type NodePort, and asks for no load balancer; left alone",
         id="another-type-and-going",
     ),
+    pytest.param(
+        a_world([a_served_service(load_balancer_class="x/y")], [a_balancer()]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is of class 'x/y' now, and load balancer 42 goes with it; the next pass deletes it",
+        id="another-class-by-now",
+    ),
+    pytest.param(
+        a_world([a_service(type="ClusterIP")], [a_balancer()]),
+        LOCATED,
+        ServiceStage.LEAVING,
+        "is of type ClusterIP now, and load balancer 42 goes with it; the next pass deletes it",
+        id="another-type-without-the-finalizer",
+    ),
 ]
 
 

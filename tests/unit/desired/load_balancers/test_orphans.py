@@ -54,8 +54,8 @@ TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
         pytest.param(
             [a_service(type="ClusterIP")],
             [a_balancer()],
-            {42: "Service default/web wants no load balancer"},
-            id="its Service wants none",
+            {},
+            id="about to go, and another controller took the finalizer",
         ),
         pytest.param(
             [a_service(type="ClusterIP", finalizers=(FINALIZER_BALANCER,))], [a_balancer()], {}, id="about to go"
@@ -144,22 +144,11 @@ def test_a_name_that_cannot_be_read() -> None:
         pytest.param(Orphan(LEFT_OVER, GONE), None, id="may go"),
         pytest.param(Orphan(LET_GO, RELEASED), None, id="was released"),
         pytest.param(Orphan(replace(LET_GO, is_protected=True), RELEASED), "it is protected", id="protected"),
-        pytest.param(Orphan(LEFT_OVER, GONE, "default/web"), "its label names Service default/web", id="Service lives"),
     ],
 )
 def test_what_is_kept(orphan: Orphan, kept: str | None) -> None:
-    """A person's protection counts, and so does a Service that may want it again."""
+    """A person's protection counts."""
     assert orphan.kept is None if kept is None else (orphan.kept or "").startswith(kept)
-
-
-def test_a_service_that_lives_is_named() -> None:
-    """A load balancer of a Service that wants none is kept for it."""
-    world = a_world([a_service(type="ClusterIP")], [a_balancer()])
-
-    (orphan,) = orphans(world, match_balancers(world, LOCATED))
-
-    assert orphan.service == "default/web"
-    assert orphan.kept is not None
 
 
 OURS = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD}

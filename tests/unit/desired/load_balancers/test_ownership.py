@@ -451,14 +451,15 @@ def test_who_lets_go_is_no_rival() -> None:
 
 
 def test_who_is_left_out() -> None:
-    """Services that neither want nor released a load balancer have no match, whatever load balancers say."""
+    """Services that neither want nor have to release a load balancer have no match."""
     others = [
         a_service(type="ClusterIP"),
         a_service("shop", uid=SHOP_UID, load_balancer_class="", finalizers=CLAIMED, deleted_at=NOW),
         a_service("zoo", uid=DEAD, deleted_at=NOW),
     ]
 
-    assert matches(others, [OWN]) == {}
+    assert matches(others) == {}
+    assert matches(others, [OWN]) == {"web": Owned(OWN)}
 
 
 def test_services_that_were_not_read() -> None:

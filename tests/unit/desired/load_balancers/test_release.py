@@ -9,10 +9,10 @@ from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.release import LoadBalancerRelease, release
 from desired.model.load_balancer import CloudBalancer, Owner
-from desired.model.service import Service
+from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import CONDITION_IN_SYNC, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, Note, NoteKind, Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
@@ -106,17 +106,83 @@ def test_what_is_not_its_own_stays(balancer: CloudBalancer) -> None:
 
 
 @pytest.mark.parametrize(
-    "service",
+    ("service", "balancers"),
     [
-        pytest.param(leaving(finalizers=()), id="released already"),
-        pytest.param(leaving(finalizers=("example.com/mine",)), id="held by somebody else"),
-        pytest.param(leaving(load_balancer_class="other"), id="of another class"),
-        pytest.param(leaving(load_balancer_class="", type="ClusterIP", deleted_at=None), id="of an empty class"),
+        pytest.param(leaving(finalizers=()), (), id="released already"),
+        pytest.param(leaving(finalizers=("example.com/mine",)), (), id="held by somebody else"),
+        pytest.param(leaving(load_balancer_class="other"), (), id="of another class"),
+        pytest.param(
+            leaving(load_balancer_class="other"), (a_balancer(cluster_uid=ELSEWHERE),), id="another cluster has its UID"
+        ),
+        pytest.param(
+            leaving(load_balancer_class="other"), (a_balancer(service_uid="another"),), id="another Service's"
+        ),
+        pytest.param(
+            leaving(load_balancer_class="other"), (a_balancer(service_uid=None, cluster_uid=None),), id="by name alone"
+        ),
     ],
 )
-def test_who_is_left_alone(service: Service) -> None:
-    """Without our finalizer nothing is ours to do, and never for another class."""
-    assert planned(service, a_balancer()) == {}
+def test_who_is_left_alone(service: Service, balancers: tuple[CloudBalancer, ...]) -> None:
+    """Without our finalizer, and for another class, only the label makes something ours to do."""
+    assert [change for change in planned(service, *balancers).values() if change.owner == service.key] == []
+
+
+OURS = (ServiceCondition(CONDITION_IN_SYNC, "True"),)
+THEIRS = (Ingress("198.51.100.9"),)
+
+
+@pytest.mark.parametrize(
+    ("service", "goes"),
+    [
+        pytest.param(leaving(load_balancer_class="other"), (True, 2), id="deleted"),
+        pytest.param(leaving(load_balancer_class="other", deleted_at=None), (True, 2), id="lives"),
+        pytest.param(leaving(load_balancer_class="", deleted_at=None), (True, 2), id="of an empty class"),
+        pytest.param(
+            leaving(load_balancer_class="other", ingress=THEIRS), (True, 0), id="its controller has published by now"
+        ),
+        pytest.param(
+            leaving(load_balancer_class="other", ingress=THEIRS, finalizers=()), None, id="nothing of ours on it"
+        ),
+        pytest.param(
+            leaving(load_balancer_class="other", ingress=THEIRS, finalizers=(), conditions=OURS),
+            (False, 0),
+            id="nothing of ours on it but conditions",
+        ),
+        pytest.param(leaving(type="ExternalName", finalizers=(), ingress=()), None, id="of another type, unclaimed"),
+        pytest.param(leaving(type="ClusterIP", ingress=THEIRS), (True, 1), id="of another type, published by others"),
+    ],
+)
+def test_it_is_released_whatever_the_service_has_become(service: Service, goes: tuple[bool, int] | None) -> None:
+    """By its label, whichever steps between no pass has seen. What the other class's controller publishes stays."""
+    found = planned(service, a_balancer())
+
+    assert found[BALANCER].kind == "lb.delete"
+    assert {change.decision.verdict for change in found.values()} == {Verdict.ALLOWED}
+    claimed = found[RELEASE].before if RELEASE in found else None
+    assert (None if claimed is None else (claimed.finalizer, len(claimed.ingress))) == goes  # type: ignore[union-attr]
+
+
+def test_a_finalizer_that_was_left_on_another_class_goes() -> None:
+    """A pass ended between the deletion and the release: our condition tells that the finalizer is ours."""
+    service = leaving(load_balancer_class="other", conditions=OURS, ingress=THEIRS)
+
+    found = planned(service)
+
+    assert set(found) == {RELEASE}
+    assert found[RELEASE].before == Claimed(finalizer=True, ingress=())
+
+
+@pytest.mark.parametrize(
+    "balancers",
+    [
+        pytest.param({"load_balancers": incomplete(Section({}))}, id="a page is missing"),
+        pytest.param({"load_balancers": Section({}, unreadable={9: "no"})}, id="one cannot be read"),
+        pytest.param({"load_balancers": Section({n: a_balancer(n) for n in (42, 43)})}, id="two have the label"),
+    ],
+)
+def test_a_change_of_class_waits_for_the_whole_list(balancers: dict[str, Any]) -> None:
+    """What was not found may be there all the same, and of two none is taken."""
+    assert planned(leaving(load_balancer_class="other", conditions=OURS), **balancers) == {}
 
 
 POLICIES = [

@@ -7,8 +7,8 @@ import pytest
 from desired.annotations.options import Defaults
 from desired.load_balancers.wanted import matters, needs_cleanup, uses_certificates, wanted_types, wants_balancer
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Service
-from desired.names import FINALIZER_BALANCER
+from desired.model.service import Service, ServiceCondition
+from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER
 from tests.balancers import a_balancer, a_claim, a_service, annotated
 from tests.builders import NOW
 
@@ -17,35 +17,46 @@ FOREIGN = ("example.com/drain",)
 GOING = {"deleted_at": NOW}
 WANTS, CLEANUP = (True, False), (False, True)
 NEITHER = (False, False)
+OTHER = {"load_balancer_class": "other"}
+SERVED = {"conditions": (ServiceCondition(CONDITION_IN_SYNC, "True"),)}
+LABELLED = {"is_labelled": True}
 
 
 @pytest.mark.parametrize(
-    ("service", "verdict"),
+    ("service", "labelled", "verdict"),
     [
-        pytest.param({}, WANTS, id="new"),
-        pytest.param({"finalizers": CLAIMED}, WANTS, id="claimed"),
-        pytest.param({"type": "ClusterIP"}, NEITHER, id="of another type"),
-        pytest.param({"type": "loadbalancer"}, NEITHER, id="types are exact"),
-        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, CLEANUP, id="no longer of the type"),
-        pytest.param({"finalizers": CLAIMED, **GOING}, CLEANUP, id="being deleted"),
-        pytest.param({"type": "ClusterIP", "finalizers": CLAIMED, **GOING}, CLEANUP, id="being deleted, other type"),
-        pytest.param(GOING, NEITHER, id="being deleted, released already"),
-        pytest.param({"finalizers": FOREIGN, **GOING}, NEITHER, id="being deleted, held by somebody else"),
-        pytest.param({"type": "ClusterIP", "finalizers": FOREIGN}, NEITHER, id="another finalizer"),
-        pytest.param({"load_balancer_class": "other"}, NEITHER, id="of another class"),
-        pytest.param({"load_balancer_class": ""}, NEITHER, id="an empty class is one"),
-        pytest.param({"load_balancer_class": "other", "finalizers": CLAIMED}, NEITHER, id="of a class, claimed"),
-        pytest.param(
-            {"load_balancer_class": "other", "finalizers": CLAIMED, **GOING}, NEITHER, id="of a class, being deleted"
-        ),
+        pytest.param({}, {}, WANTS, id="new"),
+        pytest.param({}, LABELLED, WANTS, id="served"),
+        pytest.param({"finalizers": CLAIMED}, {}, WANTS, id="claimed"),
+        pytest.param({"type": "ClusterIP"}, {}, NEITHER, id="of another type"),
+        pytest.param({"type": "loadbalancer"}, {}, NEITHER, id="types are exact"),
+        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, {}, CLEANUP, id="no longer of the type"),
+        pytest.param({"finalizers": CLAIMED, **GOING}, {}, CLEANUP, id="being deleted"),
+        pytest.param({"type": "ClusterIP", "finalizers": CLAIMED, **GOING}, {}, CLEANUP, id="going, other type"),
+        pytest.param(GOING, {}, NEITHER, id="being deleted, released already"),
+        pytest.param(GOING, LABELLED, CLEANUP, id="being deleted, and another controller took the finalizer"),
+        pytest.param({"finalizers": FOREIGN, **GOING}, {}, NEITHER, id="being deleted, held by somebody else"),
+        pytest.param({"type": "ClusterIP", "finalizers": FOREIGN}, {}, NEITHER, id="another finalizer"),
+        pytest.param({"type": "ExternalName"}, LABELLED, CLEANUP, id="of another type, unclaimed, labelled"),
+        pytest.param({"type": "ClusterIP", **SERVED}, {}, NEITHER, id="of another type, released but for conditions"),
+        pytest.param(OTHER, {}, NEITHER, id="of another class"),
+        pytest.param({"load_balancer_class": ""}, {}, NEITHER, id="an empty class is one"),
+        pytest.param(OTHER | {"finalizers": CLAIMED}, {}, NEITHER, id="of a class, its own finalizer"),
+        pytest.param(OTHER | {"finalizers": CLAIMED, **GOING}, {}, NEITHER, id="of a class, its own finalizer, going"),
+        pytest.param(OTHER | SERVED, {}, NEITHER, id="of a class, conditions alone"),
+        pytest.param(OTHER | SERVED | {"finalizers": CLAIMED}, {}, CLEANUP, id="of a class, claimed here before"),
+        pytest.param(OTHER, LABELLED, CLEANUP, id="of a class, labelled"),
+        pytest.param({"load_balancer_class": "", **GOING}, LABELLED, CLEANUP, id="of an empty class, going, labelled"),
     ],
 )
-def test_who_wants_and_who_lets_go(service: dict[str, Any], verdict: tuple[bool, bool]) -> None:
-    """Never both, and a Service of a class never."""
+def test_who_wants_and_who_lets_go(
+    service: dict[str, Any], labelled: dict[str, bool], verdict: tuple[bool, bool]
+) -> None:
+    """Never both; and the finalizer of a Service of another class, of which nothing is ours, is its controller's."""
     found = a_service(**service)
 
-    assert (wants_balancer(found), needs_cleanup(found)) == verdict
-    assert matters(found) is any(verdict)
+    assert (wants_balancer(found), needs_cleanup(found, **labelled)) == verdict
+    assert matters(found) is (wants_balancer(found) or FINALIZER_BALANCER in found.finalizers)
 
 
 @pytest.mark.parametrize(
