@@ -8,6 +8,7 @@ real service; actions are kept for ever.
 """
 
 import heapq
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,7 +98,7 @@ class Actions:
         set, the action ends in an error, and ``on_failure`` runs instead, and ``on_error`` with that error.
         """
         now = self._clock.timestamp()
-        duration = self._options.seconds_of(command)
+        duration = math.inf if self.faults.action_hangs(command) else self._options.seconds_of(command)
         if self._options.jitter_s:
             duration += self._jitter.uniform(0, self._options.jitter_s)
         action = Action(

@@ -7,6 +7,7 @@ kind                parameters                      what happens, ``count`` time
                     ``message``, all optional       changes nothing
 ``action_vanishes`` ``command``, optional           the next action is announced but never found again; its change
                                                     happens all the same
+``action_hangs``    ``command``, optional           the next action never ends, and its objects stay locked
 ``stale_read``      ``path``: prefix, ``/v1/...``   a GET answers the state before the last change
 ``visible_late``    ``seconds``                     readers see the effect of the next finished action later
 ``list_shrinks``    ``path`` of a list              after page 1 of several was served, its first object is gone
@@ -33,6 +34,7 @@ _OF_LISTS = ("list_shrinks", "list_lacks", "list_truncated")
 _OPTIONAL: dict[str, frozenset[str]] = {
     "action_fails": frozenset({"command", "code", "message"}),
     "action_vanishes": frozenset({"command"}),
+    "action_hangs": frozenset({"command"}),
     "stale_read": frozenset(),
     "visible_late": frozenset(),
     "list_shrinks": frozenset(),
@@ -86,6 +88,10 @@ class Faults:
     def action_vanishes(self, command: str) -> bool:
         """Whether an action that starts now will never be found again."""
         return self._take("action_vanishes", lambda p: p.get("command", command) == command) is not None
+
+    def action_hangs(self, command: str) -> bool:
+        """Whether an action that starts now will never end."""
+        return self._take("action_hangs", lambda p: p.get("command", command) == command) is not None
 
     def stale_read(self, path: str) -> bool:
         """Whether this GET answers the state before the last change."""

@@ -79,6 +79,20 @@ def test_vanished_action_is_announced_and_never_found() -> None:
     assert api.done("POST", POWEROFF)["status"] == "success"
 
 
+def test_hanging_action_never_ends() -> None:
+    """It is found and running, changes nothing, and keeps its lock; the next one ends as ever."""
+    api = with_faults({"kind": "action_hangs", "command": "stop_server"})
+    action = api.accepted("POST", POWEROFF)["action"]
+    api.clock.advance(86_400)
+
+    assert api.get(f"/actions/{action['id']}")["action"]["status"] == "running"
+    assert api.get("/servers/1")["server"]["status"] == "running"
+    assert api.refused("POST", POWEROFF) == (423, "locked")
+
+    api.simulator.replace_world(api.simulator.world())
+    assert api.done("POST", POWEROFF)["status"] == "success"
+
+
 @pytest.mark.parametrize("path", ["/v1/servers", "/servers", "/v1/servers/1"])
 def test_stale_read(path: str) -> None:
     """The next reads below the path answer the state before the last change; others do not count."""
