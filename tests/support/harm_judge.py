@@ -25,6 +25,7 @@ from tests.support.harm_truth import (
     pods_of,
     private_ip,
     published,
+    reached_servers,
     server_of,
     target_addresses,
     target_servers,
@@ -286,8 +287,7 @@ def _lost_targets(deed: Deed) -> Iterator[str]:
             server: name
             for name, node in deed.before.nodes[owner].items()
             if may_serve(node, service)
-            and (server := server_of(node)) in target_servers(found)
-            and server in deed.before.servers[project]
+            and (server := server_of(node)) in reached_servers(found, deed.before.servers[project])
         }
         yield from _lost_metal(deed, owner, service, found, now)
         lost = set(serving) - target_servers(now)

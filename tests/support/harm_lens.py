@@ -12,13 +12,18 @@ lie                  what it does for one run
 ``KIND:stale``       it is of the time when the stage was set
 ``KIND:lag``         it is of the time when the run began: nothing that the run does shows in it
 ``clock``            the API server of the cluster says that it is an hour later
-``network``          ``HCLOUD_NETWORK`` names another network of the same project
+``network``          ``HCLOUD_NETWORK`` names another network of the same project; the loop goes on
+``NAME=value``       this setting, a variable or a flag, has another value, or is lost (``NAME=``): another process
+``values:lost``      all settings are lost, as where a file of values was not merged
+``health:STATUS``    load balancers say this of each target, whatever they found out
+``health:STATUS:1``  they say it of the first target of each
 ===================  ============================================================================================
 
 Kinds are ``servers``, ``networks``, ``load_balancers``, ``members`` (who is in a network) and, of the cluster,
 ``nodes`` and ``services``.
 """
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -98,8 +103,21 @@ class Lens(BeforeTruth):
         kind = self.kind_of(request.path)
         for how in HOW:
             if kind is not None and f"{kind}:{how}" in self._lies:
-                return self._untrue(request, kind, how)
-        return self._at.handle(request)
+                return self._unhealthy(self._untrue(request, kind, how))
+        return self._unhealthy(self._at.handle(request))
+
+    def _unhealthy(self, answer: Response) -> Response:
+        """The answer, with what is said of health."""
+        said = [lie.split(":")[1:] for lie in self._lies if lie.startswith("health:")]
+        body = answer.body
+        if not said or answer.status != 200 or not {"load_balancer", "load_balancers"} & body.keys():
+            return answer
+        (status, *some), body = said[0], copy.deepcopy(body)
+        for balancer in body.get("load_balancers") or [body["load_balancer"]]:
+            for target in balancer["targets"][: 1 if some else None]:
+                for each in target.get("health_status") or []:
+                    each["status"] = status
+        return Response(answer.status, body, answer.headers)
 
     @property
     def _at(self) -> Simulator:

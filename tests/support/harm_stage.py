@@ -6,25 +6,25 @@ in a Robot account (``harm_metal``). Cluster ``a`` may be restored from a copy o
 UID, of which ``copy`` has no kubelets.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
-from ipaddress import IPv4Network
 from itertools import count
 from typing import Any
 
 from actuators.approvals import approve, remember
 from actuators.http.robot import RobotLogin
-from desired.annotations.options import Defaults
 from desired.model.settings import Settings
 from desired.plan.approval import Approval
+from reconciler.config.commands import Command
+from reconciler.config.config import ConfigurationError, load_config
 from reconciler.observe.kubernetes import observe_remembered
 from reconciler.passes.history import History
 from reconciler.passes.project_memory import Memory
 from reconciler.result import Line, Report
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Simulator
+from reconciler.sandbox.exchange import Request, Simulator, readable_body
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
@@ -32,6 +32,7 @@ from tests.support.direct import DirectSimulation
 from tests.support.harm_judge import Deed, harm
 from tests.support.harm_lens import Lens, kind_in_cluster, kind_in_project
 from tests.support.harm_metal import METAL, MetalLens, addresses_of_metal, inside, metal, metal_of
+from tests.support.harm_serving import Answered, Answers, Port, Served, answers, asked, losses, resets
 from tests.support.harm_truth import (
     ANNOTATION,
     CLUSTER_CIDR,
@@ -46,6 +47,7 @@ from tests.support.harm_truth import (
     balancer_of,
     is_joining,
     is_ready,
+    is_wanted,
     machine_of,
     may_serve,
     option,
@@ -99,18 +101,40 @@ class Start:
     """How many Nodes of cluster ``a`` are dedicated servers; 0: Robot is not enabled."""
     keyless: bool = False
     """Whether Robot is enabled without credentials."""
+    pools: bool = False
+    """Whether the Nodes are of two pools: the older half has the label ``pool=a``, the rest ``pool=b``."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """What its controllers are configured with beside that, as ``Stage.environment`` has it."""
+    counted: bool = False
+    """Whether what answers is counted as well, whatever the reasons for which targets go (``harm_serving``)."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """How its controllers are configured: variables of the environment, and flags."""
+        has_routes = self.routes and self.network is not None and not self.metal
+        found = {
+            "HCLOUD_NETWORK": self.network or "",
+            "HCLOUD_NETWORK_ROUTES_ENABLED": str(has_routes).lower(),
+            "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1",
+            "ROBOT_ENABLED": "true" if self.metal else "",
+            "--cluster-cidr": str(CLUSTER_CIDR),
+            "--load-balancer-undo": f"{self.undo.total_seconds():.0f}s" if self.undo else "",
+            **dict(self.variables),
+        }
+        return {name: value for name, value in found.items() if value}
 
     @property
     def settings(self) -> Settings:
-        """How its controllers are configured."""
-        return Settings(
-            network=self.network,
-            routes=self.routes and self.network is not None and not self.metal,
-            robot=self.metal > 0,
-            cluster_cidr=IPv4Network(str(CLUSTER_CIDR)),
-            balancer_defaults=Defaults(location="fsn1"),
-            undo_window=self.undo,
-        )
+        """What the product makes of that."""
+        return _settings_of(tuple(sorted(self.environment.items())))
+
+
+@cache
+def _settings_of(given: tuple[tuple[str, str], ...]) -> Settings:
+    """What the product makes of variables and flags. Raises ConfigurationError for what it does not start with."""
+    flags = {name: value for name, value in given if name.startswith("-")}
+    variables = {name: value for name, value in given if not name.startswith("-")}
+    return load_config(Command.APPLY, flags, {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **variables}).settings
 
 
 def private_address(number: int) -> str:
@@ -213,6 +237,8 @@ def _twins(start: Start, network: int | None = None) -> Iterator[Raw]:
 def _a_node(number: int, start: Start) -> Raw:
     node = settled_node(node_name(number), number)
     node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
+    if start.pools:
+        node["metadata"]["labels"]["pool"] = "a" if number <= start.nodes // 2 else "b"
     if start.network is not None:
         node["status"]["addresses"].append({"type": "InternalIP", "address": private_address(number)})
     return node
@@ -268,10 +294,14 @@ class Stage:
 
     truth: Truth
     start: Start
-    settings: Settings
+    environment: dict[str, str]
+    """What people want the controllers to be configured with: variables, and flags by their names with dashes."""
     first: Seen
     reports: dict[str, Report] = field(default_factory=dict)
     """Cluster → what its controller said last."""
+    waited: dict[str, float] = field(default_factory=dict)
+    """Node or Service → seconds for which it had waited, while a controller was at work, until the last run had
+    initialized or published it."""
     _loops: dict[str, Run] = field(default_factory=dict)
     _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _of_loops: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
@@ -286,6 +316,21 @@ class Stage:
     _claims: dict[tuple[str, str], int] = field(default_factory=dict)
     """Cluster and Node → its number, of those whose kubelets say what is not theirs."""
     _passwords: int = 0
+    _configured: dict[str, Settings] = field(default_factory=dict)
+    """Cluster → what its loop was started with."""
+    _answered: Answered = field(default_factory=Answered)
+    _announced: set[int] = field(default_factory=set)
+    """Machines that were cordoned or marked."""
+    _decided: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    """UID of a Service → what of its load balancer settings decide, before anybody mistook them."""
+    _hung: bool = False
+    _began: float | None = None
+    """When the run that is at work began."""
+    _busy_s: float = 0.0
+    _came: dict[str, float] = field(default_factory=dict)
+    """Node or Service → how long controllers had been at work when it came."""
+    _meanwhile: list[Callable[[], object]] = field(default_factory=list)
+    """What happens after the next writes to Hetzner, one after each."""
     _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS, IDLE})
 
     # What controllers do.
@@ -299,9 +344,15 @@ class Stage:
         unhindered = self._unhindered(cluster, lies, loop=loop)
         product = self._controller(cluster, lies, loop=loop)
         fewest: dict[int, int] = {}
+        worst: dict[Port, frozenset[str]] = {}
+        began = self.truth.clock.timestamp()
         hetzner, kubernetes = self._lenses[cluster]
-        hetzner.after_write = lambda _: self._count(fewest)
+        hetzner.after_write = lambda _: self._happen(fewest, before, worst)
+        self._began, self.waited = began, {}
+        kubernetes.after_write = self._note_written
+        self._see(began, before, lies)
         report = product.converge()
+        self._busy_s, self._began = self._busy(), None
         self.reports[cluster] = report
         if hetzner.writes or kubernetes.writes:
             self.truth.changed()
@@ -326,6 +377,7 @@ class Stage:
         found = harm(deed)
         done = {str(line.change.key) for line in report.lines if line.change.decision.verdict == "allowed"}
         found += [f"{key} waits because of Robot" for key in sorted(unhindered - done)]
+        found += self._losses(deed, cluster, worst, lies)
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
@@ -351,11 +403,89 @@ class Stage:
         """Time passes."""
         self.truth.clock.advance(seconds)
 
+    def configure(self, **variables: str | None) -> None:
+        """A person changes the settings of the controllers, and means it; None takes one away. A flag is written with
+        underscores: ``__cluster_cidr``."""
+        for name, value in variables.items():
+            key = name.replace("_", "-") if name.startswith("__") else name
+            self.environment.pop(key, None)
+            if value is not None:
+                self.environment[key] = value
+        self._decided.clear()
+
+    @property
+    def settings(self) -> Settings:
+        """What the product makes of the settings that people want."""
+        return _settings_of(tuple(sorted(self.environment.items())))
+
+    def _see(self, now: float, seen: Seen, lies: Collection[str]) -> None:
+        """Note what answers now, unless the controller cannot know of it, and what settings have decided by now."""
+        if not self.start.counted:
+            return
+        if not any(lie.startswith("health:") for lie in lies):
+            self._answered.note(now, answers(seen, self.truth.clusters))
+        if any("=" in lie for lie in lies):
+            for _, service, found in wishes(seen, self.truth.clusters, HOME):
+                uid = service["metadata"]["uid"]
+                if found is not None and uid not in self._decided:
+                    self._decided[uid] = resets(seen, uid, HOME)
+
+    def meanwhile(self, happens: Callable[[], object]) -> None:
+        """This happens while the next run is at work: after its first write to Hetzner that has nothing yet."""
+        self._meanwhile.append(happens)
+
+    def _happen(self, fewest: dict[int, int], before: Seen, worst: dict[Port, frozenset[str]]) -> None:
+        self._count(fewest, before, worst)
+        if self._meanwhile:
+            self._meanwhile.pop(0)()
+
+    def _note_written(self, request: Request) -> None:
+        """Note how long a Node or a Service has waited for the run, and for those before it."""
+        kind, name = request.path.split("/")[-2:]
+        body = readable_body(request.body) or {}
+        is_done = kind == "nodes" and request.method == "PATCH"
+        if kind == "services" or name == "status":
+            name = request.path.split("/")[-2] if name == "status" else name
+            is_done = isinstance(body, dict) and bool(body.get("status", {}).get("loadBalancer", {}).get("ingress"))
+        if is_done and name not in self.waited:
+            self.waited[name] = self._busy() - self._came.get(name, self._busy_s)
+
+    def _busy(self) -> float:
+        """Seconds for which controllers have been at work until now."""
+        now = self.truth.clock.timestamp()
+        return self._busy_s + (now - (now if self._began is None else self._began))
+
+    def _losses(self, deed: Deed, cluster: str, worst: Answers, lies: Collection[str]) -> list[str]:
+        """What the other half of the judge says of a run."""
+        if not self.start.counted:
+            return []
+        served = Served(
+            deed.project,
+            deed.clusters,
+            deed.before,
+            deed.after,
+            self.environment,
+            self._answered.most(),
+            worst,
+            self._announced,
+            deed.approved,
+            {cluster} if deed.shown.get("stale") else (),
+            any(lie.startswith("health:healthy") for lie in lies),
+            {name: seconds for name, seconds in self.waited.items() if name in deed.after.nodes[cluster]},
+        )
+        for _, service, _found in wishes(deed.before, self.truth.clusters, HOME):
+            if served.let(f"load_balancer/{service['metadata']['namespace']}/{service['metadata']['name']}"):
+                self._answered.forget([service["metadata"]["uid"]])
+        found = losses(served)
+        self._answered.note(self.truth.clock.timestamp(), answers(deed.after, self.truth.clusters, deed.before))
+        return found
+
     def settle(self) -> None:
         """The lies have ended, the kubelets report again, and what was copied is switched off: hours of passes.
 
         Raises AssertionError for harm, and when something is not as it should be though nothing is held.
         """
+        self.recover()
         for name in self._real():
             self.wake(name)
         for pause_s in (70.0, 31 * 60.0, 65 * 60.0, 70.0, 70.0):
@@ -367,14 +497,18 @@ class Stage:
         assert not unsettled, f"left undone: {unsettled}"
 
     def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run:
+        settings = self._mistaken(lies)
         known = self._loops.get(cluster) if loop else None
+        if known is not None and self._configured[cluster] != settings:
+            known = None  # other settings are another process
         truth = self.truth
         metal_lens = self._metal_of_loops.get(cluster) if known else self._new_metal_lens()
         if known is None:
             lenses = self._new_lenses(cluster)
-            known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), self.settings)  # type: ignore[arg-type]
-            known.remember = _memory(known, self.settings, loop=loop).keep
+            known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)  # type: ignore[arg-type]
+            known.remember = _memory(known, settings, loop=loop).keep
             if loop:
+                self._configured[cluster] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
                 self._loops[cluster] = known
         else:
@@ -387,13 +521,23 @@ class Stage:
             if loop:
                 self._metal_of_loops[cluster] = metal_lens
             self._log_in(known, metal_lens, lies)
-        known.settings = replace(self.settings, network="8") if "network" in lies else self.settings
+        known.settings = replace(settings, network="8") if "network" in lies else settings
         line = known.sim.kubernetes_line  # type: ignore[attr-defined]
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
         hetzner, kubernetes = self._lenses[cluster]
         hetzner.begin(lies, truth.projects[ELSEWHERE] if "token" in lies else None)
         kubernetes.begin(lies)
         return known
+
+    def _mistaken(self, lies: Collection[str]) -> Settings:
+        """The settings of a run, of which some were mistyped or lost. With settings that are refused at the start
+        nothing runs; then it is those that people want."""
+        found = {} if "values:lost" in lies else dict(self.environment)
+        found |= dict(_variable(lie) for lie in lies if "=" in lie)
+        try:
+            return _settings_of(tuple(sorted((name, value) for name, value in found.items() if value)))
+        except ConfigurationError:
+            return self.settings
 
     def _unhindered(self, cluster: str, lies: Collection[str], *, loop: bool) -> set[str]:
         """Keys of what a controller would do in Hetzner Cloud if Robot told the truth; empty where something else
@@ -471,8 +615,8 @@ class Stage:
         uids = {name: node["metadata"]["uid"] for name, node in before.nodes[cluster].items()}
         return {"nodes": [name for name in shown if uids.get(name) not in hidden], "stale": untrue & {"services"}}
 
-    def _count(self, fewest: dict[int, int]) -> None:
-        """Note how many living servers each load balancer leads to."""
+    def _count(self, fewest: dict[int, int], before: Seen, worst: dict[Port, frozenset[str]]) -> None:
+        """Note how many living servers each load balancer leads to, and what answers where that is counted."""
         world = self.truth.projects[HOME].world()["hetzner"]
         alive = {each["id"] for each in world["servers"]}
         metal_at = self.truth.seen().metal_at
@@ -480,6 +624,10 @@ class Stage:
             dedicated = {metal_at[address] for address in target_addresses(found) if address in metal_at}
             number = len(target_servers(found) & alive) + len(dedicated)
             fewest[found["id"]] = min(number, fewest.get(found["id"], number))
+        if self.start.counted:
+            seen = replace(before, projects={**before.projects, HOME: world})
+            for key, answer in answers(seen, self.truth.clusters).items():
+                worst[key] = min(answer, worst.get(key, answer), key=len)
 
     # What machines do.
 
@@ -520,6 +668,12 @@ class Stage:
 
     def join(self, cluster: str = "a") -> int:
         """A new server, and the Node that its kubelet registers: its number."""
+        number, made = self.make_server()
+        self.register(number, cluster)
+        return made
+
+    def make_server(self) -> tuple[int, int]:
+        """A new server of which no kubelet has reported yet: the number in its name, and its id."""
         taken = {each["name"] for each in self.truth.seen().servers[HOME].values()}
         number = next(each for each in count(self._numbers + 1) if node_name(each) not in taken)
         self._numbers = number
@@ -527,15 +681,70 @@ class Stage:
         networks = {} if self.start.network is None else {"networks": [NETWORK]}
         made = self.truth.project(HOME, "POST", "/servers", {**body, **networks})
         assert made is not None
-        self.register(number, cluster)
-        return int(made["server"]["id"])
+        return number, int(made["server"]["id"])
 
     def register(self, number: int, cluster: str = "a") -> None:
         """A kubelet registers the Node of this number, which waits to be initialized."""
         node = joining_node(node_name(number))
         node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
         self.truth.cluster(cluster, "POST", "/api/v1/nodes", node)
+        self._came[node_name(number)] = self._busy()
         self._say(cluster, node_name(number), "True", addresses=node["status"]["addresses"])
+
+    def deafen(self, *numbers: int) -> None:
+        """Nothing answers on these machines any more; they run, and their kubelets report."""
+        self._let_answer(self.truth.deaf | set(numbers))
+
+    def undeafen(self, *numbers: int) -> None:
+        """They answer again; all of them where none is named."""
+        self._let_answer(self.truth.deaf - set(numbers) if numbers else frozenset())
+
+    def _let_answer(self, deaf: Collection[int]) -> None:
+        seen, project = self.truth.seen(), self.truth.projects[HOME]
+        found = [each for number in sorted(deaf) if (each := seen.servers[HOME].get(number))]
+        addresses = [str(each["public_net"]["ipv4"]["ip"]) for each in found if each["public_net"]["ipv4"]]
+        addresses += [str(place["ip"]) for each in found for place in each["private_net"]]
+        addresses += [
+            each for number in deaf if number in seen.metal for each in addresses_of_metal(seen.metal[number])
+        ]
+        project.clear_faults()
+        if addresses:
+            project.set_faults([{"kind": "no_answer", "ranges": addresses, "count": None}])
+        self.truth.deaf = frozenset(deaf)
+        self.truth.changed()
+
+    def power(self, number: int, *, on: bool) -> None:
+        """A server is switched off or on; its kubelet falls silent, or reports again."""
+        if number not in self.truth.seen().servers[HOME]:
+            return
+        self.truth.project(HOME, "POST", f"/servers/{number}/actions/{'poweron' if on else 'poweroff'}")
+        for cluster in self._real():
+            for name, node in self._nodes(cluster).items():
+                if machine_of(node) == number:
+                    self._say(cluster, name, "True" if on else "Unknown")
+
+    def leave_network(self, number: int) -> None:
+        """Somebody takes a server out of the private network."""
+        self.truth.project(HOME, "POST", f"/servers/{number}/actions/detach_from_network", {"network": NETWORK})
+
+    def hang(self, command: str | None = None, count: int = 1) -> None:
+        """The next actions of Hetzner, or those of a command, never end, and what they are about stays locked."""
+        fault: Raw = {"kind": "action_hangs", "count": count}
+        self.truth.projects[HOME].set_faults([fault if command is None else {**fault, "command": command}])
+        self._hung = True
+
+    def recover(self) -> None:
+        """What was off runs, what was silent answers, and Hetzner's support ends what hangs."""
+        for number, each in self.truth.seen().servers[HOME].items():
+            if each["status"] == "off":
+                self.power(number, on=True)
+        if self.truth.deaf or self._hung:
+            self.undeafen()
+        if self._hung:
+            project = self.truth.projects[HOME]
+            project.replace_world(project.world()["hetzner"])
+            self._hung = False
+        self.truth.changed()
 
     def rename(self, number: int, name: str) -> None:
         """Somebody gives a server another name."""
@@ -601,6 +810,7 @@ class Stage:
 
     def cordon(self, number: int, cluster: str = "a") -> None:
         """``kubectl cordon``."""
+        self._announced.add(number)
         for name, node in self._nodes(cluster).items():
             if machine_of(node) == number:
                 self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
@@ -613,10 +823,18 @@ class Stage:
 
     def mark(self, number: int, key: str, cluster: str = "a") -> None:
         """A taint, as an autoscaler sets it."""
+        self._announced.add(number)
         for name, node in self._nodes(cluster).items():
             if machine_of(node) == number:
                 taints = [*node["spec"].get("taints", []), {"key": key, "effect": "NoSchedule"}]
                 self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+
+    def unmark(self, number: int, cluster: str = "a") -> None:
+        """All taints of a Node go."""
+        self._announced.discard(number)
+        for name, node in self._nodes(cluster).items():
+            if machine_of(node) == number:
+                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
 
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
         """``kubectl label node``."""
@@ -629,6 +847,7 @@ class Stage:
     def make_service(self, service: str = "web", options: Mapping[str, str] | None = None, cluster: str = "a") -> None:
         """``kubectl apply`` of a Service with these annotations."""
         body = a_service(service, options or {})
+        self._came[service] = self._busy()
         self.truth.cluster(cluster, "POST", "/api/v1/namespaces/default/services", body)
 
     def delete_service(self, name: str = "web", cluster: str = "a") -> None:
@@ -643,7 +862,14 @@ class Stage:
     def annotate(self, service: str, options: Mapping[str, str | None], cluster: str = "a") -> None:
         """Annotations of a Service by their short names; None takes one away."""
         found = {f"{ANNOTATION}{key}": value for key, value in options.items()}
+        if {"disable-public-network", "uses-proxyprotocol"} & options.keys():
+            self._decided.clear()
         self._patch_service(service, cluster, {"metadata": {"annotations": found}})
+
+    def turn(self, service: str, kind: str, load_balancer_class: str | None = None, cluster: str = "a") -> None:
+        """A Service becomes one of another type, or of another class, which a change of type alone allows."""
+        spec: Raw = {"type": kind, "loadBalancerClass": load_balancer_class}
+        self._patch_service(service, cluster, {"spec": spec})
 
     def retain(self, service: str, policy: str | None, cluster: str = "a") -> None:
         """The deletion policy of a Service."""
@@ -773,7 +999,7 @@ class Stage:
                 for node in seen.nodes[cluster].values()
                 if may_serve(node, service) and (number := server_of(node)) in seen.servers[HOME]
             }
-            if option(service, "use-private-ip") == "true":
+            if asked(service, self.environment, "use-private-ip") == "true":
                 wanted = {number for number in wanted if private_ip(seen.servers[HOME][number or 0], NETWORK)}
             differing = sorted(target_servers(found) ^ {each for each in wanted if each})
             said += [(cluster, f"{key}/target/server:{number}", "is there or missing") for number in differing]
@@ -786,15 +1012,34 @@ class Stage:
                 said.append((cluster, key, "listens on other ports"))
             if not option(service, "hostname") and not published(service) & addresses_of(found):
                 said.append((cluster, f"service/{name}", "does not publish it"))
+            said += self._undecided(seen, cluster, service)
+        return [*said, *self._of_unwanted(seen)]
+
+    def _undecided(self, seen: Seen, cluster: str, service: Raw) -> Iterator[tuple[str, str, str]]:
+        """What settings have changed while they were mistaken, and what is not as it was."""
+        uid = service["metadata"]["uid"]
+        now = resets(seen, uid, HOME)
+        for what, had in self._decided.get(uid, {}).items():
+            if now.get(what) != had:
+                key = f"load_balancer/default/{service['metadata']['name']}"
+                yield cluster, key, f"has {what} {now.get(what)}, which was {had} before settings were mistaken"
+
+    def _of_unwanted(self, seen: Seen) -> Iterator[tuple[str, str, str]]:
+        """Services that want no load balancer, and do not go or have one all the same."""
         for cluster in self._real():
             for name, service in seen.services[cluster].items():
+                key = f"load_balancer/{name}"
                 if "deletionTimestamp" in service["metadata"]:
-                    said.append((cluster, f"load_balancer/{name}", "keeps its Service from going"))
-        return said
+                    yield cluster, key, "keeps its Service from going"
+                elif self.start.counted and not is_wanted(service):
+                    if balancer_of(seen, HOME, service, seen.uid(cluster)):
+                        yield cluster, key, "is left behind"
+                    if service["metadata"].get("finalizers"):
+                        yield cluster, key, "has its finalizer on a Service that wants none"
 
     def _metal_off(self, seen: Seen, cluster: str, service: Raw, found: Raw) -> Iterator[str]:
         """Addresses of dedicated servers that are no targets and should be, or the other way round."""
-        is_private = option(service, "use-private-ip") == "true"
+        is_private = asked(service, self.environment, "use-private-ip") == "true"
         if self.start.keyless and not is_private:
             return
         for node in seen.nodes[cluster].values():
@@ -820,6 +1065,12 @@ class Stage:
         heard = {} if heartbeat is None else {"lastHeartbeatTime": _written(heartbeat)}
         body = {"status": {"conditions": [*others, said | heard], **status}}
         self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
+
+
+def _variable(lie: str) -> tuple[str, str]:
+    """The name and the value of a setting that is mistaken; "" when it is lost."""
+    name, _, value = lie.partition("=")
+    return name, value
 
 
 def _written(at: datetime) -> str:
@@ -881,14 +1132,14 @@ def _raw_stage(start: Start) -> Stage:
     if start.others:
         clusters["b"] = _a_cluster("b", start.others, [a_service("web", {})], start, clock)
     truth = Truth(clock, projects, clusters, _a_robot(start, clock))
-    return Stage(truth, start, start.settings, truth.seen())
+    return Stage(truth, start, start.environment, truth.seen())
 
 
 def a_stage(start: Start | None = None, **changes: Any) -> Stage:
     """A world that its controllers have converged, ten minutes ago."""
     start = replace(start or Start(), **changes)
     services = tuple((name, tuple(sorted(options.items()))) for name, options in start.services)
-    seen = _converged(start.nodes, services, replace(start, services=(), nodes=0))
+    seen = _converged(start.nodes, services, replace(start, services=(), nodes=0, counted=False))
     stage = _raw_stage(start)
     stage.truth.changed()
     for name, world in seen.projects.items():
@@ -896,6 +1147,7 @@ def a_stage(start: Start | None = None, **changes: Any) -> Stage:
     for name, world in seen.clusters.items():
         stage.truth.clusters[name].kubernetes.replace_world(world)
     stage.first = seen
+    stage._see(stage.truth.clock.timestamp(), seen, ())
     stage.advance(600)
     if start.copied:
         stage.restore()

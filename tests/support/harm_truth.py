@@ -36,6 +36,8 @@ class Seen:
     """Name → the Kubernetes part."""
     account: tuple[Raw, ...] = ()
     """Servers of the Robot account of the clusters."""
+    deaf: frozenset[int] = frozenset()
+    """Machines that run, and on which nothing answers."""
 
     @cached_property
     def metal(self) -> Mapping[int, Raw]:
@@ -106,6 +108,8 @@ def is_wanted(service: Mapping[str, Any] | None) -> bool:
     """Whether somebody wants a load balancer for the Service."""
     if service is None:
         return False
+    if "loadBalancerClass" in service["spec"]:
+        return False
     return service["spec"].get("type") == "LoadBalancer" and "deletionTimestamp" not in service["metadata"]
 
 
@@ -170,6 +174,19 @@ def target_servers(balancer: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(each["server"]["id"] for each in balancer["targets"] if each["type"] == "server")
 
 
+def reached_servers(balancer: Mapping[str, Any], servers: Mapping[int, Raw]) -> frozenset[int]:
+    """Ids of the servers that are there and targets, and have not left the network through which they are reached."""
+    networks = {place["network"] for place in balancer["private_net"]}
+    private = {
+        each["server"]["id"] for each in balancer["targets"] if each["type"] == "server" and each["use_private_ip"]
+    }
+    return frozenset(
+        each
+        for each in target_servers(balancer) & servers.keys()
+        if each not in private or networks & {place["network"] for place in servers[each]["private_net"]}
+    )
+
+
 def target_addresses(balancer: Mapping[str, Any]) -> frozenset[str]:
     """Addresses that are targets themselves."""
     return frozenset(each["ip"]["ip"] for each in balancer["targets"] if each["type"] == "ip")
@@ -215,6 +232,8 @@ class Truth:
     clusters: dict[str, Cluster]
     robot: RobotSimulator | None = None
     """The Robot account of the clusters; None where they have none."""
+    deaf: frozenset[int] = frozenset()
+    """Machines that run, and on which nothing answers."""
 
     _known: dict[str, Raw] = field(default_factory=dict)
     """What was looked at and is as it was: looking costs as much as what it looks for."""
@@ -233,6 +252,7 @@ class Truth:
             {name: known[f"project {name}"] for name in self.projects},
             {name: known[f"cluster {name}"] for name in self.clusters},
             tuple(account),
+            self.deaf,
         )
 
     def changed(self) -> None:
