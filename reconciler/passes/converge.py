@@ -84,7 +84,7 @@ def plan_once(plan_context: PlanContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Report(errors=(str(error),), requests=_requests(plan_context.readers))
-    judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
+    judged = _judge(plan_context, observation.snapshot, plan_context.setbacks(), beside_controller=True)
     report = _report(plan_context, observation, judged)
     planned = [line.change for line in report.lines if line.change.decision.verdict is not Verdict.REFUSED]
     cost = _cost(plan_context, report, planned, observation.snapshot, may_ask=_is_reachable(observation))
