@@ -40,7 +40,11 @@ class Pending:
 
 
 PREEMPTED = Pending("gives way to what is more urgent, and goes on after it")
-"""The outcome of a preemptible change that gave way to a more urgent one. Nothing is wrong with it."""
+"""The outcome of a change that gave way to a more urgent one before it began. Nothing is wrong with it."""
+GOES_ON = Pending("still under way, and goes on; its object is left alone until it ends")
+"""The outcome of a change that a round has left before it ended. Nothing is known to be wrong with it."""
+OVERTAKEN = Pending("its object was still being changed when it was read")
+"""The outcome of a change of an object on which one went on that an earlier round had left."""
 
 
 @dataclass(frozen=True, slots=True)

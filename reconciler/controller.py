@@ -8,15 +8,17 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from actuators.apply import within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.errors import ApiError, Denied
+from actuators.http.requests import Observe
 from actuators.http.robot import RobotLogin
+from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
@@ -165,6 +167,13 @@ class Pacing:
         return Pace(self._config.interval_for(limit, self._reads))
 
 
+class Secret(Protocol):
+    """A secret in files."""
+
+    def refresh(self) -> bool:
+        """Read them; whether there is a new one in use now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passes:
     """Passes of a loop, and what each does for the next one and for observers."""
@@ -179,10 +188,12 @@ class Passes:
     begins_to_watch: Callable[[], None]
     """Only the first call does anything: a standby has nothing to watch for."""
     metrics: Metrics | None
-    secrets: tuple[RotatingToken | RotatingLogin, ...]
+    secrets: tuple[Secret, ...]
     """Those that may be replaced between passes."""
     budget: CallBudget
     """Of calls to Hetzner."""
+    under_way: UnderWay = field(default_factory=UnderWay)
+    """What passes have left, which goes on."""
     publish: Callable[[Report, float | None], None] = lambda _report, _seconds: None
     """Writes the status down for people, where that is news."""
     page: LivePage | None = None
@@ -190,7 +201,8 @@ class Passes:
 
     def __call__(self, why: str) -> tuple[Measured, Pace]:
         """The report of the pass, and the pace after it."""
-        for secret in self.secrets:
+        # What goes on would write with a token of which no pass has seen yet whose project it is.
+        for secret in () if self.under_way.goes_on else self.secrets:
             secret.refresh()
         self.begins_to_watch()
         self.health.began()
@@ -239,7 +251,7 @@ def run_controller(
     health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
     metrics = _metrics(connections, config)
     narrator, history, triggers = (
-        PassLogger(health.alive),
+        PassLogger(),
         History(interval_s=pacing.at_first.interval_s),
         _triggers(runtime, config, wake),
     )
@@ -249,11 +261,16 @@ def run_controller(
         metrics.follow_budget(budget.left)
         if (robot := runtime.plan_context.readers.robot) is not None:
             robot.cache.reader.observe = metrics.of_robot(robot.cache.reader.left)
+    for connection in _connections(runtime, connections):
+        connection.observe = health.follow(connection.observe)
     apply_context = replace(
         connections.apply_context,
-        actuators=narrator.attends(within_budget(connections.apply_context.actuators, budget.begin_change)),
+        actuators=health.attend(
+            narrator.attends(within_budget(connections.apply_context.actuators, budget.begin_change))
+        ),
         progress=narrator,
         is_called=wake.is_called,
+        under_way=UnderWay(),
     )
     passes = Passes(
         run=partial(guarded, partial(converge, plan_context, apply_context)),
@@ -266,6 +283,7 @@ def run_controller(
         metrics=metrics,
         secrets=tuple(_secrets(runtime, connections, config)),
         budget=budget,
+        under_way=apply_context.under_way,
         publish=connections.publish,
         page=LivePage(config.ui_hosts) if config.ui_address else None,
     )
@@ -364,6 +382,20 @@ class _Rounds(threading.Event):
         """Wait for the end of the run."""
         self._heard()
         return self._stop.wait(timeout)
+
+
+class _Observed(Protocol):
+    """A connection that tells of its calls."""
+
+    observe: Observe
+
+
+def _connections(runtime: Runtime, connections: Connections) -> Iterator[_Observed]:
+    """What passes call over."""
+    yield connections.cloud
+    yield connections.cluster
+    if runtime.plan_context.readers.robot is not None:
+        yield runtime.plan_context.readers.robot.cache.reader
 
 
 def _metrics(connections: Connections, config: Config) -> Metrics | None:

@@ -65,7 +65,7 @@ def observed(ended: Ended, send: Callable[[], T], status_of: Callable[[T], int])
         ended(status)
 
 
-_current: ContextVar["Trace | None"] = ContextVar("trace", default=None)
+_current: ContextVar["tuple[Trace, ...]"] = ContextVar("traces", default=())
 
 
 @dataclass(slots=True)
@@ -79,9 +79,9 @@ class Trace:
 
 @contextmanager
 def tracing() -> Iterator[Trace]:
-    """Collects the ids of what this thread does inside the block."""
+    """Collects the ids of what this thread does inside the block, as blocks around it do."""
     trace = Trace()
-    before = _current.set(trace)
+    before = _current.set((*_current.get(), trace))
     try:
         yield trace
     finally:
@@ -90,13 +90,13 @@ def tracing() -> Iterator[Trace]:
 
 def note_action(action_id: int) -> None:
     """An action began. Without effect where nobody collects."""
-    trace = _current.get()
-    if trace is not None and action_id not in trace.actions:
-        trace.actions.append(action_id)
+    for trace in _current.get():
+        if action_id not in trace.actions:
+            trace.actions.append(action_id)
 
 
 def note_correlation(correlation_id: str | None) -> None:
     """An answer came. Without effect where nobody collects, and when the answer has no such id."""
-    trace = _current.get()
-    if trace is not None and correlation_id:
-        trace.correlations.append(correlation_id)
+    if correlation_id:
+        for trace in _current.get():
+            trace.correlations.append(correlation_id)

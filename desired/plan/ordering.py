@@ -6,10 +6,11 @@ depend on each other run in parallel.
 
 | Function | Result |
 |---|---|
-| ``locks_of`` | the locks of a change |
+| ``locks_of``, ``networks_of`` | the locks of a change; the networks among them |
 | ``in_order`` | the changes, each after what it depends on or follows |
 | ``predecessors`` | what has to end before each change begins, locks included |
 | ``not_preemptible`` | the changes that no series of preemptible ones delays |
+| ``urgent`` | the changes that wait for nothing at Hetzner |
 | ``bridged`` | a part of a plan without gaps in the order |
 | ``ready_now``, ``not_ready`` | the allowed changes that can be carried out now, and why the others cannot |
 """
@@ -29,8 +30,13 @@ def locks_of(change: Change) -> frozenset[str]:
     These are its owner: a Node, or a Service with its load balancer and certificate; and the network that it attaches
     something to or detaches it from. A route locks the network alone: its Node need not wait for it.
     """
-    networks = _networks(change)
-    return frozenset(networks) if change.row.object is ObjectKind.ROUTE else frozenset({change.owner, *networks})
+    networks = networks_of(change)
+    return networks if change.row.object is ObjectKind.ROUTE else frozenset({change.owner, *networks})
+
+
+def networks_of(change: Change) -> frozenset[str]:
+    """The networks among the locks of a change."""
+    return frozenset(_networks(change))
 
 
 def _networks(change: Change) -> Iterator[Key]:
@@ -94,7 +100,19 @@ def not_preemptible(changes: Sequence[Change]) -> frozenset[str]:
 
     Raises ValueError when changes wait for each other in a circle.
     """
-    patient: set[str] = {change.key for change in changes if change.row.is_preemptible}
+    return _before_all(changes, {change.key for change in changes if change.row.is_preemptible})
+
+
+def urgent(changes: Sequence[Change]) -> frozenset[str]:
+    """Keys of the changes that neither are sent to Hetzner nor come after one that is, such as that of a joining Node.
+
+    Raises ValueError when changes wait for each other in a circle.
+    """
+    return _before_all(changes, {change.key for change in changes if change.row.writes_cloud})
+
+
+def _before_all(changes: Sequence[Change], patient: set[str]) -> frozenset[str]:
+    """Keys of the changes that neither are ``patient`` nor come after one that is."""
     for key, before in predecessors(changes).items():
         if not patient.isdisjoint(before):
             patient.add(key)

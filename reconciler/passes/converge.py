@@ -24,7 +24,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import GIT_CONFIG_MAP
 from desired.plan.approval import GitApproval, parse_approvals, parse_git_approvals
 from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Plan, Verdict
-from desired.plan.ordering import not_preemptible
+from desired.plan.ordering import urgent
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
 from desired.planner import compute_desired, diff
@@ -34,7 +34,7 @@ from reconciler.observe.kubernetes import observe_config_map, observe_identity
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
-from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round
+from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round, tell
 from reconciler.result import Explained, Line, MonthlyCost, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
@@ -117,10 +117,15 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     attempts = Attempts()
     observation: Observation | None = None
     first: Snapshot | None = None
+    ended = apply_context.under_way.begin_pass()
+    for change, outcome in ended:
+        attempts.add(change, outcome)
     try:
         setbacks = plan_context.setbacks()
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
+        for change, outcome in ended:
+            tell(apply_context, observation.snapshot, change, outcome)
         judged = _judge(plan_context, observation.snapshot, setbacks)
         if refused := _why_disagreed(plan_context, observation.snapshot, judged):
             report = _report(plan_context, observation, judged)
@@ -171,11 +176,11 @@ def _withheld(plan: Plan) -> Mapping[str, GuardName]:
 
 def is_over(plan: Plan, attempts: Attempts, apply_context: ApplyContext, turn: int) -> bool:
     """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
-    something more urgent has come up and only preemptible changes are left."""
+    something has come up and no urgent changes are left."""
     if apply_context.stop.is_set():
         return True
     todo = attempts.todo(plan)
-    return not (not_preemptible(todo) if turn and apply_context.is_called() else todo)
+    return not (urgent(todo) if turn and apply_context.is_called() else todo)
 
 
 def _tell(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from actuators.outcome import PREEMPTED, Applied, Failed, Pending
+from actuators.outcome import GOES_ON, PREEMPTED, Applied, Failed, Pending
 from desired.plan.change import Change, GuardName, Note
 from reconciler.result import Report, Result
 from reconciler.telemetry.pass_logger import Measured
@@ -101,6 +101,8 @@ class Wake:
 
 JITTER = 0.1
 """Share by which a pause is shortened at random, so that many clusters of one project do not read in step."""
+GAVE_WAY = (PREEMPTED, GOES_ON)
+"""Outcomes of what was left for another pass, and is no trouble."""
 _FIRST_RETRY_S = 1.0
 _SHORTEST_S = 0.5
 _LONGEST_RETRY_S = 60.0
@@ -130,7 +132,7 @@ class Pace:
         - the next time at which a waiting change is due, but not before the gap is over, so that all that is due by
           then is done in one pass;
         - the next try of a change that failed, whatever the gap;
-        - nothing, when a long series was preempted;
+        - nothing, when the pass gave way;
         - after trouble the longer of 1 s, doubled with each unlucky pass up to a minute, and what an API asked for.
         """
         interval_s = self.interval_s * (1 - JITTER * self.draw())
@@ -143,7 +145,7 @@ class Pace:
         if unlucky:
             backoff_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2 ** min(unlucky - 1, _MOST_DOUBLINGS))
             waits.append(max(backoff_s * (1 - JITTER * self.draw()), *asked_for(report), 0.0))
-        elif any(line.outcome == PREEMPTED for line in report.lines):
+        elif any(line.outcome in GAVE_WAY for line in report.lines):
             waits.append(0.0)
         return max(min(interval_s, _SHORTEST_S), min(waits))
 
@@ -209,7 +211,7 @@ def went_wrong(report: Report) -> bool:
     return (
         bool(report.obstacles)
         or report.result is Result.INCOMPLETE
-        or any(line.outcome != PREEMPTED for line in report.outcomes(Pending))
+        or any(line.outcome not in GAVE_WAY for line in report.outcomes(Pending))
     )
 
 

@@ -4,15 +4,16 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
-from actuators.apply import Actuator, apply
+from actuators.apply import Actuator, Pressure, apply
 from actuators.http.errors import ApiError
+from actuators.lanes import UnderWay
 from actuators.outcome import Outcome, Skipped
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval, GitApproval
 from desired.plan.change import Change, Plan
-from desired.plan.kinds import Verb
 from desired.plan.ordering import bridged
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
@@ -68,7 +69,9 @@ class ApplyContext:
     conditions: ConditionWriter | None = None
     """None: conditions are only written together with the status."""
     is_called: Callable[[], bool] = lambda: False
-    """Whether something has come up meanwhile that another pass should see: then preemptible changes stop."""
+    """Whether something has come up meanwhile that another pass should see: then this one gives way."""
+    under_way: UnderWay = field(default_factory=partial(UnderWay, may_leave=False))
+    """What passes have left, which goes on."""
     remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
     """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
@@ -98,29 +101,21 @@ def apply_round(
 ) -> frozenset[str]:
     """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
 
-    An approval that is needed is marked as used before, so that it counts once. A long series of preemptible changes
-    stops when another pass is called for, and when it alone keeps the next round of this one from beginning. Approved
-    changes are always carried out completely.
+    An approval that is needed is marked as used before, so that it counts once. The round gives way when another pass
+    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning. Approved
+    changes are carried out completely, unless one of them does not end.
     """
     _use_up_approvals(judged, snapshot, apply_context, attempts)
     todo = bridged(attempts.todo(judged.plan), judged.plan)
     apply_context.progress.begin(todo)
-
-    def done(change: Change, outcome: Outcome) -> None:
-        apply_context.progress.done(change, outcome)
-        event = on_outcome(change, outcome, snapshot)
-        if event is not None:
-            apply_context.events.send(event, snapshot.taken_at)
-
-    is_awaited = not is_last and attempts.has_more(judged.plan)
-    approved = frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys)
-
-    def yields(change: Change, alone: bool) -> bool:
-        if change.key in approved:  # the approval is used up: what was left would have to be approved anew
-            return False
-        # A new load balancer may have got the address to which a dead route leads: then it would not be ours any more.
-        return apply_context.is_called() or (alone and is_awaited and change.verb is not Verb.REMOVE)
-
+    done = partial(tell, apply_context, snapshot)
+    pressure = Pressure(
+        apply_context.under_way,
+        apply_context.is_called,
+        is_awaited=not is_last and attempts.has_more(judged.plan),
+        # An approval that is used up: what was left would have to be approved anew.
+        bound=frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys),
+    )
     try:
         outcomes = apply(
             todo,
@@ -128,14 +123,27 @@ def apply_round(
             apply_context.actuators,
             stop=apply_context.stop,
             done=done,
-            yields=yields,
+            pressure=pressure,
             barred=attempts.barred,
         )
     finally:
         apply_context.progress.end()
     for change in todo:
         attempts.add(judged.plan.by_key[change.key], outcomes[change.key])
-    return frozenset(change.kind for change in todo if not isinstance(outcomes[change.key], Skipped))
+    ended = tuple(apply_context.under_way.ended())
+    for change, outcome in ended:
+        attempts.add(change, outcome)
+        done(change, outcome)
+    tried = [change for change in todo if not isinstance(outcomes[change.key], Skipped)]
+    return frozenset(change.kind for change in (*tried, *(change for change, _ in ended)))
+
+
+def tell(apply_context: ApplyContext, snapshot: Snapshot, change: Change, outcome: Outcome) -> None:
+    """Say how a change has ended, or that it was left."""
+    apply_context.progress.done(change, outcome)
+    event = on_outcome(change, outcome, snapshot)
+    if event is not None:
+        apply_context.events.send(event, snapshot.taken_at)
 
 
 def _use_up_approvals(judged: JudgedPlan, snapshot: Snapshot, apply_context: ApplyContext, attempts: Attempts) -> None:
@@ -144,6 +152,11 @@ def _use_up_approvals(judged: JudgedPlan, snapshot: Snapshot, apply_context: App
         approvals = judged.approvals.get(hold.hash, ())
         held = [change for change in todo if change.key in hold.keys]
         if not approvals or not held:
+            continue
+        kept_back = [change for change in held if apply_context.under_way.keeps_back(change)]
+        if kept_back:
+            for change in held:
+                attempts.withdraw(change, f"{kept_back[0].owner} is still being changed; its approval is kept")
             continue
         try:
             apply_context.use_up(approvals, snapshot.taken_at)

@@ -1,23 +1,32 @@
 """Health of the process: liveness and readiness, and the pages of the probes and of metrics.
 
-No I/O, and nothing here depends on a cloud being up, as a restart would not fix that. A hanging loop fails liveness.
+No I/O, and nothing here depends on a cloud being up, as a restart would not fix that. A loop that hangs fails liveness,
+and so does a call or a change that does.
 """
 
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from urllib.parse import parse_qs
 
+from actuators.apply import Actuator
+from actuators.http.requests import Ended, Observe
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
 from reconciler.result import Report
 from reconciler.telemetry.logs import printable
 
 _INTERVALS = 3
 """Number of intervals without a sign of life after which the loop counts as hanging."""
 _TIMEOUTS = 10
-"""And so many times the longest wait for one answer: the time that a pass may take between two signs. Reading pages and
-proving absence is a handful of answers in a row, an action of Hetzner's is waited for as long as four."""
+"""And so many times the longest wait for one answer: the time that a pass may take between two signs, and a call to
+give its answer whole. An action of Hetzner's is waited for as long as four."""
+_LONGEST_CHANGE_S = 600.0
+"""Seconds after which a change counts as hanging: it waits for an action for a minute, and the longest has six, each
+with calls that are tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,47 @@ class Health:
         self._stands_by = False
         self._why_unseen = "no pass has ended yet"
         self._why_leaderless = ""
+        self._under_way: dict[object, tuple[str, float, float]] = {}
+        """What goes on: its name, when it began, and how long it may take."""
+
+    def follow(self, observe: Observe) -> Observe:
+        """The same observer of a connection, whose calls this hears of as well: each answer is a sign of life, except
+        for those that come while nothing gets on."""
+
+        def begin(method: str, path: str) -> Ended:
+            told = observe(method, path)
+            call = self._begin(f"the call {method} {path.partition('?')[0]}", self._allowance_s)
+
+            def end(status: int | None) -> None:
+                self._end(call, is_sign=status is not None and _gets_on(method, path))
+                told(status)
+
+            return end
+
+        return begin
+
+    def attend(self, actuators: Mapping[str, Actuator]) -> Mapping[str, Actuator]:
+        """The same actuators, whose changes this hears of as well."""
+        return {kind: partial(self._attended, actuator) for kind, actuator in actuators.items()}
+
+    def _attended(self, actuator: Actuator, change: Change, snapshot: Snapshot) -> None:
+        lane = self._begin(f"the change {change.key}", _LONGEST_CHANGE_S)
+        try:
+            actuator(change, snapshot)
+        finally:
+            self._end(lane, is_sign=True)
+
+    def _begin(self, name: str, allowed_s: float) -> object:
+        token = object()
+        with self._lock:
+            self._under_way[token] = (name, self._clock(), allowed_s)
+        return token
+
+    def _end(self, token: object, *, is_sign: bool) -> None:
+        with self._lock:
+            del self._under_way[token]
+            if is_sign:
+                self._sign_at = self._clock()
 
     def began(self) -> None:
         """A pass begins: this process leads."""
@@ -58,11 +108,6 @@ class Health:
             self._began_at = self._clock()
             self._stands_by = False
             self._why_leaderless = ""
-
-    def alive(self) -> None:
-        """A part of a pass has ended: a pass with much to do may take long."""
-        with self._lock:
-            self._sign_at = self._clock()
 
     def passed(self, report: Report, interval_s: float | None = None) -> None:
         """A pass has ended, however. ``interval_s`` is the pause to the next one; None: as before."""
@@ -94,16 +139,22 @@ class Health:
             self._why_leaderless = why
 
     def liveness(self) -> tuple[Check, ...]:
-        """Checks of ``/livez``: whether the loop makes progress. A pass that hangs, and a loop that has died, need a
-        restart; anything else does not."""
+        """Checks of ``/livez``: whether the loop makes progress, and all that goes on beside it ends in time. A pass
+        that hangs, a call or a change that does, and a loop that has died, need a restart; anything else does not, such
+        as a pass that takes long, or an action of Hetzner's that never ends."""
         with self._lock:
             now = self._clock()
             silent_s, allowed_s = now - self._sign_at, _INTERVALS * self._interval_s + self._allowance_s
             running = (
                 "" if self._began_at is None else f"; the pass that is running began {now - self._began_at:.0f} s ago"
             )
+            hanging = [
+                f"{name} has not ended for {now - since:.0f} s, where {most_s:.0f} s are allowed"
+                for name, since, most_s in self._under_way.values()
+                if now - since > most_s
+            ]
         late = f"nothing has come to an end for {silent_s:.0f} s, where {allowed_s:.0f} s are allowed{running}"
-        return Check("ping"), Check("loop", late if silent_s > allowed_s else None)
+        return Check("ping"), Check("loop", late if silent_s > allowed_s else next(iter(hanging), None))
 
     def readiness(self) -> tuple[Check, ...]:
         """Checks of ``/readyz``: whether everything was read once, or another process was seen to lead."""
@@ -111,6 +162,12 @@ class Health:
             is_ready = self._has_seen_all or self._stands_by
             why = self._why_leaderless or self._why_unseen
         return Check("ping"), Check("snapshot", None if is_ready else why)
+
+
+def _gets_on(method: str, path: str) -> bool:
+    """Whether an answer shows that a pass gets on. Whoever waits for an action is answered for as long as that goes on,
+    and watches are opened and begin anew whatever a pass does."""
+    return method != "WATCH" and not path.startswith("/actions?") and not path.endswith("?limit=1")
 
 
 def _unread(report: Report) -> str | None:

@@ -80,13 +80,10 @@ class _Effort:
 class PassLogger:
     """Logs each change as it ends (see ``rounds.Progress``), and each pass that says something new.
 
-    ``heard`` is called then as well: as long as changes end, nothing hangs. ``clock`` is in seconds.
+    ``clock`` is in seconds.
     """
 
-    def __init__(
-        self, heard: Callable[[], None] = lambda: None, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._heard = heard
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._efforts: dict[str, _Effort] = {}
@@ -103,7 +100,6 @@ class PassLogger:
 
     def done(self, change: Change, outcome: Outcome) -> None:
         """Log what was applied, and what failed. What waits, or was left out, is in the report."""
-        self._heard()
         with self._lock:
             effort = self._efforts.pop(change.key, None)
         match outcome:

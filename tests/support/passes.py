@@ -31,6 +31,7 @@ from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import Event
 from tests.support.balancer_stage import PassingTime
 from tests.support.objects import UNINITIALIZED
+from tests.support.shared_time import SharedTime
 from tests.support.simulators import Simulation
 
 NAMESPACE = "kube-system"
@@ -90,6 +91,8 @@ class Run:
     """What writes down for dry runs what a loop has suspended."""
     agreement: Agreement | None = None
     """What somebody has agreed to; None: nobody was asked."""
+    time: SharedTime | None = None
+    """What passes share with what they leave; None: they leave nothing."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
 
@@ -123,6 +126,11 @@ class Run:
         reader, writer = self.readers.hetzner, self.sim.kubernetes_writer()
         clock = self.sim.clock
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
+        if self.time is not None:
+            sleep = self.time.sleep_of_poller
+            actions = self.time.actions = self.time.actions or Actions(
+                reader, self.stop, clock=clock.timestamp, sleep=sleep
+            )
         actuators = actuators_with(
             writer, self.readers.kubernetes, Writers(reader, self.writer, actions), self.sim.robot_reader()
         )
@@ -131,6 +139,9 @@ class Run:
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, self.readers.kubernetes, writer, NAMESPACE)
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
+        if self.time is not None:
+            actuators = self.time.attends(actuators)
+            apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)
         apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
         return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
 

@@ -29,6 +29,7 @@ from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.support.direct import DirectSimulation, SessionLine
 from tests.support.passes import Run
+from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class SimulatedLoop:
     calls_every_s: float | None = None
     """How often a watch calls for a pass; None: never."""
     is_budgeted: bool = True
+    takes_time: bool = False
+    """Whether actions and tries take simulated time, in which passes leave them."""
 
     def __post_init__(self) -> None:
         self.clock = SimulatedClock(source=START.timestamp)
@@ -92,6 +95,10 @@ class SimulatedLoop:
             connection.budget = self.run.budget = self.budget
         connection.observe = self._noted
         connection._retry = Retry(self.sim.stop, budget=RetryBudget())
+        self.time = SharedTime(self.clock)
+        if self.takes_time:
+            self.run.time = self.time
+            connection._retry = Retry(self.sim.stop, budget=RetryBudget(), sleep=self.time.sleep)
         self.line = TroubledLine(self.sim.hetzner_line)
         connection._session.mount("http://hetzner.test/v1", self.line)
 
@@ -103,6 +110,8 @@ class SimulatedLoop:
         self.stop.clear()
         self._wake = Wake(self.stop, clock=now, wait=self._wait)
         self.run.is_called = self._wake.is_called
+        if self.takes_time:
+            self.time.at(hours * HOUR_S, self._end)
         passes = Passes(
             run=self.run.converge_alone,
             pacing=Pacing(load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "t" * 64})),
@@ -124,6 +133,15 @@ class SimulatedLoop:
 
         run_loop(run_pass, stop=self.stop, publish=_ignore, wake=self._wake, leader=NoElection())
 
+    def at(self, seconds: float, happens: Callable[[], object]) -> None:
+        """Let something happen so many seconds after the beginning, which calls for a pass."""
+
+        def happen() -> None:
+            happens()
+            self._wake.call("something changed")
+
+        self.time.at(seconds, happen)
+
     def busiest_hour(self) -> int:
         """The most calls that any hour had."""
         moments = [moment for moment, _, _ in self.calls]
@@ -140,12 +158,25 @@ class SimulatedLoop:
         self.calls.append((self.clock.timestamp(), method, path))
         return lambda _status: None
 
+    def _end(self) -> None:
+        self.run.stop.set()
+        self.stop.set()
+        self._wake.interrupt()
+        self.time.end()
+
+    def _pass_until(self, moment: float, event: threading.Event) -> None:
+        left_s = moment - self.clock.timestamp()
+        while left_s > 0 and not event.is_set():
+            step_s = min(left_s, 0.5) if self.takes_time else left_s
+            self.time.rest(step_s)
+            left_s -= step_s
+
     def _wait(self, event: threading.Event, seconds: float) -> None:
         """Let the time pass until somebody calls or the end has come."""
         ends_at = self.clock.timestamp() + seconds
         while self.clock.timestamp() < ends_at:
             next_call = ends_at if self.calls_every_s is None else self._called_at + self.calls_every_s
-            self.clock.advance(max(0.0, min(next_call, ends_at, self._ends_at) - self.clock.timestamp()))
+            self._pass_until(min(next_call, ends_at, self._ends_at), event)
             if self.clock.timestamp() >= self._ends_at:
                 self.stop.set()
                 self._wake.interrupt()

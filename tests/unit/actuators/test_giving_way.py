@@ -1,14 +1,20 @@
-"""A long series that stops for what is more urgent: routes of one network, one after another."""
+"""Rounds that give way to what is more urgent: by ending a long series, and by leaving what does not end."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
+from queue import Empty, SimpleQueue
+from typing import Any
 
 import pytest
 
-from actuators.apply import Actuator, apply
-from actuators.outcome import PREEMPTED, Applied, Outcome, Skipped
+from actuators.apply import Actuator, Pressure, apply
+from actuators.http.errors import Busy
+from actuators.http.requests import note_action
+from actuators.lanes import Lane, UnderWay
+from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, Applied, Outcome, Pending, Skipped
+from desired.model.load_balancer import Attachment
 from desired.model.route import ROUTED
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -42,10 +48,10 @@ class Hands:
         self.done.append(change.key)
 
 
-def carry_out(writers: Hands, *changes: Change, yields: Callable[[Change, bool], bool]) -> Mapping[str, Outcome]:
+def carry_out(writers: Actuator, *changes: Change, **pressure: Any) -> Mapping[str, Outcome]:
     """Key → outcome."""
     actuators: dict[str, Actuator] = {change.kind: writers for change in changes}
-    return apply(changes, a_snapshot(), actuators, stop=threading.Event(), yields=yields)
+    return apply(changes, a_snapshot(), actuators, stop=threading.Event(), pressure=Pressure(**pressure))
 
 
 @pytest.mark.parametrize(("called_after", "applied"), [(0, 1), (1, 1), (3, 3), (9, 6)])
@@ -53,7 +59,7 @@ def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_afte
     """However often the loop is woken, each pass gets on with the routes by one at least."""
     writers = Hands()
 
-    outcomes = carry_out(writers, *ROUTES, yields=lambda _change, _alone: len(writers.done) >= called_after)
+    outcomes = carry_out(writers, *ROUTES, is_called=lambda: len(writers.done) >= called_after)
 
     assert writers.done == [route.key for route in ROUTES[:applied]]
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * applied + [PREEMPTED] * (6 - applied)
@@ -61,7 +67,7 @@ def test_a_series_stops_when_it_is_called_and_never_before_its_first(called_afte
 
 def test_what_comes_after_a_route_that_gave_way_is_not_tried() -> None:
     """No Node is told of a route that is not there yet."""
-    outcomes = carry_out(Hands(), *ROUTES, CONDITION, yields=lambda _change, _alone: True)
+    outcomes = carry_out(Hands(), *ROUTES, CONDITION, is_called=lambda: True)
 
     assert outcomes[CONDITION.key] == Skipped(f"comes after {ROUTES[5].key}, which was not done")
 
@@ -70,7 +76,7 @@ def test_nothing_urgent_gives_way() -> None:
     """Nodes join and load balancers change whatever the loop is called for."""
     nodes = [a_change(f"node/{name}") for name in "abc"]
 
-    outcomes = carry_out(Hands(), *nodes, *ROUTES, yields=lambda _change, _alone: True)
+    outcomes = carry_out(Hands(), *nodes, *ROUTES, is_called=lambda: True)
 
     assert [outcomes[node.key] for node in nodes] == [Applied()] * 3
 
@@ -91,7 +97,165 @@ def test_a_series_is_told_when_only_what_waits_for_it_is_left() -> None:
             threading.Event().wait(0.05)  # until that has been noticed as well
 
     writers.before_each = act
-    outcomes = carry_out(writers, *ROUTES, CONDITION, joining, yields=lambda _change, alone: alone)
+    outcomes = carry_out(writers, *ROUTES, CONDITION, joining, is_awaited=True)
 
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * 3 + [PREEMPTED] * 3
     assert outcomes[joining.key] == Applied()
+
+
+@dataclass
+class Ticking:
+    """A second passes whenever a round finds that nothing has ended."""
+
+    now: float = 0.0
+
+    def take(self, ended: "SimpleQueue[Lane]") -> Lane | None:
+        """What has ended within a real moment."""
+        try:
+            return ended.get(timeout=0.02)
+        except Empty:
+            self.now += 1.0
+            return None
+
+
+@dataclass
+class Endless:
+    """Changes with these keys go on until they are let go."""
+
+    keys: Collection[str]
+    accepted: bool = False
+    """Whether Hetzner has begun an action for each of them."""
+    let_go: threading.Event = field(default_factory=threading.Event)
+    done: list[str] = field(default_factory=list)
+
+    def __call__(self, change: Change, _snapshot: Snapshot) -> None:
+        if change.key in self.keys:
+            if self.accepted:
+                note_action(len(self.done))
+            assert self.let_go.wait(TIMEOUT_S)
+        self.done.append(change.key)
+
+
+@pytest.fixture
+def clock() -> Ticking:
+    """A clock at 0."""
+    return Ticking()
+
+
+@pytest.fixture
+def under_way(clock: Ticking) -> UnderWay:
+    """Nothing, by that clock."""
+    return UnderWay(lambda: clock.now, clock.take)
+
+
+def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
+    """A change of the load balancer of the Service with that name."""
+    return a_change(f"load_balancer/ns/{name}{part}", kind, owner=f"service/ns/{name}", **fields)
+
+
+def attached(name: str) -> Change:
+    """The attachment of that load balancer to network 7."""
+    return of_balancer(name, "/network/7", "lb.network", after=Attachment(7))
+
+
+def test_a_pass_that_is_called_for_leaves_what_goes_on(clock: Ticking, under_way: UnderWay) -> None:
+    """After three seconds of work nothing more is begun at Hetzner, and what goes on is left; a Node is no such
+    thing."""
+    writers = Endless({"load_balancer/ns/a"})
+    changes = [of_balancer("a"), of_balancer("a", "/type", "lb.type"), a_change()]
+
+    outcomes = carry_out(writers, *changes, under_way=under_way, is_called=lambda: True)
+
+    assert list(outcomes.values()) == [Applied(), GOES_ON, PREEMPTED]
+    assert (clock.now, [lane.change for lane in under_way.left]) == (3.0, [changes[0]])
+    writers.let_go.set()
+
+
+def test_its_object_is_left_alone_until_it_ends(clock: Ticking, under_way: UnderWay) -> None:
+    """What is planned for that meanwhile was planned from a world that is not there any more; others go on."""
+    first = Endless({"load_balancer/ns/a"})
+    carry_out(first, of_balancer("a"), under_way=under_way, is_called=lambda: True)
+    second = Endless((), done=[])
+    threading.Timer(0.1, first.let_go.set).start()
+
+    changes = [of_balancer("a", "/type", "lb.type"), of_balancer("b")]
+    outcomes = carry_out(second, *changes, under_way=under_way)
+
+    assert [outcomes[change.key] for change in changes] == [OVERTAKEN, Applied()]
+    assert list(under_way.begin_pass()) == [(of_balancer("a"), Applied())]
+    assert list(under_way.begin_pass()) == []
+    assert second.done == ["load_balancer/ns/b"]
+
+
+def test_what_is_stuck_keeps_no_further_round_waiting(clock: Ticking, under_way: UnderWay) -> None:
+    """Where something was done that another round goes on with, it is left after ten seconds."""
+    writers = Endless({"load_balancer/ns/a"})
+
+    outcomes = carry_out(writers, of_balancer("a"), of_balancer("b"), under_way=under_way, is_awaited=True)
+
+    assert [outcomes[of_balancer(name).key] for name in "ab"] == [GOES_ON, Applied()]
+    assert clock.now == 10.0
+    writers.let_go.set()
+
+
+@pytest.mark.parametrize(("accepted", "after_s"), [(False, 20.0), (True, 10.0)])
+def test_who_is_stuck_holds_no_network(under_way: UnderWay, clock: Ticking, accepted: bool, after_s: float) -> None:
+    """The next one that locks it begins after ten seconds, and all others too once Hetzner accepts that: then it is
+    not the network that is locked."""
+    writers = Endless({attached(name).key for name in "ab"}, accepted)
+    when: list[float] = []
+
+    def act(change: Change, snapshot: Snapshot) -> None:
+        if change.key == attached("c").key:
+            when.append(clock.now)
+            writers.let_go.set()
+        writers(change, snapshot)
+
+    outcomes = carry_out(act, *map(attached, "abc"), under_way=under_way)
+
+    assert set(outcomes.values()) == {Applied()}
+    assert after_s <= when[0] <= after_s + 1
+
+
+def test_what_is_bound_goes_on_while_it_gets_on(under_way: UnderWay, clock: Ticking) -> None:
+    """Approved changes of one object are all made, however often the pass is called for; but nobody waits for one that
+    is stuck longer than ten seconds."""
+    series = [of_balancer("a", f"/{number}") for number in range(4)]
+    writers = Endless({series[2].key})
+
+    bound = {change.key for change in series}
+    outcomes = carry_out(writers, *series, under_way=under_way, is_called=lambda: True, bound=bound)
+
+    assert [outcomes[change.key] for change in series] == [Applied(), Applied(), GOES_ON, PREEMPTED]
+    assert clock.now == 10.0
+    writers.let_go.set()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_tried"),
+    [
+        pytest.param(of_balancer("a", "/x"), of_balancer("a", "/y"), False, id="the same load balancer"),
+        pytest.param(of_balancer("a", "/x"), of_balancer("b", "/y"), True, id="another one"),
+        pytest.param(ROUTES[0], ROUTES[1], False, id="the same network"),
+        pytest.param(attached("a"), attached("b"), True, id="which of the two it was is not known"),
+        pytest.param(of_balancer("a", "/x"), a_change("service/ns/a/status", "service.status"), True, id="the Service"),
+    ],
+)
+def test_what_finds_its_object_busy_keeps_the_rest_from_being_tried(
+    first: Change, second: Change, is_tried: bool
+) -> None:
+    """Each try takes ten seconds, and a load balancer that is locked may have hundreds of changes."""
+    sent: list[str] = []
+
+    def act(change: Change, _snapshot: Snapshot) -> None:
+        sent.append(change.key)
+        if change is first:
+            raise Busy("locked")
+
+    outcomes = carry_out(act, first, second)
+
+    assert outcomes == {
+        first.key: Pending("locked", 10.0),
+        second.key: Applied() if is_tried else Pending("locked", 10.0),
+    }
+    assert sent == [first.key, second.key][: 1 + is_tried]

@@ -4,11 +4,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from desired.model.snapshot import RobotAccount
+from actuators.apply import Actuator
+from actuators.http.requests import ignore
+from desired.model.snapshot import RobotAccount, Snapshot
+from desired.plan.change import Change
 from desired.section import Section
 from reconciler.result import Report
 from reconciler.telemetry.health import Check, Health, Request, health_pages
-from tests.builders import a_server, a_snapshot, incomplete, servers_of
+from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 
 INTERVAL_S = 60.0
 TIMEOUT_S = 15.0
@@ -97,8 +100,81 @@ def test_a_long_pass_that_gets_on_is_alive(watched: Watched) -> None:
     """A hundred load balancers take their time."""
     watched.health.began()
     for _ in range(100):
-        watched.after(ALLOWED_S).health.alive()
+        watched.health.attend({"lb.type": take(watched, ALLOWED_S)})["lb.type"](a_change(), a_snapshot())
         assert watched.is_alive
+
+
+def test_a_long_reading_that_gets_on_is_alive(watched: Watched) -> None:
+    """A list of a hundred pages, each of which takes its time."""
+    watched.health.began()
+    observe = watched.health.follow(ignore)
+    for _ in range(100):
+        ended = observe("GET", "/servers?page=2")
+        watched.after(10 * TIMEOUT_S)
+        assert watched.is_alive
+        ended(200)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        pytest.param("GET", "/servers", None, id="no answer"),
+        pytest.param("GET", "/actions?id=1&id=2", 200, id="the action goes on"),
+        pytest.param("WATCH", "/api/v1/nodes?watch=true", 200, id="a watch is opened again"),
+        pytest.param("GET", "/api/v1/nodes?limit=1", 200, id="from where it begins"),
+    ],
+)
+def test_what_is_answered_while_nothing_gets_on(watched: Watched, method: str, path: str, status: int | None) -> None:
+    """A pass that hangs is no less stuck for what others hear meanwhile."""
+    watched.health.began()
+    for _ in range(10):
+        watched.health.follow(ignore)(method, path)(status)
+        watched.after(ALLOWED_S / 9)
+
+    assert not watched.is_alive
+
+
+def test_a_call_that_hangs_among_others(watched: Watched) -> None:
+    """Bytes that trickle for ever: other changes of the pass go on, and hide it from who looks for silence."""
+    watched.health.began()
+    observe = watched.health.follow(ignore)
+    hanging = observe("GET", "/load_balancers?page=2")
+    for _ in range(10):
+        ended = observe("POST", "/load_balancers")
+        watched.after(TIMEOUT_S)
+        ended(201)
+    assert watched.is_alive
+
+    watched.after(1)
+    assert watched.health.liveness()[1].line == (
+        "[-]loop failed: the call GET /load_balancers has not ended for 151 s, where 150 s are allowed"
+    )
+    hanging(200)
+    assert watched.is_alive
+
+
+def test_a_change_that_hangs_beside_the_passes(watched: Watched) -> None:
+    """A pass may have left it, and its object would be left alone for ever."""
+    seen = []
+
+    def hang(_change: Change, _snapshot: Snapshot) -> None:
+        for _ in range(11):
+            watched.after(INTERVAL_S).health.passed(WHOLE)
+            seen.append(watched.health.liveness()[1].problem)
+
+    watched.health.attend({"lb.type": hang})["lb.type"](a_change("load_balancer/a/b"), a_snapshot())
+
+    assert seen == [None] * 10 + ["the change load_balancer/a/b has not ended for 660 s, where 600 s are allowed"]
+    assert watched.is_alive
+
+
+def take(watched: Watched, seconds: float) -> Actuator:
+    """What takes so long."""
+
+    def carry_out(_change: Change, _snapshot: Snapshot) -> None:
+        watched.after(seconds)
+
+    return carry_out
 
 
 def test_a_longer_interval_gives_more_time(watched: Watched) -> None:

@@ -1,11 +1,13 @@
 """Passes of a loop: what each leaves for those who watch."""
 
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from actuators.http.call_budget import CallBudget
 from actuators.http.own_writes import OwnWrites
+from actuators.lanes import Lane, UnderWay
 from actuators.outcome import Applied
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
@@ -89,6 +91,34 @@ def test_the_breaker_is_counted_when_it_opens() -> None:
     loop.now += SUSPENDED_S
     assert undone_again_and_again(loop, "nodes", 4) == [1, 1, 1, 2]
     assert loop.metric(UNDONE, section="routes") == 0
+
+
+@dataclass
+class Secret:
+    """A token in a file."""
+
+    read: int = 0
+
+    def refresh(self) -> bool:
+        """Read it."""
+        self.read += 1
+        return False
+
+
+def test_no_secret_is_replaced_while_something_goes_on() -> None:
+    """What a pass has left might write with a token of which no pass has seen whose project it is."""
+    loop, secret, under_way = Loop(), Secret(), UnderWay()
+    left = Lane.of(a_change())
+    left.future = Future()
+    under_way.left.append(left)
+    loop.passes = replace(loop.passes, secrets=(secret,), under_way=under_way)
+
+    loop.run(Report(snapshot=a_snapshot()))
+    assert secret.read == 0
+
+    left.future.set_result(Applied())
+    loop.run(Report(snapshot=a_snapshot()))
+    assert secret.read == 1
 
 
 @pytest.mark.parametrize(
