@@ -47,12 +47,13 @@ class _Trail:
     retry_at: float = 0.0
     early_at: float = 0.0
     """From when on another try is worth its while in a pass that begins for something else."""
-    is_applied: bool = False
-    """Whether it was done, and was not seen to be undone since."""
+    applied: int = 0
+    """How often it was done since it was last seen to be undone; done again before anybody saw it done counts each
+    time, until somebody sees it."""
     unseen_since: float | None = None
-    """When it was done, as long as no pass has seen it done: readers may lag behind."""
+    """When it was done last, as long as no pass has seen it done: readers may lag behind."""
     undone: list[tuple[float, datetime | None]] = field(default_factory=list)
-    """When it was seen to be undone, by the injected clock and by the API server's."""
+    """When it was seen to be undone, by the injected clock and, where it had been seen done, by the API server's."""
     suspended_until: float = 0.0
     why: str = ""
     """Why it is suspended; "" unless it is."""
@@ -64,6 +65,16 @@ class _Trail:
     def lately(self, now: float) -> list[tuple[float, datetime | None]]:
         """When it was seen to be undone, as far as that counts at ``now``."""
         return [undone for undone in self.undone if now - undone[0] <= WINDOW_S]
+
+    def is_enough(self, now: float) -> bool:
+        """Whether it was done as often as may be, if all of that was undone."""
+        return self.applied > 0 and len(self.lately(now)) + self.applied >= MOST_UNDONE
+
+    def seen(self) -> None:
+        """It was seen to be done: had it been done several times before, the list has lagged behind."""
+        if self.unseen_since is not None:
+            self.unseen_since, self.retry_at = None, 0.0
+        self.applied = min(self.applied, 1)
 
 
 @dataclass(slots=True)
@@ -128,7 +139,7 @@ class History:
 
         Only what was tried and refused counts as failed, a lost answer included; what gives way, was overtaken or has
         to wait is no failure. Applied, seen to be done, and planned again is undone; so is what nobody has seen done
-        for longer than readers lag.
+        for longer than readers lag, each time that it was applied.
         """
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
@@ -137,7 +148,7 @@ class History:
             named = {line.change.key for line in report.lines}
             for key, trail in self._trails.items():
                 if key not in named:  # not planned any more: it was seen to be done
-                    trail.unseen_since = None
+                    trail.seen()
         suspended = tuple(line.change for line in report.lines if self._learn(line, report.snapshot, now, seen_at))
         for key in list(self._trails)[: max(0, len(self._trails) - self._most)]:
             del self._trails[key]
@@ -195,13 +206,17 @@ class History:
                 return False
             trail = _Trail(mark, now)
         was_suspended = trail.suspended_until
-        if trail.is_applied and not trail.may_lag(seen_at):
-            _undone(trail, seen_at, snapshot.taken_at if snapshot else None)
+        if trail.applied and not trail.may_lag(seen_at):
+            _undone(trail, seen_at, snapshot.taken_at if snapshot and trail.unseen_since is None else None)
         if was_applied:
-            since = trail.unseen_since if trail.is_applied else None
-            trail.unseen_since = None if isinstance(outcome, Applied) else since or now
-            trail.is_applied, trail.failures, trail.last = True, 0, None
+            trail.applied += 1
+            trail.failures, trail.last = 0, None
             trail.retry_at = trail.early_at = 0.0
+            trail.unseen_since = now
+            if isinstance(outcome, Applied):
+                trail.seen()
+            elif trail.is_enough(now):
+                trail.retry_at = now + LAG_S
         if isinstance(outcome, Failed) and was_refused:
             trail.failures += 1
             trail.last = outcome
@@ -234,8 +249,8 @@ def _had_its_turn(line: Line) -> bool:
 
 def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
     """Somebody undid the change, which was seen at ``now``."""
-    trail.is_applied = False
-    trail.undone = [*trail.lately(now), (now, taken_at)]
+    trail.undone = [*trail.lately(now), *[(now, taken_at)] * trail.applied]
+    trail.applied = 0
     if len(trail.undone) >= MOST_UNDONE:
         trail.why, trail.undone = _why_suspended(trail.undone[0][1]), []
         trail.suspended_until = now + SUSPENDED_S
@@ -245,14 +260,20 @@ def _suspension(trail: _Trail, now: float) -> Suspension | None:
     """The suspension of the change at ``now``; None when it may be tried."""
     if trail.suspended_until > now:
         return Suspension(GuardName.FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
-    lately = trail.lately(now)
-    if trail.is_applied and not trail.may_lag(now) and len(lately) + 1 >= MOST_UNDONE:
-        return Suspension(GuardName.FLAPPING, trail.mark, _why_suspended(lately[0][1]), SUSPENDED_S)
+    if trail.is_enough(now) and trail.may_lag(now):
+        return Suspension(GuardName.BACK_OFF, trail.mark, _NEVER_SEEN, trail.retry_at - now, _NEVER_SEEN)
+    if trail.is_enough(now):
+        first = next(iter(trail.lately(now)), (now, None))
+        return Suspension(GuardName.FLAPPING, trail.mark, _why_suspended(first[1]), SUSPENDED_S)
     if trail.early_at > now and trail.last is not None:
         error, times = trail.last.error, trail.failures
         why = f"failed: {error}" if times == 1 else f"failed {times} times in a row, the last time with: {error}"
         return Suspension(GuardName.BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)
     return None
+
+
+_NEVER_SEEN = "was made again and again, and is not seen in the world"
+"""Why a change waits until no list can lag behind any more."""
 
 
 def _why_suspended(since: datetime | None) -> str:

@@ -9,11 +9,13 @@ from actuators.outcome import Applied, Failed
 from desired.plan.change import NoteKind, Verdict
 from reconciler.passes.history import History
 from reconciler.result import Report, Result
+from tests.balancers import LOCATED
 from tests.routes import pods_of
-from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers
-from tests.support.objects import joining_node, server
+from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers, load_balancer_service
+from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run, initialized
 from tests.support.routed_passes import a_run_of_joining_nodes, routed_nodes
+from tests.support.simulated_loop import SimulatedLoop
 from tests.support.simulators import Simulation
 from tests.support.workloads import raw_workload
 
@@ -223,6 +225,51 @@ def test_a_target_that_somebody_removes_again_and_again(simulate: Simulate) -> N
     clock.now += 3600.0
     run.converge()
     assert targets(run) == {1, 2}
+
+
+class Remover:
+    """Another tool, which takes the second server off each load balancer so long after it was put there."""
+
+    def __init__(self, after_s: float) -> None:
+        self.loop = SimulatedLoop(
+            [settled_node("web-1", 1), settled_node("web-2", 2)],
+            [load_balancer_service("web")],
+            {"servers": [server(1, "web-1"), server(2, "web-2")]},
+            LOCATED,
+            calls_every_s=4.0,
+        )
+        self.loop.pass_hours(0.01)
+        self.loop.line.trouble = self
+        self.begins_at = self.loop.clock.timestamp()
+        self._after_s = after_s
+        self._due_at: float | None = self.begins_at
+
+    def __call__(self, method: str, path: str) -> None:
+        """Each call takes a while, in which it may act."""
+        self.loop.clock.advance(0.12)
+        now = self.loop.clock.timestamp()
+        if method == "POST" and path.endswith("/add_target"):
+            self._due_at = now + self._after_s
+        elif self._due_at is not None and now >= self._due_at:
+            self._due_at = None
+            take_away_target_2(self.loop.run)
+
+    def puts(self) -> list[float]:
+        """When the target was put back, in seconds."""
+        return [moment - self.begins_at for moment in self.loop.sent("POST", "/add_target") if moment > self.begins_at]
+
+
+@pytest.mark.passes
+@pytest.mark.parametrize("after_s", [0.1, 0.2, 2.0, 20.0])
+def test_a_target_that_is_taken_off_at_once(after_s: float) -> None:
+    """However soon a change is undone, it counts: it is made three times, and then suspended."""
+    tool = Remover(after_s)
+
+    tool.loop.pass_hours(10 / 60)
+
+    assert len(tool.puts()) <= 3
+    held = [line.change for _, report in tool.loop.reports[-1:] for line in report.lines]
+    assert [(change.key, change.decision.rule) for change in held] == [(TARGET, "flapping")]
 
 
 def targets(run: Run) -> set[int]:

@@ -203,7 +203,7 @@ def test_what_was_never_undone_is_free() -> None:
     ("lines", "is_suspended"),
     [
         pytest.param([Applied(), Applied(), Applied()], True, id="planned again at once"),
-        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN], False, id="not seen done yet: readers lag"),
+        pytest.param([NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN], False, id="not seen done yet: lists may lag"),
         pytest.param([Applied(), Applied()], False, id="one time less"),
         pytest.param([Applied(), NO, Applied(), Applied()], True, id="refused in between"),
         pytest.param([Applied(), None, None, Applied()], False, id="planned, not tried, for a while: once undone"),
@@ -257,7 +257,33 @@ def test_a_pass_that_saw_less_has_seen_nothing_done(between: Report) -> None:
         loop.run(Line(CHANGE, NOT_SEEN))
         loop.history.note(between)
 
-    assert loop.held() is None
+    found = loop.held()
+    assert found is not None
+    assert found.rule == GuardName.BACK_OFF
+
+
+def test_what_nobody_has_seen_done_three_times_waits_until_no_list_lags() -> None:
+    """For half a minute, in which it is not made again; a list that shows it meanwhile frees it, and one that does not
+    proves that it was undone each time."""
+    undone, lagged = Loop(), Loop()
+    for loop in (undone, lagged):
+        for _ in range(3):
+            assert loop.held() is None
+            loop.run(Line(CHANGE, NOT_SEEN))
+        found = loop.held()
+        assert found is not None
+        assert (found.rule, found.due_in_s, loop.history.due_in_s()) == (GuardName.BACK_OFF, 30.0, 30.0)
+
+    lagged.run(after_s=20.0)
+    assert lagged.held() is None
+    lagged.run(Line(CHANGE, Applied()), after_s=20.0)
+    assert lagged.held() is None
+
+    suspended = undone.held(after_s=30.0)
+    assert suspended is not None
+    assert (suspended.rule, suspended.due_in_s) == (GuardName.FLAPPING, HOUR)
+    undone.run(Line(CHANGE), after_s=0.0)
+    assert undone.held(after_s=HOUR / 2) is not None
 
 
 @pytest.mark.parametrize(("every_s", "is_suspended"), [(299.0, True), (301.0, False)])
