@@ -876,14 +876,12 @@ ROWS = (
         Start(nodes=3, services=FOUR),
         _of_another_class_before_a_pass,
         "D30: load balancer and finalizer go, whatever steps no pass has seen",
-        fails=True,
     ),
     Row(
         "another-class-before-a-pass-and-deleted",
         Start(nodes=3, services=FOUR),
         _of_another_class_and_deleted,
         "D30: the Service is not Terminating for ever",
-        fails=True,
     ),
     Row(
         "a-node-joins-while-actions-hang",
