@@ -2,16 +2,19 @@
 lost whose server and wish are there in truth; and when the lies end, all is as people want it.
 
 A world is a start and some steps: who does what, or who runs through which lies. ``harm_stage`` carries them out,
-``harm_judge`` looks at the truth after each run. ``HARM_WORLDS`` says how many worlds are tried in all.
+``harm_judge`` looks at the truth after each run. ``HARM_WORLDS`` says how many worlds are tried in all, and
+``HARM_KINDS`` of which kinds, by their names with commas: where it is not set, those of ``STARTS``.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from zlib import crc32
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.property.strategies import SEED, WORLDS, some
@@ -41,6 +44,7 @@ Step = tuple[Any, ...]
 """What happens, or ``run``, with its parameters."""
 
 PRIVATE: Mapping[str, str] = {"use-private-ip": "true"}
+EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 STARTS: Mapping[str, tuple[Start, ...]] = {
     "small": (
         Start(nodes=1),
@@ -71,6 +75,44 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
     ),
 }
 """Name → worlds to begin with: each is converged once, and copied from then on."""
+
+LB = "HCLOUD_LOAD_BALANCERS_"
+INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
+CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
+OF_A: Mapping[str, str] = {"node-selector": "pool=a"}
+COUNTED: Mapping[str, tuple[Start, ...]] = {
+    "configured": (
+        Start(nodes=3, services=(("web", {}), ("db", {})), variables=INTERNAL),
+        Start(nodes=4, services=(("web", {"disable-public-network": "true"}), ("db", {})), variables=INTERNAL[:1]),
+        Start(nodes=3, services=(("web", {}), ("db", {"use-private-ip": "false"})), variables=INTERNAL[:1]),
+        Start(nodes=4, services=(("web", PRIVATE), ("db", {})), variables=((f"{LB}USES_PROXYPROTOCOL", "true"),)),
+        Start(nodes=2, metal=2, services=(("web", {}), ("db", CLOSED)), variables=INTERNAL[:1]),
+    ),
+    "pools": (
+        Start(nodes=4, pools=True, services=(("web", OF_A), ("db", {}))),
+        Start(nodes=6, pools=True, services=(("web", {**OF_A, **PRIVATE}),)),
+        Start(nodes=6, pools=True, network=None, services=(("web", OF_A),)),
+    ),
+    "ill": (
+        Start(nodes=4, pools=True, services=(("web", OF_A), ("db", PRIVATE))),
+        Start(nodes=3, services=(("web", {}),)),
+    ),
+    "stuck": (
+        Start(nodes=3, network=None, services=(("web", {}), ("db", {}))),
+        Start(nodes=3, services=(("web", PRIVATE), ("db", {}))),
+    ),
+    "gradual": (
+        Start(nodes=8, services=(("web", PRIVATE), ("db", {}))),
+        Start(nodes=6, pools=True, services=(("web", OF_A), ("db", {}))),
+    ),
+    **{f"{kind} counted": starts for kind, starts in STARTS.items()},
+}
+"""The same of worlds in which what answers is counted as well, and more is mistaken."""
+ASKED = [kind for kind in os.environ.get("HARM_KINDS", "").split(",") if kind]
+KINDS: Mapping[str, tuple[Start, ...]] = {
+    **STARTS,
+    **{kind: tuple(replace(start, counted=True) for start in starts) for kind, starts in COUNTED.items()},
+}
 
 OPTIONS: tuple[tuple[str, str | None], ...] = (
     ("use-private-ip", "true"),
@@ -214,7 +256,7 @@ def _claim(stage: Stage, first: int, second: int) -> None:
         stage.claim(number, *claims[second % len(claims)])
 
 
-HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
+HAPPENINGS: dict[str, Callable[[Stage, int, int], object]] = {
     "silence": _silence,
     "wake": lambda stage, *_: stage.wake(),
     "beat": lambda stage, first, second: stage.beat(_cluster(stage, first), hours=(0.1, 2.0)[second % 2]),
@@ -247,6 +289,130 @@ HAPPENINGS: Mapping[str, Callable[[Stage, int, int], object]] = {
     "give back": lambda stage, first, _: stage.kill(_metal(stage, first)),
     "approve": lambda stage, first, second: stage.approve(_cluster(stage, second), first),
 }
+
+
+def _several(stage: Stage, first: int, second: int) -> Sequence[int]:
+    """Numbers of servers: of a pool, of half of them, of one, or of all but one; the newest or the oldest."""
+    found = sorted(filter(None, map(machine_of, stage.nodes().values())), reverse=first % 3 > 0)
+    half = found[: max(1, len(found) // 2)]
+    return (half, half, found[:1], found[: max(1, len(found) - 1)])[second % 4]
+
+
+def _some_service(stage: Stage, number: int) -> str:
+    """The name of a Service that is there."""
+    found = sorted(stage.truth.seen().services["a"])
+    return found[number % len(found)].partition("/")[2] if found else "web"
+
+
+def _label(stage: Stage, first: int, second: int) -> None:
+    """Nodes are excluded from load balancers by mistake, or no longer."""
+    for number in _several(stage, first, second):
+        stage.label(number, {EXCLUDED: None if second > 9 else ""})
+
+
+def _mark(stage: Stage, first: int, second: int) -> None:
+    for number in _several(stage, first, second):
+        stage.mark(number, "ToBeDeletedByClusterAutoscaler")
+
+
+def _unmark(stage: Stage, *_: int) -> None:
+    for number in filter(None, map(machine_of, stage.nodes().values())):
+        stage.unmark(number)
+
+
+def _select(stage: Stage, first: int, second: int) -> None:
+    pool = ("pool=b", "pool=b", "pool=b", "pool=a", "pool=c", None)[second % 6]
+    stage.annotate(_some_service(stage, first), {"node-selector": pool})
+
+
+def _edit(stage: Stage, first: int, second: int) -> None:
+    """Several annotations at once."""
+    edits: Sequence[Mapping[str, str | None]] = (
+        {"node-selector": "pool=b", **CLOSED},
+        CLOSED,
+        dict.fromkeys(CLOSED),
+        {"use-private-ip": None, "node-selector": "pool=b"},
+        {"disable-public-network": None, "node-selector": None},
+        {"uses-proxyprotocol": "true", "node-selector": "pool=b"},
+    )
+    stage.annotate(_some_service(stage, first), edits[second % len(edits)])
+
+
+def _turn(stage: Stage, first: int, second: int) -> None:
+    """To another type and back between two passes, with or without a class."""
+    service = _some_service(stage, first)
+    stage.turn(service, "ClusterIP")
+    if second % 3:
+        stage.turn(service, "LoadBalancer", (None, "io.cilium/l2-announcer")[second % 2])
+
+
+def _remake(stage: Stage, first: int, second: int) -> None:
+    """Deleted, and made again as soon as nothing keeps it."""
+    service = _some_service(stage, first)
+    options: Sequence[Mapping[str, str]] = ({}, PRIVATE, OF_A)
+    stage.delete_service(service)
+    stage.make_service(service, options[second % len(options)])
+
+
+def _configure(stage: Stage, first: int, second: int) -> None:
+    """A person changes a setting, and means it."""
+    wishes: Sequence[tuple[str, Sequence[str | None]]] = (
+        (f"{LB}USE_PRIVATE_IP", ("true", "false", None)),
+        (f"{LB}DISABLE_PUBLIC_NETWORK", ("true", "false", None)),
+        (f"{LB}USES_PROXYPROTOCOL", ("true", "false", None)),
+        (f"{LB}DISABLE_PRIVATE_INGRESS", ("true", None)),
+        (f"{LB}DISABLE_IPV6", ("true", None)),
+        (f"{LB}ALGORITHM_TYPE", ("least_connections", None)),
+    )
+    name, values = wishes[first % len(wishes)]
+    stage.configure(**{name: values[second % len(values)]})
+
+
+def _deafen(stage: Stage, first: int, second: int) -> None:
+    stage.deafen(*_several(stage, first, second))
+
+
+def _switch_off(stage: Stage, first: int, second: int) -> None:
+    for number in _several(stage, first, second):
+        stage.power(number, on=False)
+
+
+def _leave_network(stage: Stage, first: int, second: int) -> None:
+    for number in _several(stage, first, second):
+        stage.leave_network(number)
+
+
+def _hang(stage: Stage, first: int, second: int) -> None:
+    stage.hang((None, None, "change_algorithm", "attach_to_network")[first % 4], count=1 + second % 4)
+
+
+def _arrive(stage: Stage, first: int, _second: int) -> None:
+    """A Node joins, or a Service is made, while the next run is at work."""
+    if first % 2:
+        stage.meanwhile(lambda: stage.make_service("mail"))
+    else:
+        number, _ = stage.make_server()
+        stage.meanwhile(lambda: stage.register(number))
+
+
+MISTAKES: dict[str, Callable[[Stage, int, int], object]] = {
+    "label": _label,
+    "mark some": _mark,
+    "unmark": _unmark,
+    "select": _select,
+    "edit": _edit,
+    "turn": _turn,
+    "remake": _remake,
+    "configure": _configure,
+    "deafen": _deafen,
+    "undeafen": lambda stage, *_: stage.undeafen(),
+    "switch off": _switch_off,
+    "switch on": lambda stage, *_: stage.recover(),
+    "leave network": _leave_network,
+    "hang": _hang,
+    "arrive": _arrive,
+}
+"""What happens in worlds in which what answers is counted."""
 _OFTEN = (
     "silence",
     "silence",
@@ -288,6 +454,89 @@ scripts_with_metal = st.lists(
 )
 
 
+SETTINGS = (
+    "HCLOUD_NETWORK=",
+    "HCLOUD_NETWORK=8",
+    "HCLOUD_NETWORK=none-such",
+    "HCLOUD_NETWORK_ROUTES_ENABLED=false",
+    "HCLOUD_INSTANCES_ADDRESS_FAMILY=ipv6",
+    "HCLOUD_INSTANCES_ADDRESS_FAMILY=dualstack",
+    "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED=false",
+    f"{LB}ENABLED=false",
+    f"{LB}LOCATION=",
+    f"{LB}LOCATION=nbg1",
+    f"{LB}TYPE=lb21",
+    f"{LB}ALGORITHM_TYPE=least_connections",
+    f"{LB}DISABLE_PUBLIC_NETWORK=",
+    f"{LB}DISABLE_PUBLIC_NETWORK=true",
+    f"{LB}DISABLE_PUBLIC_NETWORK=false",
+    f"{LB}DISABLE_PRIVATE_INGRESS=true",
+    f"{LB}DISABLE_IPV6=true",
+    f"{LB}USE_PRIVATE_IP=",
+    f"{LB}USE_PRIVATE_IP=true",
+    f"{LB}USE_PRIVATE_IP=false",
+    f"{LB}USES_PROXYPROTOCOL=",
+    f"{LB}USES_PROXYPROTOCOL=true",
+    f"{LB}USES_PROXYPROTOCOL=false",
+    f"{LB}PRIVATE_SUBNET_IP_RANGE=10.0.0.0/24",
+    f"{LB}HEALTH_CHECK_INTERVAL=7s",
+    "ROBOT_ENABLED=",
+    "ROBOT_FORWARD_INTERNAL_IPS=false",
+    "--cluster-cidr=",
+    "--cluster-cidr=10.96.0.0/16",
+    "--controllers=cloud-node",
+    "--controllers=*,-service",
+    "--keep-internal-ips=true",
+    "--ignore-nodes=pool=a",
+    "--mirror-labels=example.com",
+    "--load-balancer-undo=",
+    "--load-balancer-undo=1h",
+    "values:lost",
+)
+"""Settings that are lost, mistyped, or another valid value."""
+HEALTH = ("health:healthy", "health:unhealthy", "health:unknown", "health:unhealthy:1", "health:unknown:1")
+
+
+def _mistaken_runs() -> st.SearchStrategy[Step]:
+    """Runs with settings of which one or several are mistaken."""
+    seen_through = st.lists(some(*SETTINGS), min_size=1, max_size=3, unique=True).map(tuple)
+    return st.tuples(st.just("run"), st.just(0), seen_through, st.booleans())
+
+
+_truthful = st.tuples(st.just("run"), st.just(0), st.just(()), st.booleans())
+_EXPECTED: Mapping[str, tuple[str, ...]] = {
+    "configured": ("configure", "edit", "turn", "remake", "annotate", "join", "approve", "advance"),
+    "pools": (
+        *["select"] * 4,
+        *["deafen", "switch off"] * 2,
+        "undeafen",
+        "switch on",
+        *["edit", "label"] * 2,
+        "mark some",
+    ),
+    "ill": (*["deafen", "select"] * 2, "undeafen", "switch off", "switch on", "unmark", "label", "edit", "kill"),
+    "stuck": ("hang", "hang", "arrive", "arrive", "make service", "annotate", "join", "edit", "advance"),
+    "gradual": ("leave network", "delete node", "delete node", "label", "mark some", "cordon", "join", "kill", "drop"),
+}
+_SEEN_BY: Mapping[str, tuple[st.SearchStrategy[Step], ...]] = {
+    "configured": (_mistaken_runs(), _mistaken_runs()),
+    "pools": (_truthful, _truthful),
+    "ill": (_runs(*HEALTH), _runs(*HEALTH, "token", "servers:all", "load_balancers:lag")),
+    "stuck": (_truthful, _truthful),
+    "gradual": (_truthful, _truthful, _truthful),
+}
+
+
+def scripts_of(kind: str) -> st.SearchStrategy[list[Step]]:
+    """What may happen in worlds of this kind."""
+    if kind.startswith("dedicated"):
+        return scripts_with_metal
+    if kind not in _EXPECTED:
+        return scripts
+    happens = st.tuples(some(*_EXPECTED[kind]), NUMBERS, NUMBERS)
+    return st.lists(st.one_of(happens, happens, *_SEEN_BY[kind]), min_size=3, max_size=14)
+
+
 def play(start: Start, script: Sequence[Step]) -> Stage:
     """Carry a script out, and let the world settle. Raises AssertionError for harm, and for what is left undone."""
     stage = a_stage(start)
@@ -297,25 +546,56 @@ def play(start: Start, script: Sequence[Step]) -> Stage:
             stage.run(_cluster(stage, first), *seen_through, loop=loop)
         else:
             first, second = how
-            HAPPENINGS[name](stage, first, second)
+            (HAPPENINGS | MISTAKES)[name](stage, first, second)
     stage.settle()
     return stage
 
 
+def seed_of(kind: str, number: int = SEED) -> int:
+    """Another one for each kind, so that not all of them try the same scripts."""
+    return number ^ crc32(kind.encode())
+
+
+def sample(kind: str, number: int, count: int) -> list[list[Step]]:
+    """So many scripts of a kind, by this seed."""
+    found: list[list[Step]] = []
+    every = list(HealthCheck)
+
+    @seed(seed_of(kind, number))
+    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=every)
+    @given(scripts_of(kind))
+    def draw(script: list[Step]) -> None:
+        found.append(script)
+
+    draw()
+    return found
+
+
+def test_each_happening_occurs() -> None:
+    """What is in no script is not tried, whatever its table says."""
+    counts = {"configured": 120, "pools": 40, "ill": 40, "stuck": 40, "gradual": 20, "small": 120, "dedicated": 40}
+    drawn = [step for kind, count in counts.items() for script in sample(kind, 33, count) for step in script]
+    happened = {name for name, *_ in drawn if name != "run"}
+    lies = {lie for name, *how in drawn if name == "run" for lie in how[1]}
+
+    assert happened == HAPPENINGS.keys() | MISTAKES.keys()
+    assert {*SETTINGS, *HEALTH} <= lies
+
+
 @pytest.mark.timeout(3600)  # a failure takes minutes to become as short as it gets
-@pytest.mark.parametrize("kind", STARTS)
+@pytest.mark.parametrize("kind", ASKED or STARTS)
 def test_nothing_is_harmed_and_all_is_mended(kind: str) -> None:
     """See the module."""
 
-    @seed(SEED)
+    @seed(seed_of(kind))
     @settings(
-        max_examples=max(1, HARMED // len(STARTS)),
+        max_examples=max(1, HARMED // len(ASKED or STARTS)),
         deadline=None,
         derandomize=False,
         print_blob=True,
         suppress_health_check=list(HealthCheck),
     )
-    @given(some(*STARTS[kind]), scripts_with_metal if kind == "dedicated" else scripts)
+    @given(some(*KINDS[kind]), scripts_of(kind))
     def law(start: Start, script: Sequence[Step]) -> None:
         play(start, script)
 

@@ -109,11 +109,10 @@ class Lens(BeforeTruth):
     def _unhealthy(self, answer: Response) -> Response:
         """The answer, with what is said of health."""
         said = [lie.split(":")[1:] for lie in self._lies if lie.startswith("health:")]
-        body = answer.body
-        if not said or answer.status != 200 or not {"load_balancer", "load_balancers"} & body.keys():
+        if not said or answer.status != 200 or not {"load_balancer", "load_balancers"} & answer.body.keys():
             return answer
-        (status, *some), body = said[0], copy.deepcopy(body)
-        for balancer in body.get("load_balancers") or [body["load_balancer"]]:
+        (status, *some), body = said[0], copy.deepcopy(answer.body)
+        for balancer in body["load_balancers"] if "load_balancers" in body else [body["load_balancer"]]:
             for target in balancer["targets"][: 1 if some else None]:
                 for each in target.get("health_status") or []:
                     each["status"] = status
