@@ -15,8 +15,7 @@ from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
 from desired.model.absence import AbsenceProof
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
-from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint
-from desired.nodes.desired import with_shutdown_taint
+from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
 from desired.syntax.provider_id import Provider
 

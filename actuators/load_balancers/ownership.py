@@ -23,16 +23,9 @@ from actuators.load_balancers.lookup import (
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
 from desired.load_balancers.ownership import goes_back_to, is_in_use, owner_of, without_memory
-from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner, labels_with
 from desired.model.snapshot import Snapshot
-from desired.names import (
-    LABEL_ADOPTED,
-    LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
-    LABEL_FORMER,
-    LABEL_RELEASED,
-    LABEL_SERVICE_UID,
-)
+from desired.names import LABEL_CLUSTER_UID
 from desired.plan.change import Change
 from desired.section import Present
 
@@ -52,7 +45,7 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         raise Conflict(f"{name_of(balancer)} is in use by now")
     returns = goes_back_to(service_of(change, snapshot), now.owner, snapshot)
     present = now.labels if returns else without_memory(now.labels)
-    _write(writers, balancer, {"labels": _labels(present, after)})
+    _write(writers, balancer, {"labels": labels_with(present, after)})
 
 
 def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None:
@@ -84,7 +77,7 @@ def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             raise unexpected_change(change)
     now = _unchanged(writers, balancer, before)
     present = without_memory(now.labels) if after.released else now.labels
-    _write(writers, balancer, {"labels": _labels(present, after)})
+    _write(writers, balancer, {"labels": labels_with(present, after)})
 
 
 def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
@@ -144,20 +137,6 @@ def _own(writers: Writers, change: Change, balancer: CloudBalancer, snapshot: Sn
     now = remaining(writers.reader, balancer)
     require_own(now, change, balancer, snapshot)
     return now
-
-
-def _labels(present: Mapping[str, str], owner: Owner) -> dict[str, str]:
-    """The labels that are there, with ours as ``owner`` has them. A cluster that is not known is not taken away."""
-    ours = {
-        LABEL_SERVICE_UID: owner.service_uid,
-        LABEL_RELEASED: owner.released,
-        LABEL_ADOPTED: owner.adopted,
-        LABEL_FORMER: owner.former,
-        LABEL_DELETE_AFTER: owner.delete_after,
-    }
-    others = {key: value for key, value in present.items() if key not in ours}
-    ours[LABEL_CLUSTER_UID] = owner.cluster_uid
-    return {**others, **{key: value for key, value in ours.items() if value is not None}}
 
 
 def _cluster_label(snapshot: Snapshot) -> Mapping[str, str]:

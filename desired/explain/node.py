@@ -33,6 +33,8 @@ from desired.model.snapshot import (
     Server,
     Snapshot,
     Taint,
+    has_shutdown_taint,
+    with_shutdown_taint,
 )
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips, why_not_forwarded
@@ -42,10 +44,8 @@ from desired.nodes.desired import (
     InitializedNode,
     UninitializedNode,
     desired_addresses,
-    has_shutdown_taint,
     power_of,
     wanted_shutdown_taint,
-    with_shutdown_taint,
 )
 from desired.nodes.disruption import announces_disruption, planned_disruption
 from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins

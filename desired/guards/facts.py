@@ -9,9 +9,10 @@ from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, HoldEnd, Note, Plan, Verdict
+from desired.plan.foresight import readiness
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
-from desired.syntax.provider_id import Provider
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Facts:
     def witnesses(self) -> Mapping[str, str]:
         """The witnesses of the project when no Node is Ready."""
         return witnesses(self.snapshot, self.settings)
+
+    @cached_property
+    def readiness(self) -> Mapping[ServerKey, bool]:
+        """Server → whether a Node on it is Ready."""
+        return readiness(self.snapshot)
 
     @cached_property
     def by_owner(self) -> Mapping[Key, tuple[Change, ...]]:

@@ -22,6 +22,7 @@ from desired.guards.load_balancers import (
     listener_loss,
     undo_window,
 )
+from desired.guards.loss import target_floor
 from desired.guards.nodes import address_blast_radius, node_blast_radius
 from desired.guards.preconditions import (
     anchor_notes,
@@ -35,7 +36,7 @@ from desired.guards.preconditions import (
 )
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.silent_cluster import silent_cluster
-from desired.guards.targets import target_floor, target_health
+from desired.guards.targets import target_health
 from desired.load_balancers.changes import publishes_otherwise
 from desired.load_balancers.conditions import service_conditions
 from desired.load_balancers.desired import DesiredLoadBalancer

@@ -2,18 +2,15 @@
 
 | Guard | Withholds |
 |---|---|
-| ``target-floor`` | the removal of all existing servers, or of most of them without a known reason |
 | ``target-health`` | the next batch of a switch of targets until the one before it is healthy |
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.load_balancers import services_with
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.exchange import Step, exchanges_of, silent_newcomers
-from desired.load_balancers.move import gap_of, is_dead, labels_for, spoken, unknown_to_nodes
 from desired.load_balancers.switch import (
     RETRY_AFTER,
     SWITCH,
@@ -22,105 +19,14 @@ from desired.load_balancers.switch import (
     patience_s,
     switch_of,
 )
-from desired.load_balancers.targets import removal_reason
-from desired.model.load_balancer import CloudBalancer, IpTarget, Target
+from desired.model.load_balancer import CloudBalancer, IpTarget
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, HoldEnd, Verdict
 from desired.plan.kinds import ChangeKind, Verb
-from desired.section import Absent, Unmanaged
-from desired.syntax.provider_id import Provider, ServerKey
+from desired.section import Unmanaged
 
 _SHOWN = 5
 """Number of targets that a hold names."""
-
-
-def target_floor(facts: Facts) -> Iterator[GuardResult]:
-    """Existing servers are not all removed from a load balancer, nor most of them without a known reason.
-
-    Judged on what the load balancer ends up with, so that one pass and ten small ones mean the same: a removal for a
-    known reason counts no more than if it had happened before. Most are counted for each provider alone: what goes
-    wrong with one must not be outvoted by servers of the other. Servers that are gone are never held. Targets that
-    serve on the way there, while the load balancer leaves a network, are held, whoever has added them.
-    """
-    for lb, changes in services_with(facts, ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK):
-        present = lb.present
-        if present is None:
-            continue
-        yield from _floor_of_a_move(lb, present, changes, facts.snapshot)
-        led_to = lb.targets.node_targets.led_to
-        serving = set(map(led_to, lb.targets.targets))
-        removals = [
-            (change, change.before, server)
-            for change in changes
-            if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE
-            if isinstance(change.before, Target) and (server := led_to(change.before))
-            if server not in serving
-        ]
-        providers = {change.key: server.provider for change, _, server in removals}
-        reasons = {
-            change.key: removal_reason(target, server, lb.targets.claiming(server), facts.snapshot)
-            for change, target, server in removals
-        }
-        living = tuple(sorted(key for key, reason in reasons.items() if reason.server_lives))
-        ends = _alive(lb.targets.targets, lb, facts.snapshot)
-        named = f"load balancer {present.id} {present.spec.name}"
-        if living and not ends:
-            nobody = "anybody who is known to serve" if lb.targets.targets else "any target"
-            why = f"{named} would be left without {nobody}, though servers of it live: {reasons[living[0]].why}"
-            yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, living, why, "0", "1")
-            continue
-        for provider, there in _alive(present.targets, lb, facts.snapshot).items():
-            going = [key for key in living if providers[key] is provider]
-            unexplained = tuple(key for key in going if not reasons[key].explained)
-            end, had = ends[provider], there - (len(going) - len(unexplained))
-            if unexplained and end * 2 < had:
-                why = f"{named} would keep {end} of {had} targets"
-                why += f", and nothing explains why: {reasons[unexplained[0]].why}"
-                yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, unexplained, why, str(end), str((had + 1) // 2))
-
-
-def _floor_of_a_move(
-    lb: DesiredLoadBalancer, present: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
-) -> Iterator[GuardResult]:
-    """A load balancer that leaves a network continues to serve meanwhile, unless nothing of it did, and nobody's
-    targets are lost by it for good."""
-    moves = [change for change in changes if change.kind == ChangeKind.LB_NETWORK and change.before is not None]
-    if not moves:
-        return
-    named = f"load balancer {present.id} {present.spec.name}"
-    back = [change for change in changes if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.ADD]
-    back = [change for change in back if change.after in present.targets]
-    gap = gap_of(present, changes)
-    if gap.lost and not gap.serving:
-        few = ", ".join(map(spoken, gap.lost[:_SHOWN])) + (", ..." if len(gap.lost) > _SHOWN else "")
-        returns = "until they are added again, " if back else ""
-        why = (
-            f"{named} would serve nobody {returns}as all that answers is reached through the network that it leaves"
-            f" ({few}): {moves[0].reason}; let other targets answer before, or approve it when an outage does no harm"
-        )
-        keys = tuple(sorted(change.key for change in (*moves, *back)))
-        yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, "0", "1")
-    lost = [
-        change
-        for change in changes
-        if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.before in lb.targets.targets
-    ]
-    if lost and not all(is_dead(change.before, snapshot) for change in lost if isinstance(change.before, Target)):
-        what = ", ".join(spoken(change.before) for change in lost[:_SHOWN] if isinstance(change.before, Target))
-        why = (
-            f"{named} would lose targets that are not to go: {what}; they are reached through the network that it"
-            f" leaves, as {moves[0].reason}"
-        )
-        keys = tuple(sorted(change.key for change in lost))
-        yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, str(len(lost)), "0")
-    returning = unknown_to_nodes([c.after for c in back if isinstance(c.after, Target)], lb.targets.node_targets)
-    if labels_for(returning) is None:
-        why = (
-            f"{named} would lose {len(returning)} targets that no Node tells of until they are added again, and they"
-            f" are too many to be remembered in its labels, should that end on the way: {moves[0].reason}"
-        )
-        keys = tuple(sorted(change.key for change in (*moves, *back)))
-        yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, str(len(returning)), "0")
 
 
 def target_health(facts: Facts) -> Iterator[GuardResult]:
@@ -223,15 +129,3 @@ def _takes_away_the_way_back(change: Change, *, to_private: bool) -> bool:
     if change.kind == ChangeKind.LB_PUBLIC_INTERFACE:
         return change.after is False
     return change.kind == ChangeKind.LB_NETWORK and change.after is None and not to_private
-
-
-def _alive(targets: Collection[Target], lb: DesiredLoadBalancer, snapshot: Snapshot) -> Counter[Provider]:
-    """Number of each provider's servers among these targets: each is one by whichever address, and none when it is
-    gone. The servers of a selector, and whether an address of no Node serves, are not known here."""
-    servers = {server: target for target in targets if (server := lb.targets.node_targets.led_to(target))}
-    return Counter(server.provider for server, target in servers.items() if not _is_gone(target, server, lb, snapshot))
-
-
-def _is_gone(target: Target, server: ServerKey, lb: DesiredLoadBalancer, snapshot: Snapshot) -> bool:
-    absent = isinstance(snapshot.find(server), Absent)
-    return absent and not removal_reason(target, server, lb.targets.claiming(server), snapshot).server_lives

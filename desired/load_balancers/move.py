@@ -8,7 +8,6 @@ a run ends half way.
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_address
 
 from desired.load_balancers.targets import TargetCandidates
@@ -23,8 +22,6 @@ from desired.model.load_balancer import (
 )
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_RETURNING
-from desired.plan.change import Change
-from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Absent, Present, Unmanaged
 
 MOST_LABELS = 40
@@ -73,34 +70,6 @@ def spoken(target: Target) -> str:
             return f"address {ip}"
         case SelectorTarget(selector=selector):
             return f"label selector {selector}"
-
-
-@dataclass(frozen=True, slots=True)
-class MoveLoss:
-    """The traffic that is lost while the load balancer is between two networks, or has left its network for good."""
-
-    lost: tuple[Target, ...]
-    """The targets that stop serving."""
-    serving: int
-    """Number of targets that continue to serve."""
-
-
-def gap_of(present: CloudBalancer, changes: Collection[Change]) -> MoveLoss:
-    """The loss that these changes of one load balancer cause while it leaves a network.
-
-    A target serves if any listener reports it healthy; one that is not checked yet may be lost, and is not relied on.
-    What is switched to its other address, or removed, is so before the load balancer leaves.
-    """
-    if not any(change.kind == ChangeKind.LB_NETWORK and change.before is not None for change in changes):
-        return MoveLoss((), 0)
-    targets = [change for change in changes if change.kind == ChangeKind.LB_TARGET]
-    switched = {change.before for change in targets if change.verb is Verb.MODIFY}
-    removed = {change.before for change in targets if change.verb is Verb.REMOVE}
-    left = [target for target in present.targets if target not in removed]
-    serving = [target for target in left if present.passed(target)]
-    leaving = {target for target in left if is_private(target) and target not in switched}
-    lost = tuple(target for target in left if target in leaving and (target in serving or present.is_unchecked(target)))
-    return MoveLoss(lost, len(set(serving) - leaving))
 
 
 def remembered(labels: Mapping[str, str]) -> tuple[Target, ...]:

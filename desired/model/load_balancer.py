@@ -15,6 +15,14 @@ from typing import Final
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Price
+from desired.names import (
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -178,6 +186,20 @@ class Owner:
     """Whose it was when it was released; None where it was not."""
     delete_after: str | None = field(default=None, compare=False)
     """When it may be deleted. Never compared, as ``released``."""
+
+
+def labels_with(there: Mapping[str, str], owner: Owner) -> dict[str, str]:
+    """The labels that are there, with ours as ``owner`` has them. A cluster that is not known is not taken away."""
+    ours = {
+        LABEL_SERVICE_UID: owner.service_uid,
+        LABEL_RELEASED: owner.released,
+        LABEL_ADOPTED: owner.adopted,
+        LABEL_FORMER: owner.former,
+        LABEL_DELETE_AFTER: owner.delete_after,
+    }
+    others = {key: text for key, text in there.items() if key not in ours}
+    ours[LABEL_CLUSTER_UID] = owner.cluster_uid
+    return {**others, **{key: text for key, text in ours.items() if text is not None}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Server
+from desired.model.snapshot import Node, Server, has_shutdown_taint
 from desired.nodes.desired import (
     DesiredNode,
     InitializedNode,
     OrphanedNode,
     UninitializedNode,
     current_identity,
-    has_shutdown_taint,
     power_of,
 )
 from desired.nodes.labels import OWNED_LABELS, owned_labels

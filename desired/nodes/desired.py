@@ -26,8 +26,10 @@ from desired.model.snapshot import (
     ServerStatus,
     Snapshot,
     Taint,
+    has_shutdown_taint,
+    with_shutdown_taint,
 )
-from desired.names import TAINT_SHUTDOWN, TAINT_UNINITIALIZED
+from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import (
     UnusableNodeIP,
     addresses_with_origins,
@@ -232,9 +234,6 @@ def _note_on_foreign(node: Node, foreign: Foreign) -> Note:
     return Note(node.key, kind, f"{foreign.why}; left alone{way_out}")
 
 
-_EFFECT = "NoSchedule"
-
-
 def wanted_shutdown_taint(server: Server, node: Node, settings: Settings) -> bool | Unmanaged:
     """``is_shut_down``, as far as the controller of the lifecycle of Nodes is on."""
     return is_shut_down(server, node) if Controller.LIFECYCLE in settings.controllers else UNMANAGED
@@ -251,21 +250,6 @@ def is_shut_down(server: Server, node: Node) -> bool | Unmanaged:
         case ServerStatus.RUNNING:
             return False
     return UNMANAGED
-
-
-def has_shutdown_taint(taints: tuple[Taint, ...]) -> bool:
-    """Whether the taint is there, with any value: its key with another effect is somebody else's."""
-    return any(_is_shutdown(taint) for taint in taints)
-
-
-def with_shutdown_taint(taints: tuple[Taint, ...], *, wanted: bool) -> tuple[Taint, ...]:
-    """The whole list of taints with or without it; all others as they are."""
-    others = tuple(taint for taint in taints if not _is_shutdown(taint))
-    return (*others, Taint(TAINT_SHUTDOWN, _EFFECT)) if wanted else others
-
-
-def _is_shutdown(taint: Taint) -> bool:
-    return taint.key == TAINT_SHUTDOWN and taint.effect == _EFFECT
 
 
 @dataclass(frozen=True, slots=True)

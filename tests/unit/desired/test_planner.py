@@ -8,8 +8,17 @@ import pytest
 from desired.model.absence import proof_of_absence
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import AddressFamily, Controller, Settings
-from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus, Taint
-from desired.nodes.desired import InitializedNode, with_shutdown_taint
+from desired.model.snapshot import (
+    AddressType,
+    Node,
+    NodeAddress,
+    Readiness,
+    Server,
+    ServerStatus,
+    Taint,
+    with_shutdown_taint,
+)
+from desired.nodes.desired import InitializedNode
 from desired.plan.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.ordering import in_order

@@ -10,8 +10,8 @@ from desired.annotations.choices import Protocol
 from desired.guards.facts import Guard, GuardResult
 from desired.guards.judge import GUARDS
 from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss, listener_loss
+from desired.guards.loss import target_floor
 from desired.guards.preconditions import project_anchor
-from desired.guards.targets import target_floor
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     CloudBalancer,

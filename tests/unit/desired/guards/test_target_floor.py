@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.targets import target_floor
+from desired.guards.loss import target_floor
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -16,7 +16,7 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, RobotAccount, Snapshot, Taint
+from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot, Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
@@ -106,7 +106,7 @@ def floor_of(snapshot: Snapshot, settings: Settings = LOCATED) -> tuple[tuple[st
         pytest.param(5, 3, "3", id="two of five stay"),
         pytest.param(10, 5, None, id="five of ten stay"),
         pytest.param(10, 6, "5", id="four of ten stay"),
-        pytest.param(10, 10, "1", id="none of ten stays"),
+        pytest.param(10, 10, "5", id="none of ten stays"),
     ],
 )
 def test_targets_that_nobody_explains(count: int, gone: int, limit: str | None) -> None:
@@ -147,33 +147,78 @@ def test_targets_for_which_the_type_has_no_room() -> None:
     assert all(change.consequences for change in changes)
 
 
-@pytest.mark.parametrize("how", ["label", "taint", "deletion", "selector"])
 @pytest.mark.parametrize(
-    ("count", "gone", "is_held"),
+    ("how", "count", "gone", "held"),
     [
-        pytest.param(1, 1, True, id="the only one"),
-        pytest.param(3, 2, False, id="two of three"),
-        pytest.param(10, 9, False, id="all but one"),
-        pytest.param(10, 10, True, id="all"),
+        pytest.param("taint", 1, 1, ("0", "1"), id="the only one, by a taint"),
+        pytest.param("taint", 3, 2, None, id="two of three by an autoscaler's taint"),
+        pytest.param("deletion", 3, 2, None, id="two of three Nodes are being deleted"),
+        pytest.param("taint", 10, 9, None, id="all but one by a taint"),
+        pytest.param("deletion", 10, 10, ("0", "1"), id="all by a deletion"),
+        pytest.param("label", 3, 1, None, id="one of three by a label"),
+        pytest.param("label", 3, 2, ("1", "2"), id="two of three by a label"),
+        pytest.param("selector", 4, 2, None, id="half by the selector"),
+        pytest.param("selector", 10, 9, ("1", "5"), id="all but one by the selector"),
+        pytest.param("label", 10, 10, ("0", "5"), id="all by a label"),
     ],
 )
-def test_targets_whose_going_is_explained(how: str, count: int, gone: int, is_held: bool) -> None:
-    """Whoever takes Nodes out by a label, a taint, a deletion or the selector means it; none at all is never meant."""
+def test_targets_whose_going_has_a_reason(how: str, count: int, gone: int, held: tuple[str, str] | None) -> None:
+    """What was announced lowers the half that has to stay, and never to none; a reason alone does not."""
     nodes = [out(node, how) if number < gone else node for number, node in enumerate(a_fleet(count))]
 
     found = floor_of(world_of(nodes, balancing(count)))
-    assert found == ((removals(*range(1, count + 1)), "0", "1") if is_held else None)
+    assert found == ((removals(*range(1, gone + 1)), *held) if held else None)
 
 
 def test_why_of_the_floor() -> None:
-    """A person reads how many stay and what is behind it."""
+    """A person reads how many would answer, and where."""
     (zero,) = judged(world_of([out(a_fleet(1)[0])], balancing(1))).holds
     few = next(hold for hold in judged(world_of(a_fleet(1), balancing(3))).holds if hold.rule == "target-floor")
 
     named = f"load balancer 42 {DEFAULT_NAME}"
-    label = f"Node n-1 is no target: it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
-    assert zero.why == f"{named} would be left without any target, though servers of it live: {label}"
-    assert few.why == f"{named} would keep 1 of 3 targets, and nothing explains why: no Node is server 2"
+    assert zero.why == f"{named}: 0 of 1 targets would answer at port 80"
+    assert few.why == f"{named}: 1 of 3 targets would answer at port 80"
+
+
+OFF = ServerStatus.OFF
+
+
+@pytest.mark.parametrize(
+    ("nodes", "off"),
+    [
+        pytest.param([*map(out, a_fleet(3)), a_fleet(4)[3]], [4], id="three by a label, and the fourth is off"),
+        pytest.param([*(out(n, "taint") for n in a_fleet(2)), a_fleet(3)[2]], [3], id="a taint on all that answer"),
+        pytest.param(
+            [*(out(n, "selector") for n in a_fleet(4)), *(a_settled_node(f"b-{n}", n) for n in (5, 6))],
+            [5, 6],
+            id="a selector that names a pool that is off",
+        ),
+    ],
+)
+def test_targets_that_are_off_answer_nothing(nodes: list[Node], off: list[int]) -> None:
+    """Servers that exist and are off keep nothing up."""
+    world = world_of(nodes, balancing(4 if len(nodes) > 3 else 3))
+    servers = {n: replace(found, status=OFF) if n in off else found for n, found in world.servers.items.items()}
+    found = floor_of(replace(world, servers=Section(servers)))
+
+    assert found is not None
+    assert found[1] == "0"
+
+
+def test_targets_whose_interface_is_closed_answer_nothing() -> None:
+    """Settings that vanish together: public targets behind a closed interface replace private ones."""
+    place = Attachment(7, IPv4Address("10.0.0.9"))
+    inside = [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n + 9}")),)) for n in (1, 2, 3)]
+    balancer = a_balancer(
+        targets=tuple(ServerTarget(n, use_private_ip=True) for n in (1, 2, 3)),
+        attachments=(place,),
+        spec={"public_interface": False},
+    )
+    world = replace(world_of(a_fleet(3), balancer), servers=servers_of(*inside))
+
+    found = floor_of(world)
+    assert found == (removals(1, 2, 3), "0", "2")
+    assert {change.kind for change in judged(world).allowed} == {"service.status"}
 
 
 def test_the_floor_can_be_approved() -> None:
@@ -217,17 +262,25 @@ UNUSABLE = [a_server(number, f"n-{number}", ipv4=None) for number in (1, 2, 3)]
             [a_settled_node("new-5", 5)], balancing(4), {}, (removals(1, 2, 3, 4), "1", "2"), id="replaced by too few"
         ),
         pytest.param(
-            [*map(out, a_fleet(6)), *a_fleet(9)[6:]], balancing(10), {}, None, id="six explained, one of four not"
-        ),
-        pytest.param(
-            [*map(out, a_fleet(6)), *a_fleet(8)[6:]], balancing(10), {}, None, id="six explained, two of four not"
-        ),
-        pytest.param(
-            [*map(out, a_fleet(6)), a_fleet(7)[6]],
+            [*(out(n, "taint") for n in a_fleet(6)), *a_fleet(9)[6:]],
             balancing(10),
             {},
-            (removals(8, 9, 10), "1", "2"),
-            id="six explained, three of four not",
+            None,
+            id="six announced, one of four not",
+        ),
+        pytest.param(
+            [*(out(n, "taint") for n in a_fleet(6)), *a_fleet(8)[6:]],
+            balancing(10),
+            {},
+            None,
+            id="six announced, two of four not",
+        ),
+        pytest.param(
+            [*(out(n, "taint") for n in a_fleet(6)), a_fleet(7)[6]],
+            balancing(10),
+            {},
+            (removals(*range(1, 7), 8, 9, 10), "1", "2"),
+            id="six announced, three of four not",
         ),
         pytest.param(
             [a_fleet(1)[0]],
@@ -240,21 +293,21 @@ UNUSABLE = [a_server(number, f"n-{number}", ipv4=None) for number in (1, 2, 3)]
             [out(node) for node in a_fleet(3)],
             balancing(3, SelectorTarget("a=b", False)),
             {},
-            (removals(1, 2, 3), "0", "1"),
+            (removals(1, 2, 3), "1", "2"),
             id="a selector stays when all go for a reason",
         ),
         pytest.param(
             [out(node) for node in a_fleet(3)],
             balancing(3, IpTarget("198.51.100.7")),
             {},
-            (removals(1, 2, 3), "0", "1"),
+            (removals(1, 2, 3), "1", "2"),
             id="an address stays when all go for a reason",
         ),
         pytest.param(
             [out(a_settled_node("spare", 10))],
             balancing(3, IpTarget("198.51.100.7")),
             {},
-            (removals(1, 2, 3), "0", "1"),
+            (removals(1, 2, 3), "1", "2"),
             id="an address stays when all go for none",
         ),
         pytest.param(

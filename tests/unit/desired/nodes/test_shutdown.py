@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.model.snapshot import Server, ServerStatus, Taint
-from desired.nodes.desired import has_shutdown_taint, is_shut_down, power_of, with_shutdown_taint
+from desired.model.snapshot import Server, ServerStatus, Taint, has_shutdown_taint, with_shutdown_taint
+from desired.nodes.desired import is_shut_down, power_of
 from desired.section import UNMANAGED, Unmanaged
 from tests.builders import UNINITIALIZED, a_lost_node, a_robot_server, a_server, a_settled_node
 

@@ -1,0 +1,177 @@
+"""Losses: the guard ``target-floor``, judged on what is left and never on the reason of a change.
+
+The changes of a load balancer are applied one after another to the observed world, as in ``foresight``. Each row of
+``POPULATIONS`` counts members in each of these worlds. What takes members is held where too few would be left, at the
+end or on the way there, whatever kinds of change bring it about and however many.
+
+| Population | Members | Left at least |
+|---|---|---|
+| answering | by port the targets that answer, as reachable as they are then | half, and one |
+| existing | the servers that are not known to be gone, as reachable as they are then | one |
+| existing, by provider | the same of each provider: neither outvotes the other | half |
+| foreign | the targets of others that the load balancer keeps | all |
+
+An announced loss lowers the half, and never the one: a drained Node, and by provider a Node that a person keeps from
+load balancers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from desired.guards.facts import Facts, GuardResult
+from desired.guards.load_balancers import services_with
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.membership import Membership
+from desired.load_balancers.targets import removal_reason
+from desired.model.load_balancer import CloudBalancer, Target
+from desired.nodes.disruption import is_planned_disruption
+from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.foresight import balancer_after, is_reachable, serving
+from desired.plan.kinds import ChangeKind
+from desired.plan.ordering import in_order
+from desired.section import Absent
+from desired.syntax.bounds import counted
+from desired.syntax.provider_id import ServerKey
+
+Members = Mapping[str, frozenset[str]]
+"""Scope, such as a port, → names of its members."""
+_OF_TRAFFIC = (
+    ChangeKind.LB_TARGET,
+    ChangeKind.LB_NETWORK,
+    ChangeKind.LB_PUBLIC_INTERFACE,
+    ChangeKind.LB_LISTENER,
+)
+_ADVICE = "check the Nodes and settings that are named, or approve it if an outage does no harm"
+
+
+@dataclass(frozen=True, slots=True)
+class _Of:
+    """One load balancer, and the world that it is in."""
+
+    lb: DesiredLoadBalancer
+    facts: Facts
+
+    def name(self, target: Target) -> str:
+        """Of a target that leads to a server the server, by whichever address; else its own."""
+        server = self.lb.targets.node_targets.led_to(target)
+        return target.name if server is None else server.name
+
+    def server(self, target: Target) -> ServerKey | None:
+        """The server that a target leads to; None when it is none of a Node, or gone."""
+        server = self.lb.targets.node_targets.led_to(target)
+        if server is None or not isinstance(self.facts.snapshot.find(server), Absent):
+            return server
+        reason = removal_reason(target, server, self.lb.targets.claiming(server), self.facts.snapshot)
+        return server if reason.server_lives else None
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """One row of the table: what is counted, and how much of it stays."""
+
+    members: Callable[[CloudBalancer, _Of], Members]
+    says: str
+    """What is wrong, with ``left``, ``had`` and ``scope``."""
+    announced: Callable[[Target, _Of], bool]
+    """Whether the loss of a target lowers the number that has to stay."""
+    share: Callable[[int], int] = lambda had: (had + 1) // 2
+    """Number of members that do not count as announced → how many of them stay."""
+    fewest: int = 0
+    """How many stay in any case."""
+
+
+def _answering(balancer: CloudBalancer, of: _Of) -> Members:
+    """By port: ports that the Service gives up are its end and no loss."""
+    wanted = of.lb.wanted.listeners if of.lb.wanted is not None else balancer.spec.listeners
+    found = serving(balancer, of.facts.snapshot, of.facts.readiness)
+    return {f"port {port}": frozenset(map(of.name, found[port])) for port in sorted(found) if port in wanted}
+
+
+def _existing(balancer: CloudBalancer, of: _Of) -> Members:
+    return {"": frozenset(server.name for server in _servers(balancer, of))}
+
+
+def _by_provider(balancer: CloudBalancer, of: _Of) -> Members:
+    servers = frozenset(_servers(balancer, of))
+    providers = {server.provider for server in servers}
+    return {str(each): frozenset(s.name for s in servers if s.provider is each) for each in sorted(providers)}
+
+
+def _servers(balancer: CloudBalancer, of: _Of) -> Iterator[ServerKey]:
+    for target in balancer.targets:
+        server = of.server(target)
+        if server is not None and is_reachable(target, balancer, of.facts.snapshot):
+            yield server
+
+
+def _foreign(balancer: CloudBalancer, of: _Of) -> Members:
+    return {"": frozenset(target.name for target in balancer.targets if target in of.lb.targets.foreign)}
+
+
+def _is_drained(target: Target, of: _Of) -> bool:
+    """Whether each Node on the server was announced to go."""
+    members = of.lb.targets.claiming(of.lb.targets.node_targets.led_to(target))
+    nodes = [of.facts.snapshot.nodes.items[member.node] for member in members]
+    given_up_after = of.facts.settings.waits.given_up_after
+    return bool(nodes) and all(is_planned_disruption(node, of.facts.snapshot, given_up_after) for node in nodes)
+
+
+def _is_kept_out(target: Target, of: _Of) -> bool:
+    """Whether a person, an autoscaler or the end of each Node keeps the server from the load balancer."""
+    members = of.lb.targets.claiming(of.lb.targets.node_targets.led_to(target))
+    return bool(members) and all(member.membership is Membership.EXCLUDED for member in members)
+
+
+POPULATIONS = (
+    Population(_answering, "{left} of {had} targets would answer at {scope}", _is_drained, fewest=1),
+    Population(_existing, "no target would be left, and {had} lead to servers that exist", _is_drained, lambda _: 0, 1),
+    Population(_by_provider, "{left} of {had} targets at Hetzner {scope} would be left", _is_kept_out),
+    Population(_foreign, "{lost} of other owners would be lost", lambda *_: False, lambda had: had),
+)
+"""In the order in which a loss is told."""
+
+
+def target_floor(facts: Facts) -> Iterator[GuardResult]:
+    """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
+    has one hold, with all that takes some."""
+    for lb, changes in services_with(facts, *_OF_TRAFFIC):
+        if lb.present is None:
+            continue
+        losses = tuple(_losses(_Of(lb, facts), lb.present, in_order(changes)))
+        if losses:
+            keys = tuple(sorted({key for loss in losses for key in loss.taking}))
+            why = f"load balancer {lb.present.id} {lb.present.spec.name}: {losses[0].why}"
+            value, limit = str(losses[0].left), str(losses[0].least)
+            yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, value, limit, advice=_ADVICE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """Too few members that would be left of one scope."""
+
+    taking: tuple[str, ...]
+    """Keys of the changes that take some."""
+    left: int
+    least: int
+    why: str
+
+
+def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Iterator[_Loss]:
+    states = [present]
+    for change in changes:
+        states.append(balancer_after(states[-1], change))
+    for row in POPULATIONS:
+        counted_in = [row.members(state, of) for state in states]
+        for scope, had in counted_in[0].items():
+            there = [members.get(scope, frozenset()) for members in counted_in]
+            announced = {of.name(target) for target in present.targets if row.announced(target, of)}
+            stay = had - (announced - there[-1])
+            least = max(row.share(len(stay)), min(row.fewest, len(had)))
+            left = min(map(len, there))
+            if left >= least:
+                continue
+            taking = tuple(c.key for c, were, are in zip(changes, there, there[1:], strict=False) if were - are)
+            lost = counted(len(had) - left, "target")
+            returns = "" if len(there[-1]) <= left else " until the changes are done"
+            why = row.says.format(left=left, had=len(had), scope=scope, lost=lost) + returns
+            yield _Loss(taking, left, least, why)
