@@ -573,7 +573,7 @@ def sample(kind: str, number: int, count: int) -> list[list[Step]]:
 
 def test_each_happening_occurs() -> None:
     """What is in no script is not tried, whatever its table says."""
-    counts = {"configured": 120, "pools": 40, "ill": 40, "stuck": 40, "gradual": 20, "small": 120, "dedicated": 40}
+    counts = {"configured": 120, "pools": 40, "ill": 40, "stuck": 40, "gradual": 20, "small": 400, "dedicated": 40}
     drawn = [step for kind, count in counts.items() for script in sample(kind, 33, count) for step in script]
     happened = {name for name, *_ in drawn if name != "run"}
     lies = {lie for name, *how in drawn if name == "run" for lie in how[1]}
