@@ -16,7 +16,7 @@
 
 import re
 
-from actuators.http.shown import without_user_info
+from actuators.http.shown import with_shown_addresses
 
 _LONGEST = 300
 _OBJECTS = re.compile(
@@ -30,8 +30,8 @@ _CUT_OFF = re.compile(r"IncompleteRead\((\d+) bytes read, (\d+) more expected\)"
 
 
 def one_line(text: object) -> str:
-    """The text on one line, shortened, its URLs without user and password: libraries repeat what they were given."""
-    return without_user_info(" ".join(str(text).split()))[:_LONGEST]
+    """The text on one line, shortened, its addresses as they may be shown: libraries repeat what they were given."""
+    return with_shown_addresses(" ".join(str(text).split()))[:_LONGEST]
 
 
 def cause(error: object) -> str:

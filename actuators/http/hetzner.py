@@ -31,7 +31,7 @@ from actuators.http.errors import (
 )
 from actuators.http.requests import Observe, RequestCount, ignore, note_correlation, observed
 from actuators.http.retry import NO_PATIENCE, Retry
-from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.shown import is_loopback, shown_address
 from actuators.http.transport import failures_as_errors, prepare, time_outs
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class HetznerConnection:
         self._headers = dict(base._headers)  # noqa: SLF001
         self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None  # no proxy leads to this machine
         self._endpoint = endpoint
-        self._shown = without_credentials(endpoint)
+        self._shown = shown_address(endpoint)
         self._retry = retry
         self._once = Retry(retry.stop, NO_PATIENCE)
         self._timeout_s = timeout_s

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from actuators.http.errors import one_line
-from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.shown import is_loopback, shown_address
 from desired.syntax.bounds import shown_text
 
 _log = logging.getLogger("hcloud-reconciler.clients")
@@ -106,7 +106,7 @@ def _why_none(error: Exception) -> str:
 
 def _check_address(name: str, host: str) -> None:
     """Raises ConnectionProblem for what is no address; warns of one to which everything is sent in the clear."""
-    shown = without_credentials(host) if "//" in host else host.rpartition("@")[2]
+    shown = shown_address(host)
     if not host.startswith(("http://", "https://")):
         raise ConnectionProblem(f"{name} cannot be used: its server {shown!r} has no https:// before it")
     if host.startswith("http://") and not is_loopback(host):

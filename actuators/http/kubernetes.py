@@ -35,7 +35,7 @@ from actuators.http.kubeconfig import load_kubeconfig
 from actuators.http.own_writes import OwnWrites
 from actuators.http.requests import Observe, RequestCount, ignore, observed
 from actuators.http.retry import NO_PATIENCE, Retry
-from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.shown import is_loopback, shown_address
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -103,7 +103,7 @@ class KubernetesConnection:
         self._read_only = read_only
         self._gate = gate
         self._refused = refused
-        self.host = without_credentials(str(api_client.configuration.host))
+        self.host = shown_address(str(api_client.configuration.host))
         self.requests = RequestCount()
         self.dates = Dates()
         self.observe: Observe = ignore

@@ -35,7 +35,7 @@ from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, S
 from actuators.http.requests import Observe, RequestCount, ignore, observed
 from actuators.http.retry import Retry
 from actuators.http.robot_refusals import Refusals, tag_of
-from actuators.http.shown import is_loopback, without_credentials
+from actuators.http.shown import is_loopback, shown_address
 from actuators.http.transport import failures_as_errors, prepare, time_outs
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class RobotReader:
         seconds and never goes back. ``refusals`` is what other processes were refused, None where nobody tells."""
         self._login = login
         self._endpoint = endpoint.rstrip("/")
-        self._shown = f"Robot webservice {without_credentials(self._endpoint)}"
+        self._shown = f"Robot webservice {shown_address(self._endpoint)}"
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None
         self._retry = retry

@@ -46,5 +46,8 @@ def failures_as_errors(api: str, *, remedy: str, header: str) -> Iterator[None]:
         raise Transient(f"{api}: the answer was cut off ({cause(error)})") from error
     except (requests.exceptions.InvalidHeader, UnicodeError):  # the error's text holds the secret: not chained
         raise Broken(f"{api} cannot be called: the {header} has a forbidden character") from None
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
+        # The error's text has all of the address, so it is not chained.
+        raise Broken(f"{api} cannot be called: the address, or that of a proxy, is malformed; {remedy}") from None
     except (requests.exceptions.RequestException, ValueError) as error:
         raise Broken(f"{api} cannot be called: {cause(error)}") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from actuators.http.robot import RobotLogin
-from actuators.http.shown import is_loopback, without_credentials, without_user_info
+from actuators.http.shown import is_loopback, shown_address, with_shown_addresses
 from desired.annotations.options import defaults_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
@@ -92,7 +92,7 @@ class ConfigurationError(Exception):
     """
 
     def __init__(self, lines: tuple[str, ...], *, usage: bool = False) -> None:
-        self.lines = tuple(map(without_user_info, lines))
+        self.lines = tuple(map(with_shown_addresses, lines))
         super().__init__("\n".join(self.lines))
         self.usage = usage
 
@@ -437,7 +437,7 @@ def _check(variables: Mapping[str, Any], environ: Mapping[str, str], *, needs_to
     elif token and not re.fullmatch(r"[\x21-\x7e]+", token):
         lines.append("HCLOUD_TOKEN has a blank, a line break or another character that no token has: copy it again")
     if not re.match(r"https?://[^/\s]+", variables["HCLOUD_ENDPOINT"]):
-        shown = shown_text(variables["HCLOUD_ENDPOINT"].rpartition("@")[2])
+        shown = shown_text(shown_address(variables["HCLOUD_ENDPOINT"]))
         lines.append(f"HCLOUD_ENDPOINT is {shown}: expect an address such as https://host/v1")
     if variables["HCLOUD_LOAD_BALANCERS_LOCATION"] and variables["HCLOUD_LOAD_BALANCERS_NETWORK_ZONE"]:
         lines.append("HCLOUD_LOAD_BALANCERS_LOCATION and HCLOUD_LOAD_BALANCERS_NETWORK_ZONE exclude each other")
@@ -458,7 +458,7 @@ def _check_robot(variables: Mapping[str, Any]) -> list[str]:
             " vSwitch or by the network of pods itself"
         )
     if not re.match(r"https?://[^/\s]+", variables["ROBOT_ENDPOINT"]):
-        shown = shown_text(variables["ROBOT_ENDPOINT"].rpartition("@")[2])
+        shown = shown_text(shown_address(variables["ROBOT_ENDPOINT"]))
         lines.append(f"ROBOT_ENDPOINT is {shown}: expect an address such as https://host")
     return lines
 
@@ -511,7 +511,7 @@ def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str], flags: M
     for name, secret in secrets.items():
         endpoint = variables.get(name) or ""
         if endpoint.startswith("http://") and not is_loopback(endpoint):
-            shown = without_credentials(endpoint)
+            shown = shown_address(endpoint)
             why = f"whoever is on the way reads the {secret} and changes the answers; write https:// before it"
             lines.append(f"{name} is {shown}, which is reached without encryption: {why}")
     if variables.get("ROBOT_ENABLED") and not variables["ROBOT_USER"] and not flags["--from"]:

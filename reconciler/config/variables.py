@@ -3,6 +3,7 @@
 A cluster that was run by HCCM brings its variables along, so all of them are understood, and checked, here.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
@@ -287,12 +288,20 @@ _WITH_PASSWORDS = ("ROBOT_PASSWORD",)
 
 
 def passwords_in(environ: Mapping[str, str]) -> Iterator[str]:
-    """The values of the environment to be masked besides the token: passwords, also those in addresses, however these
-    are written."""
+    """The values of the environment to be masked besides the token: passwords, also those in addresses, and what such
+    an address asks for, however these are written."""
     for name, text in environ.items():
         if name in _WITH_PASSWORDS:
             yield text
-        elif name.upper().endswith(_WITH_ADDRESSES) and "@" in text:
-            user_info = text.partition("//")[2].rpartition("@")[0] or text.rpartition("@")[0]
-            password = user_info.partition(":")[2] or user_info
-            yield from (user_info, password, unquote(password))
+        elif name.upper().endswith(_WITH_ADDRESSES):
+            yield from _secrets_in(text)
+
+
+def _secrets_in(address: str) -> Iterator[str]:
+    if "@" in address:
+        user_info = address.partition("//")[2].rpartition("@")[0] or address.rpartition("@")[0]
+        password = user_info.partition(":")[2] or user_info
+        yield from (user_info, password, unquote(password))
+    for asked in re.split("[?#]", address)[1:]:
+        yield asked
+        yield from (pair for pair in asked.split("&") if "=" in pair)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 from urllib.parse import quote, quote_plus
 
-from actuators.http.shown import escaped_json, without_user_info
+from actuators.http.shown import escaped_json, with_shown_addresses
 from reconciler.config.flags import LogFormat
 
 _log = logging.getLogger("hcloud-reconciler.logs")
@@ -43,7 +43,7 @@ class Redactor:
         """``text`` without the secrets, and without what stands where credentials do."""
         for form in self._forms:
             text = text.replace(form, HIDDEN)
-        return _CREDENTIALS.sub(lambda match: match["what"] + HIDDEN, without_user_info(text))
+        return _CREDENTIALS.sub(lambda match: match["what"] + HIDDEN, with_shown_addresses(text))
 
 
 def _forms(secret: str) -> set[str]:

@@ -13,7 +13,7 @@ from machine import Machine
 from project import SSH_KEYS, Found, Project
 from saying import Problem
 
-from actuators.http.shown import is_loopback
+from actuators.http.shown import is_loopback, shown_address
 
 _ENDPOINT = "https://api.hetzner.cloud/v1"
 
@@ -34,9 +34,9 @@ class Session:
         record = self.home.record()
         if record is not None and record.endpoint != self.project.endpoint:
             raise Problem(
-                f"cluster {record.name} was made at {record.endpoint}, and HCLOUD_ENDPOINT leads to"
-                f" {self.project.endpoint}: set it to that, or choose another --name; where that API is gone for good,"
-                f" as a sandbox is, remove {self.home.folder}"
+                f"cluster {record.name} was made at {shown_address(record.endpoint)}, and HCLOUD_ENDPOINT leads to"
+                f" {shown_address(self.project.endpoint)}: set it to that, or choose another --name; where that API is"
+                f" gone for good, as a sandbox is, remove {self.home.folder}"
             )
         return record
 

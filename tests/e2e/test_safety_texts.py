@@ -142,8 +142,12 @@ def test_passwords_in_addresses_are_never_printed(balanced: Stage) -> None:
 
     for endpoint in (
         address,
+        f"{balanced.environment['HCLOUD_ENDPOINT']}?token=s3cr3t-w0rd",
         "https://somebody:s3cr3t-w0rd@hetzner.invalid/v1",
+        "https://hetzner.invalid/v1?token=s3cr3t-w0rd#s3cr3t-w0rd",
+        "http://hetzner.invalid:port/v1?token=s3cr3t-w0rd",
         "somebody:s3cr3t-w0rd@hetzner.invalid",
+        "hetzner.invalid?token=s3cr3t-w0rd",
     ):
         for command in (["--once"], ["--dry-run", "--output=json"], ["explain", "service", "default/web"], ["capture"]):
             ran = balanced.reconcile(*command, HCLOUD_ENDPOINT=endpoint, RECONCILER_REQUEST_TIMEOUT="300ms", **proxies)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from actuators.http.errors import cause, one_line
-from actuators.http.shown import escaped_json, is_loopback, without_credentials, without_user_info
+from actuators.http.shown import escaped_json, is_loopback, shown_address, with_shown_addresses
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,21 @@ def test_causes(error: object, line: str) -> None:
         ("https://user:p@ss@host/a@b", "https://host/a@b"),
         ("//user:password@host", "//host"),
         ("https://user:pass word@exa mple", "https://exa mple"),
+        ("https://host/v1?token=secret", "https://host/v1"),
+        ("https://host?token=secret#secret", "https://host"),
+        ("https://[fd00::1]:6443/x#secret", "https://[fd00::1]:6443/x"),
+        ("https://user:pass?word@host", "https://..."),
+        ("https://user:pass/word@host", "https://..."),
+        ("user:pass//word@host", "..."),
+        ("user:password@host/v1", "host/v1"),
+        ("host:6443", "host:6443"),
         ("no address", "no address"),
         ("", ""),
     ],
 )
-def test_addresses_without_credentials(url: str, shown: str) -> None:
-    """User and password are taken out of an address, even of a malformed one, and nothing else is."""
-    assert without_credentials(url) == shown
+def test_what_of_an_address_is_shown(url: str, shown: str) -> None:
+    """Scheme, host, port and path, even of a malformed one; where they cannot be told from a password, none of them."""
+    assert shown_address(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -111,12 +119,14 @@ def test_loopback_addresses(url: str, expected: bool) -> None:
         ),
         ("'https://me:s@cret@host/v1'", "'https://host/v1'"),
         ("https://host/a@b and me@host", "https://host/a@b and me@host"),
+        ("Failed to parse: 'https://me@host/v1?token=secret'", "Failed to parse: 'https://host/v1'"),
+        ("see https://host/v1?a=b#c for more?", "see https://host/v1 for more?"),
         ("//" * 5000, "//" * 5000),
     ],
 )
 def test_addresses_in_a_text(text: str, shown: str) -> None:
-    """Whatever a library says, user and password are in no sentence."""
-    assert without_user_info(text) == shown
+    """Whatever a library says, no sentence has more of an address than may be shown."""
+    assert with_shown_addresses(text) == shown
     assert one_line(text) == shown[:300]
 
 

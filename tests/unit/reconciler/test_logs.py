@@ -122,7 +122,7 @@ def test_no_secret_is_shown(log_format: LogFormat, token: str) -> None:
         urllib.parse.quote(token),
         urllib.parse.quote(token, safe=""),
         urllib.parse.quote_plus(token),
-        f"https://host/?token={urllib.parse.quote_plus(token)}&x=1",
+        f"/?token={urllib.parse.quote_plus(token)}&x=1",
         str(ValueError(f"bad header {token!r}")),
     )
     for way in ways:

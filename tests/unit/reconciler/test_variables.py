@@ -334,6 +334,8 @@ def test_every_row_is_explained() -> None:
         ("HCLOUD_ENDPOINT", "https://secret@host", {"secret"}),
         ("ROBOT_ENDPOINT", "https://me:secret@host", {"me:secret", "secret"}),
         ("HCLOUD_ENDPOINT", "me:se@cret@host", {"me:se@cret", "se@cret"}),
+        ("HCLOUD_ENDPOINT", "https://host/v1?token=secret", {"token=secret"}),
+        ("ROBOT_ENDPOINT", "https://host?a=b&token=secret#s3", {"a=b&token=secret", "a=b", "token=secret", "s3"}),
         ("https_proxy", "http://me:secret@host:3128", {"me:secret", "secret"}),
         ("HTTP_PROXY", "http://host:3128", set()),
         ("HCLOUD_NETWORK", "a@b", set()),
