@@ -115,7 +115,7 @@ def test_nothing_of_ours_is_deleted_while_somebody_wants_it(world: World, option
     leaving = {
         service["metadata"]["uid"]
         for service in world.services
-        if service["spec"]["type"] != "LoadBalancer" and service["metadata"]["finalizers"]
+        if service["spec"]["type"] != "LoadBalancer" or service["spec"].get("loadBalancerClass")
     }
     for balancer_id in gone:
         labels = before[balancer_id]["labels"]
