@@ -110,8 +110,8 @@ COUNTED: Mapping[str, tuple[Start, ...]] = {
 """The same of worlds in which what answers is counted as well, and more is mistaken."""
 ASKED = [kind for kind in os.environ.get("HARM_KINDS", "").split(",") if kind]
 KINDS: Mapping[str, tuple[Start, ...]] = {
-    **STARTS,
-    **{kind: tuple(replace(start, counted=True) for start in starts) for kind, starts in COUNTED.items()},
+    **{kind: tuple(replace(start, counted=False) for start in starts) for kind, starts in STARTS.items()},
+    **COUNTED,
 }
 
 OPTIONS: tuple[tuple[str, str | None], ...] = (

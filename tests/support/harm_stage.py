@@ -105,7 +105,7 @@ class Start:
     """Whether the Nodes are of two pools: the older half has the label ``pool=a``, the rest ``pool=b``."""
     variables: tuple[tuple[str, str], ...] = ()
     """What its controllers are configured with beside that, as ``Stage.environment`` has it."""
-    counted: bool = False
+    counted: bool = True
     """Whether what answers is counted as well, whatever the reasons for which targets go (``harm_serving``)."""
 
     @property
@@ -1078,7 +1078,7 @@ def _written(at: datetime) -> str:
 
 
 _FOR_A_PERSON = frozenset(
-    {"ambiguous", "foreign", "limit", "malformed", "unroutable", "unsupported", "unusable-target"}
+    {"ambiguous", "foreign", "limit", "malformed", "no-targets", "unroutable", "unsupported", "unusable-target"}
 )
 """Kinds of notes on what nobody but a person mends."""
 
