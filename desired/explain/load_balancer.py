@@ -106,7 +106,7 @@ class FoundBalancer:
     asked_name: str | None
     """The name by which it is looked up when no label identifies it; None when the name cannot be read, or only the
     label counts."""
-    by: Literal["label", "name"] | None = None
+    by: Literal["label", "name", "address"] | None = None
     """What it was found by; None when none was found."""
     found: BalancerFact | None = None
     """The Service's own, or the one that it is about to adopt."""
@@ -136,9 +136,10 @@ def explain_balancer(
     if seen is None:
         return FoundBalancer(asked, why=_why_none(lb, asked))
     is_labelled = owner_of(seen.spec.labels).service_uid == service.uid or _returns(lb)
+    is_published = isinstance(lb.match, Adoptable) and lb.match.is_published
     return FoundBalancer(
         asked_name=asked,
-        by="label" if is_labelled else "name",
+        by="label" if is_labelled else "address" if is_published else "name",
         found=BalancerFact.of(balancer),
         other=BalancerFact.of(other),
         why=_why_none(lb, asked) if balancer is None else None,

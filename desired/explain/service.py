@@ -209,9 +209,10 @@ def why_in_stage(
         case Adoptable(balancer, returns=True):
             adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass gives it back", "that")
             return f"had load balancer {balancer.id} when it was deleted last; {adoption}"
-        case Adoptable(balancer):
+        case Adoptable(balancer, is_published=is_published):
             adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass takes it over", "that")
-            return f"asks for the name of load balancer {balancer.id}, which no Service that lives has; {adoption}"
+            way = "publishes an address" if is_published else "asks for the name"
+            return f"{way} of load balancer {balancer.id}, which no Service that lives has; {adoption}"
     if lb.wanted is None:
         return lb.size.problem or "nothing is planned as things are"
     creation = becomes(_of_kind(changes, ChangeKind.LB_CREATE), "the next pass creates it", "its creation")

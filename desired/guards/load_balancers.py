@@ -5,7 +5,7 @@
 | ``foreign-owner`` | everything on a load balancer of somebody else |
 | ``adoption`` | an adoption that removes something, or of a load balancer that may be somebody else's |
 | ``undo-window`` | the deletion of a released load balancer before its time |
-| ``ip-loss`` | the deletion of a load balancer that a Service still wants, or whose Service has vanished |
+| ``ip-loss`` | the deletion of one that a Service wants, or whose Service has vanished; another published address |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
 | ``listener-loss`` | a change of a listener by which clients lose what no Service has given up |
 | ``certificate-issuance`` | an https port without its certificate |
@@ -17,13 +17,24 @@ from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Ownership, former_of, owner_of, ownership
+from desired.load_balancers.ownership import (
+    Adoptable,
+    Contested,
+    Foreign,
+    Missing,
+    Owned,
+    Ownership,
+    former_of,
+    owner_of,
+    ownership,
+)
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, PrimaryIp
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
+from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Unknown, Unmanaged
@@ -75,7 +86,8 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
         elif lb.match.is_in_use_by_nobody_known:
             use = _use_of(balancer)
             whose = f"was released with {former}" if lb.match.is_anothers else "nothing says whose it is"
-            why = f"{named} is to be taken over, and {whose}: somebody uses it, with {use}"
+            way = ", as its address is published" if lb.match.is_published else ""
+            why = f"{named} is to be taken over{way}, and {whose}: somebody uses it, with {use}"
             yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, use, "no listener, no target")
         gap = _hides_removals(lb, balancer, facts.snapshot)
         if gap is not None:
@@ -105,8 +117,21 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     the latter it is no loss if all its addresses are Primary IPs that are known to stay.
 
     Nor does one whose Service has vanished without releasing it: it may be in use, and no person has said that it may
-    go.
+    go. Nor is a published address replaced while another load balancer of the project has it and carries traffic, which
+    no other owner's label names: clients would lose it all the same.
     """
+    for lb, changes in services_with(facts, ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
+        other = lb.match.publisher if isinstance(lb.match, Owned | Adoptable | Missing) else None
+        kinds = {change.kind for change in changes}
+        if other is not None:
+            kind = ChangeKind.LB_CREATE if ChangeKind.LB_CREATE in kinds else ChangeKind.SERVICE_STATUS
+            keys = tuple(change.key for change in changes if change.kind == kind)
+            why = f"Service {lb.service.id} publishes an address of load balancer {other.id} {other.spec.name}, which"
+            why += f" carries traffic, with {_use_of(other)}, and would publish another one"
+            label = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
+            yield GuardResult(
+                GuardName.IP_LOSS, Verdict.HELD, keys, why, "1", "0", advice=f"where it is the Service's: {label}"
+            )
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
     due = (
         [each for each in facts.desired.pending_deletions if each.due_at <= facts.snapshot.taken_at]

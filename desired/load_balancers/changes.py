@@ -22,7 +22,7 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBala
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Change, Claimed
+from desired.plan.change import Change, Claimed, NoteKind
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED, Unmanaged
 
@@ -68,6 +68,7 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
     why = "the Service is being deleted" if service.deleted_at else "the Service no longer wants a load balancer"
     named = "" if present is None else f"load balancer {present.id} {present.spec.name}"
     if present is not None and lb.retained is not None:
+        labels = ": its label goes, and another says when it was released" if isinstance(lb.match, Owned) else ""
         until = None if lb.delete_at is None else shown_time(lb.delete_at)
         change = Change(
             key=service.balancer_key.part("retain"),
@@ -75,7 +76,7 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
             after=lb.retained,
-            reason=f"{why}, and {lb.why_retained}: its label goes, and another says when it was released"
+            reason=f"{why}, and {lb.why_retained}{labels}"
             if until is None
             else f"{why}: its load balancer is released now, and deleted after {until}",
             owner=service.key,
@@ -98,6 +99,7 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         after=None,
         reason=_why_released(first, why),
         owner=service.key,
+        consequences=tuple(note.text for note in lb.notes if note.kind is NoteKind.ORPHAN),
         depends_on=tuple(change.key for change in first),
     )
     return (*first, release)
@@ -278,7 +280,10 @@ def _adopt(
 def _why_adopted(lb: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
     if isinstance(lb.match, Adoptable) and lb.match.returns:
         return f"load balancer {present.id} was released when a Service {lb.service.id} went, and goes back to it"
-    why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
+    if isinstance(lb.match, Adoptable) and lb.match.is_published:
+        why = f"load balancer {present.id} has lost label and name, and an address that the Service publishes is its"
+    else:
+        why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
     return f"{why}; it was not made for it, and will outlive it" if stays else why
 
 

@@ -1,6 +1,7 @@
 """Orphans: load balancers of this cluster that no Service wants. A pass deletes one after its undo window, asks whether
 one may go whose Service has vanished, and notes the others; a person may delete them on demand."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +12,15 @@ from desired.load_balancers.ownership import (
     Missing,
     Ownership,
     Undecided,
+    default_name,
     may_come_back,
     owner_of,
     ownership,
+    taken_by,
     unclaimed,
 )
 from desired.load_balancers.release import due_of, shown_former, shown_time
+from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
@@ -30,12 +34,16 @@ class Orphan:
     why: str
     delete_at: datetime | None = None
     """After when a pass deletes it by itself; None when none does."""
+    is_labelled: bool = True
+    """Whether its label says that it is this cluster's; without it nothing is ever deleted here."""
 
     @property
     def kept(self) -> str | None:
         """The reason why it is not deleted even on demand: one clause for people; None when it may be."""
         if self.balancer.is_protected:
             return "it is protected against deletion: take that off in Hetzner's console first"
+        if not self.is_labelled:
+            return f"no label says whose it is: if it is of no use, hcloud load-balancer delete {self.balancer.id}"
         return None
 
     @property
@@ -61,6 +69,39 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
         else:
             since = f" on {owner.released}" if owner.released else ""
             found.append(Orphan(balancer, f"it was released{since}, and no Service has asked for it by its name"))
+    return tuple(found)
+
+
+_DEFAULT_NAME = re.compile(r"a[0-9a-f]{31}", re.ASCII)
+
+
+def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
+    """Load balancers that no label gives to anybody and that no Service claims, by id: those with the default name of
+    some Service, and those of which a Service that goes publishes an address. Whether they are this cluster's is not
+    known. Empty while a Service may be unread."""
+    services = snapshot.services
+    if services is None or not services.is_whole:
+        return ()
+    taken, names = taken_by(matches), {default_name(service.uid): service.id for service in services}
+    leaving = {
+        match.publisher.id: key
+        for key, match in matches.items()
+        if isinstance(match, Missing) and match.publisher and not wants_balancer(services.items[key])
+    }
+    found = []
+    for balancer in snapshot.load_balancers or ():
+        owner, name = owner_of(balancer.spec.labels), balancer.spec.name
+        if balancer.id in taken or any((owner.cluster_uid, owner.service_uid, owner.former, owner.released)):
+            continue
+        if balancer.id in leaving:
+            why = f"Service {leaving[balancer.id]}, which goes, publishes its address"
+        elif name in names:
+            why = f"it has the default name of Service {names[name]}, and no label"
+        elif _DEFAULT_NAME.fullmatch(name):
+            why = "it has the default name of a Service, and no Service of this cluster has its UID"
+        else:
+            continue
+        found.append(Orphan(balancer, why, is_labelled=False))
     return tuple(found)
 
 

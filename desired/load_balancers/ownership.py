@@ -5,22 +5,24 @@
 | Result | Meaning |
 |---|---|
 | Owned | it has the Service's label, and nobody else's |
-| Adoptable | it has the name that the Service asks for, and no existing owner; or waits for the Service's return |
+| Adoptable | the Service asks for its name or publishes its address, and it has no existing owner; or it comes back |
 | Missing | a complete list has none for the Service |
 | Foreign | it is somebody else's; cannot be approved |
 | Contested | it has none, and several Services ask for one name |
 | Undecided | too little is known, or several have the Service's label |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache, partial
 from hashlib import sha256
 from types import MappingProxyType
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults, Options
 from desired.annotations.table import BY_FIELD
+from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
@@ -125,8 +127,17 @@ _NONE: Mapping[str, CloudBalancer] = MappingProxyType({})
 _NOBODY: Mapping[str, Service] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BesidePublished:
+    """A match beside which the Service may publish an address of another load balancer."""
+
+    publisher: CloudBalancer | None = None
+    """The load balancer of the project that has an address which the Service publishes and carries traffic, where that
+    is not the one of the match, nor one that another owner's label names; None where there is none."""
+
+
 @dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(_BesidePublished):
     """It has the Service's label, and nobody else's."""
 
     balancer: CloudBalancer
@@ -135,8 +146,8 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class Adoptable:
-    """It has the name that the Service asks for, and no existing owner."""
+class Adoptable(_BesidePublished):
+    """It has the name that the Service asks for, or an address that it publishes, and no existing owner."""
 
     balancer: CloudBalancer
     """Without the labels about targets that another owner wrote: the adoption removes them."""
@@ -151,6 +162,10 @@ class Adoptable:
     """Whether that one gets it back if it returns."""
     returns: bool = False
     """Whether it was released when a Service of this namespace and name went, and is given back."""
+    is_published: bool = False
+    """Whether it was found by an address that the Service publishes: it has lost label and name."""
+    leads_here: bool = False
+    """Whether it was, and all that it does is to serve this Service (``published.leads_to``)."""
 
     @property
     def outlives_its_service(self) -> bool:
@@ -161,12 +176,14 @@ class Adoptable:
     def is_in_use_by_nobody_known(self) -> bool:
         """Whether somebody has set it up for traffic, and nothing says that it was for this cluster, or its label says
         that it was for another Service."""
+        if self.is_published:  # whoever may write the status of the Service may write any address there
+            return not self.leads_here
         is_foreign = self.is_anothers or owner_of(self.balancer.spec.labels).cluster_uid is None
         return self.is_nobodys and is_foreign and is_in_use(self.balancer)
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(_BesidePublished):
     """A complete list has none for the Service."""
 
 
@@ -273,12 +290,14 @@ def unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple
 def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
     """Id of each Service that wants a load balancer, or has to release one → the match."""
     services = tuple(snapshot.services or ())
+    services_by_id = {service.id: service for service in services}
     balancers = snapshot.load_balancers
     wanting = {service.id: service for service in services if wants_balancer(service)}
     names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
     asking = _asking(names)
     by_right = _asking({key: name for key, name in names.items() if name == default_name(wanting[key].uid)})
-    by_uid = _by_service(balancers or ())
+    by_uid, has = _by_service(balancers or ()), cache(partial(by_address, snapshot))
+    alive = frozenset(service.uid for service in services)
     left = left_behind(snapshot)
     heirs = {former_of(service): service for service in wanting.values() if service.uid not in by_uid} if left else {}
     matches: dict[str, BalancerMatch] = {}
@@ -292,7 +311,102 @@ def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, Bala
             matches[service.id] = _contested(found, name, rivals) if name and rivals else found
         elif needs_cleanup(service, is_labelled=bool(_own(service, by_uid, snapshot))):
             matches[service.id] = _match(service, None, by_uid, snapshot)
-    return matches
+    return {
+        key: _with_published(services_by_id[key], match, has, alive, asking, snapshot)
+        if isinstance(match, Owned | Adoptable | Missing)
+        else match
+        for key, match in matches.items()
+    }
+
+
+def _with_published(
+    service: Service,
+    match: Owned | Adoptable | Missing,
+    has: Callable[[], ByAddress],
+    alive: Collection[str],
+    asking: Mapping[str, Several],
+    snapshot: Snapshot,
+) -> BalancerMatch:
+    """The match with what the Service publishes: a load balancer without label and name is found by its address, and at
+    the end of a Service also by its default name, which nothing looked for; and one that is published is told beside
+    any other match.
+
+    A label of an owner that exists comes before any status. Every other trace of another one, and a second load
+    balancer with a published address, keep a load balancer from being found like this.
+    """
+    found = [
+        balancer
+        for balancer in publishers(service, has, None if isinstance(match, Missing) else match.balancer)
+        if not _has_owner(balancer, alive, snapshot)
+    ]
+    if not wants_balancer(service):
+        return _left_by(service, found, alive, asking, snapshot) if isinstance(match, Missing) else match
+    if isinstance(match, Missing) and len(found) == 1 and is_in_use(found[0]) and _is_free(found[0], service, asking):
+        gap = _why_services_unread(snapshot)
+        if gap is not None:
+            return Undecided(f"load balancer {found[0].id} may be another Service's: {gap}")
+        return Adoptable(
+            _forgetting(found[0]),
+            is_nobodys=True,
+            is_published=True,
+            leads_here=leads_to(found[0], service, snapshot),
+        )
+    publisher = next(filter(carries_traffic, found), None)
+    return match if publisher is None else replace(match, publisher=publisher)
+
+
+def _left_by(
+    service: Service,
+    published: Iterable[CloudBalancer],
+    alive: Collection[str],
+    asking: Mapping[str, Several],
+    snapshot: Snapshot,
+) -> Adoptable | Missing:
+    """The load balancer that nothing but its missing label keeps from going with a Service that releases it: by its
+    default name, or because it leads to this Service alone; else the one that is ``published``, to be told."""
+    mine = default_name(service.uid)
+    named = [
+        balancer
+        for balancer in snapshot.load_balancers or ()
+        if balancer.spec.name == mine and not _has_owner(balancer, alive, snapshot)
+    ]
+    found = [
+        balancer
+        for balancer in (*named, *published)
+        if not _is_known(owner_of(balancer.spec.labels)) and _is_free(balancer, service, asking)
+    ]
+    for balancer in found if _why_services_unread(snapshot) is None else ():
+        if balancer.spec.name == mine or leads_to(balancer, service, snapshot):
+            return Adoptable(_forgetting(balancer), is_nobodys=True, is_published=balancer.spec.name != mine)
+    return Missing(publisher=next(iter(found), None))
+
+
+def _has_owner(balancer: CloudBalancer, alive: Collection[str], snapshot: Snapshot) -> bool:
+    """Whether its labels name a Service or another cluster that exists."""
+    owner = owner_of(balancer.spec.labels)
+    return owner.service_uid in alive or is_of_another_cluster(owner, snapshot)
+
+
+def _is_known(owner: Owner) -> bool:
+    """Whether its labels say that it was released, or of which Service that is gone it was: it is told as an orphan."""
+    return bool(owner.service_uid or owner.released or owner.former or owner.delete_after)
+
+
+def _is_free(balancer: CloudBalancer, service: Service, asking: Mapping[str, Several]) -> bool:
+    """Whether no label and no name says that it is another's than this Service's."""
+    owner = owner_of(balancer.spec.labels)
+    is_asked_for = balancer.spec.name in asking and bool(asking[balancer.spec.name].besides(service.id))
+    return not is_asked_for and owner.service_uid is None and owner.former in (None, former_of(service))
+
+
+def _forgetting(balancer: CloudBalancer) -> CloudBalancer:
+    """The load balancer without what its labels remember for another owner."""
+    return replace(balancer, spec=replace(balancer.spec, labels=without_memory(balancer.spec.labels)))
+
+
+def _why_services_unread(snapshot: Snapshot) -> str | None:
+    services = snapshot.services
+    return "the Services were not read" if services is None else _gap(services)
 
 
 def _match(
@@ -355,15 +469,14 @@ def _by_name(
     heir = heirs.get(owner.former or "") if may_come_back(owner, snapshot) else None
     if heir is not None and heir.id != service.id:
         return Foreign(found, f"load balancer {found.id} {name!r} goes back to Service {heir.id}")
-    services = snapshot.services
-    for other in services or ():
+    for other in snapshot.services or ():
         if other.uid == owner.service_uid:
             return Foreign(found, f"load balancer {found.id} {name!r} belongs to Service {other.id}")
-    gap = "the Services were not read" if services is None else _gap(services)
+    gap = _why_services_unread(snapshot)
     if gap is not None:
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
     if not goes_back_to(service, owner, snapshot):
-        found = replace(found, spec=replace(found.spec, labels=without_memory(found.spec.labels)))
+        found = _forgetting(found)
     was_elsewhere = ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER
     is_anothers = owner.service_uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
     return Adoptable(

@@ -4,16 +4,17 @@ Another controller may write the status beside us, and k3s' servicelb even sets 
 no evidence of a load balancer of ours by itself.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from desired.annotations.options import Options
-from desired.model.load_balancer import CloudBalancer, PrimaryIp, is_private_address
+from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, ServerTarget, is_private_address
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY, FINALIZER_BALANCER
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.bounds import ADDRESS, shown_name
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 _VIP = "VIP"
 _PROXY = "Proxy"
@@ -64,6 +65,58 @@ def publishes_only(service: Service, balancer: CloudBalancer) -> bool:
     """Whether all that the Service publishes are addresses of this load balancer."""
     own = _own_addresses(balancer)
     return all(_parsed(entry.ip) in own for entry in service.ingress)
+
+
+Address = IPv4Address | IPv6Address
+ByAddress = Mapping[Address, tuple[CloudBalancer, ...]]
+
+
+def by_address(snapshot: Snapshot) -> ByAddress:
+    """Address → the load balancers that have it. Private ones count in the configured network, and anywhere while that
+    is not known: other networks may have the same."""
+    found: dict[Address, tuple[CloudBalancer, ...]] = {}
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    for balancer in snapshot.load_balancers or ():
+        elsewhere = {place.ip for place in balancer.attachments if network and place.network_id != network.id}
+        for address in _own_addresses(balancer):
+            if address not in elsewhere:
+                found[address] = (*found.get(address, ()), balancer)
+    return found
+
+
+def publishers(service: Service, has: Callable[[], ByAddress], own: CloudBalancer | None) -> tuple[CloudBalancer, ...]:
+    """The load balancers that have an address which the Service publishes, by id; empty where it publishes one of its
+    ``own``. ``has`` is asked only for a Service that does not, which few are."""
+    if not service.ingress or (own is not None and service.ingress[0].ip == str(own.ipv4)):
+        return ()
+    published = {ip for entry in service.ingress if isinstance(ip := _parsed(entry.ip), IPv4Address | IPv6Address)}
+    if own is not None and not published.isdisjoint(_own_addresses(own)):
+        return ()
+    known = has()
+    found = {balancer.id: balancer for address in published & known.keys() for balancer in known[address]}
+    return tuple(found[number] for number in sorted(found))
+
+
+def carries_traffic(balancer: CloudBalancer) -> bool:
+    """Whether it may serve: it has ports and targets."""
+    return bool(balancer.spec.listeners and balancer.targets)
+
+
+def leads_to(balancer: CloudBalancer, service: Service, snapshot: Snapshot) -> bool:
+    """Whether the load balancer serves this Service and nothing else: all its ports lead to node ports of the Service,
+    which no other Service has (Kubernetes, NodePort), and all its targets are Nodes of this cluster."""
+    ports = {port.node_port for port in service.claim.ports if port.protocol == "TCP"} - {0}
+    keys = {server_key(node.provider_id) for node in snapshot.nodes}
+    addresses = {address.address for node in snapshot.nodes for address in node.addresses}
+    return (
+        carries_traffic(balancer)
+        and all(listener.destination_port in ports for listener in balancer.spec.listeners.values())
+        and all(
+            (isinstance(target, ServerTarget) and ServerKey(Provider.CLOUD, target.server_id) in keys)
+            or (isinstance(target, IpTarget) and target.ip in addresses)
+            for target in balancer.targets
+        )
+    )
 
 
 def _own_addresses(balancer: CloudBalancer) -> Mapping[IPv4Address | IPv6Address, None]:

@@ -14,6 +14,7 @@ from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import Defaults
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.ownership import (
+    Adoptable,
     BalancerMatch,
     Missing,
     Owned,
@@ -24,6 +25,7 @@ from desired.load_balancers.ownership import (
     taken_by,
     unclaimed,
 )
+from desired.load_balancers.prices import price_of
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
@@ -154,18 +156,20 @@ class LoadBalancerRelease:
     @property
     def present(self) -> CloudBalancer | None:
         """The load balancer that is released; None when there is none, or it is not known."""
-        return self.match.balancer if isinstance(self.match, Owned) else None
+        return self.match.balancer if isinstance(self.match, Owned | Adoptable) else None
 
     @property
     def is_settled(self) -> bool:
         """Whether it is known if there is one: the Service is not released before."""
-        return isinstance(self.match, Owned | Missing)
+        return isinstance(self.match, Owned | Adoptable | Missing)
 
 
 def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> LoadBalancerRelease:
-    """Decide what happens to the Service's load balancer, which ``match`` has found by its label."""
-    if isinstance(match, Owned):
-        why, cluster = _why_retained(service, match.balancer), snapshot.cluster_uid
+    """Decide what happens to the Service's load balancer, which ``match`` has found by its label. One without it is
+    never deleted: it is released for good, or only named where nothing else proves that it was the Service's."""
+    if isinstance(match, Owned | Adoptable):
+        cluster = snapshot.cluster_uid
+        why = _why_retained(service, match.balancer) if isinstance(match, Owned) else _why_unlabelled(match.balancer)
         owner = replace(owner_of(match.balancer.spec.labels), service_uid=None)
         if isinstance(cluster, Present):
             owner = replace(owner, cluster_uid=cluster.value)
@@ -180,6 +184,12 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
         due_at = snapshot.taken_at + window
         for_a_while = replace(owner, former=former_of(service), delete_after=stamped(due_at), released=None)
         return LoadBalancerRelease(service, match, for_a_while, delete_at=due_at, notes=notes)
+    if isinstance(match, Missing) and match.publisher is not None:
+        text = (
+            f"it publishes an address of {_paid(match.publisher)}; nothing else says that it was its, so that it stays;"
+        )
+        text += f" if it is of no use: hcloud load-balancer delete {match.publisher.id}"
+        return LoadBalancerRelease(service, match, notes=(Note(service.key, NoteKind.ORPHAN, text),))
     if not isinstance(match, Undecided):
         return LoadBalancerRelease(service, match)
     kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
@@ -194,6 +204,17 @@ def for_good(owner: Owner, now: datetime) -> Owner:
 
 def _instead(problem: str, window: timedelta) -> str:
     return f"{problem}; its load balancer is deleted {window.total_seconds():g}s after the Service"
+
+
+def _why_unlabelled(balancer: CloudBalancer) -> str:
+    return f"{_paid(balancer)}, has lost its label; to delete it: reconcile orphans --delete {balancer.id}"
+
+
+def _paid(balancer: CloudBalancer) -> str:
+    """``load balancer 7 web, lb11 for 5.39 a month``, in the project's currency."""
+    price = price_of(balancer)
+    cost = "" if price is None else f" for {price.gross:.2f} a month"
+    return f"load balancer {balancer.id} {balancer.spec.name}, {balancer.type.name}{cost}"
 
 
 def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:

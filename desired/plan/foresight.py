@@ -48,7 +48,7 @@ from desired.model.snapshot import (
     with_shutdown_taint,
 )
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
-from desired.plan.change import Change, NodeIdentity
+from desired.plan.change import Change, Claimed, NodeIdentity
 from desired.plan.kinds import ChangeKind
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, server_key
@@ -309,7 +309,9 @@ def _service(service: Service, change: Change) -> Service:
         case ChangeKind.SERVICE_STATUS, tuple() as ingress:
             return replace(service, ingress=tuple(entry for entry in ingress if isinstance(entry, Ingress)))
         case ChangeKind.SERVICE_RELEASE, _:
-            return replace(service, finalizers=others, ingress=())
+            ended = change.before.ingress if isinstance(change.before, Claimed) else ()
+            left = tuple(entry for entry in service.ingress if entry not in ended)
+            return replace(service, finalizers=others, ingress=left)
     return service
 
 

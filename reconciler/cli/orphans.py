@@ -14,7 +14,7 @@ from actuators.load_balancers.ownership import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
-from desired.load_balancers.orphans import Orphan, stray_addresses
+from desired.load_balancers.orphans import Orphan, stray_addresses, unlabelled
 from desired.load_balancers.orphans import orphans as orphans_in
 from desired.load_balancers.ownership import match_balancers, owner_of
 from desired.load_balancers.prices import price_of
@@ -94,7 +94,7 @@ def _listed_and_deleted(
     reader, settings = readers.hetzner, replace(config.settings, controllers=frozenset(Controller))
     snapshot = _observe(readers, settings, config.lease_namespace)
     matches = match_balancers(snapshot, settings)
-    found = orphans_in(snapshot, matches)
+    found = sorted((*orphans_in(snapshot, matches), *unlabelled(snapshot, matches)), key=lambda each: each.balancer.id)
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
     plan = judge_deletions(chosen, snapshot, settings)
     obstacle = _obstacle(plan)

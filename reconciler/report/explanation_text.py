@@ -239,7 +239,8 @@ def _balancer(match: FoundBalancer, explained: Explained) -> Iterator[TextLine]:
     where = f" in {seen.location}" if seen.location else ""
     ports, targets = _out_of(seen.ports, seen.max_ports, "port"), _out_of(seen.targets, seen.max_targets, "target")
     yield TextLine(f"  {near}{seen.id}  {seen.name}, {seen.type}{where}, {ports}, {targets}")
-    by = f"label {LABEL_SERVICE_UID}" if match.by == "label" else f"name {seen.name}"
+    ways = {"label": f"label {LABEL_SERVICE_UID}", "address": "the address that the Service publishes"}
+    by = ways.get(match.by or "", f"name {seen.name}")
     yield TextLine(f"  matched by {by}", Tone.DETAIL)
     off = "" if seen.public else " (switched off)"
     addresses = [f"{address}{off}" for address in (seen.ipv4, seen.ipv6) if address]

@@ -106,6 +106,7 @@ _DONE = {
 _WARNED = {
     ChangeKind.LB_CREATE: ("LoadBalancerReplaced", "Created it anew"),
     ChangeKind.SERVICE_CLAIM: ("FinalizerRestored", "Added the finalizer again"),
+    ChangeKind.SERVICE_RELEASE: ("LoadBalancerLeftBehind", "Released the Service"),
 }
 """Kinds of changes with consequences that stay true afterwards → the event's reason, and how it begins."""
 

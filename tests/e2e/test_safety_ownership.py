@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from desired.names import (
+    FINALIZER_BALANCER,
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
@@ -15,6 +16,7 @@ from desired.names import (
 )
 from reconciler.passes.converge import converge
 from tests.support.balancer_cluster import (
+    a_node,
     a_service,
     annotate,
     asked_of_hetzner,
@@ -309,3 +311,111 @@ def test_ten_services_deleted_and_created_again_need_nobody(balanced: Stage) -> 
 
     assert (report["result"], held(report), len(balancers(balanced))) == ("no_changes", {}, 10)
     assert {name: ingress(service) for name, service in services(balanced).items()} == before
+
+
+def lose_label_and_name(stage: Stage, **parts: Any) -> dict[str, Any]:
+    """Somebody takes the labels off the only load balancer and renames it. Returns what it is then."""
+    change_balancer(stage, labels={}, name="by-hand", **parts)
+    (found,) = balancers(stage)
+    return found
+
+
+def have_foreign_nodes(stage: Stage) -> None:
+    """All Nodes are deleted and come back with providerIDs of another cloud."""
+    for number in (1, 2, 3):
+        stage.cluster.request("DELETE", f"/api/v1/nodes/web-{number}")
+        stage.register(a_node(stage, number) | {"spec": {"providerID": f"other://{number}"}})
+
+
+def test_a_published_load_balancer_without_label_and_name_is_taken_up_again(served: Stage) -> None:
+    """Nobody is asked: it leads to this Service alone. No second one is made and published in its place."""
+    published = ingress(service_in(served))
+    lost = lose_label_and_name(served)
+
+    report = one_pass(served)
+
+    (found,) = balancers(served)
+    assert (report["result"], held(report), asked_of_hetzner(served)) == ("no_changes", {}, ["PUT 1"])
+    assert (found["id"], found["targets"], found["public_net"]) == (lost["id"], lost["targets"], lost["public_net"])
+    assert (found["labels"][LABEL_SERVICE_UID], found["labels"][LABEL_ADOPTED]) == (
+        service_in(served)["metadata"]["uid"],
+        "true",
+    )
+    assert ingress(service_in(served)) == published
+
+
+def test_no_empty_load_balancer_is_published_for_one_that_serves_while_all_nodes_are_foreign(served: Stage) -> None:
+    """Whose targets these are cannot be told for the moment: everything stays as it is, and the pass after it takes the
+    load balancer up again."""
+    published = ingress(service_in(served))
+    lost = lose_label_and_name(served)
+    have_foreign_nodes(served)
+
+    report = one_pass(served)
+
+    assert "adoption" in held(report).values()
+    assert (balancers(served), asked_of_hetzner(served)) == ([lost], [])
+    assert ingress(service_in(served)) == published
+
+    for number in (1, 2, 3):
+        served.cluster.request("DELETE", f"/api/v1/nodes/web-{number}")
+        served.register(a_node(served, number))
+    report = one_pass(served)
+    assert (report["result"], held(report), [found["id"] for found in balancers(served)]) == ("no_changes", {}, [1])
+    assert ingress(service_in(served)) == published
+
+
+def test_the_label_of_a_service_that_is_gone_keeps_a_published_one_from_being_replaced(served: Stage) -> None:
+    """It is not taken up. A person has to say that another one is made, and then that its address is published."""
+    published = ingress(service_in(served))[:1]  # two load balancers of the simulator may have one IPv6 address
+    patch_service(served, {"status": {"loadBalancer": {"ingress": published}}}, "web/status")
+    lose_label_and_name(served)
+    change_balancer(served, labels={LABEL_SERVICE_UID: "00000000-dead-dead-dead-000000000000"})
+
+    for ids in ([1], [1, 2]):
+        report = one_pass(served)
+        (hold,) = report["holds"]
+        assert (hold["rule"], [found["id"] for found in balancers(served)]) == ("ip-loss", ids)
+        assert f"hcloud-ccm/service-uid={service_in(served)['metadata']['uid']}" in hold["why"]
+        assert ingress(service_in(served)) == published
+        one_pass(served, {**ONCE, "--approve": hold["hash"]})
+    assert published[0] not in ingress(service_in(served))
+
+
+def test_a_forged_status_moves_nothing_of_a_stranger(balanced: Stage) -> None:
+    """A Service publishes the address of a load balancer in use that no label gives to anybody: it is held while the
+    Service lives, and named when it goes; nothing is written on it."""
+    have_balancers(balanced, a_balancer(services=[THEIR_PORT], targets=[{"type": "server", "server": {"id": 2}}]))
+    (before,) = balancers(balanced)
+    have_services(balanced, a_service())
+    address = before["public_net"]["ipv4"]["ip"]
+    patch_service(balanced, {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}, "web/status")
+
+    report = one_pass(balanced)
+
+    assert set(held(report).values()) == {"adoption"}
+    assert (balancers(balanced), asked_of_hetzner(balanced)) == ([before], [])
+    patch_service(balanced, {"metadata": {"finalizers": [FINALIZER_BALANCER]}})
+    delete_service(balanced)
+    (change,) = one_pass(balanced)["changes"]
+    assert (services(balanced), balancers(balanced), asked_of_hetzner(balanced)) == ({}, [before], [])
+    (said,) = change["consequences"]
+    assert "an address of load balancer 71 theirs, lb11 for " in said
+
+
+@pytest.mark.parametrize("name", [None, "by-hand"], ids=["the default name", "by its address"])
+def test_a_service_that_goes_names_the_load_balancer_that_lost_its_label(served: Stage, name: str | None) -> None:
+    """It is not deleted, and not forgotten: an event on the Service and `reconcile orphans` have its id and price."""
+    uid = service_in(served)["metadata"]["uid"]
+    change_balancer(served, labels={}, **({"name": name} if name else {}))
+    delete_service(served)
+
+    assert served.reconcile("--once").code == 0
+
+    assert (services(served), set(labels(served))) == ({}, {LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED})
+    _, listed = served.cluster.request(
+        "GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={uid},reason=RetainedLoadBalancer"
+    )
+    (event,) = listed["items"]
+    assert "has lost its label; to delete it: reconcile orphans --delete 1" in event["message"]
+    assert " a month, " in event["message"]

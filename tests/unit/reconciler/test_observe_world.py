@@ -60,7 +60,9 @@ def look(sim: Simulation, *services: dict[str, Any], settings: Settings = LOCATE
         pytest.param(of_type("ClusterIP"), set(), id="of another type"),
         pytest.param(of_type("LoadBalancer", loadBalancerClass="other"), set(), id="of another class"),
         pytest.param(
-            of_type("LoadBalancer", claimed=True, loadBalancerClass="other"), set(), id="of another class, claimed"
+            of_type("LoadBalancer", claimed=True, loadBalancerClass="other"),
+            {"load_balancers"},
+            id="of another class, and perhaps claimed here before",
         ),
         pytest.param(
             raw_service(protocol="https", http_certificates="4"), {"load_balancers", "certificates"}, id="speaks https"

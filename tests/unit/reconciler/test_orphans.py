@@ -149,6 +149,21 @@ def test_what_is_listed(orphans: Orphans) -> None:
     assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
 
 
+def test_one_that_lost_its_labels(orphans: Orphans, world: Simulation) -> None:
+    """Its name tells that a controller made it for a Service: listed with its price, and kept where it is named."""
+    bare = {**balancer(70, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), "labels": {}}
+    project = world.hetzner.world()["hetzner"]
+    world.hetzner.replace_world({**project, "load_balancers": [*project["load_balancers"], bare]})
+
+    found = listed(orphans)[70]
+
+    assert found["why"] == "it has the default name of a Service, and no Service of this cluster has its UID"
+    assert float(found["monthly_gross"]) > 0
+    said = orphans("--delete", "70")
+    assert (said.code, 70 in balancers(world)) == (1, True)
+    assert "no label says whose it is: if it is of no use, hcloud load-balancer delete 70" in said.stdout
+
+
 def test_what_is_said_of_one(orphans: Orphans) -> None:
     """A person can recognise it, and knows what it costs."""
     orphan = listed(orphans)[42]

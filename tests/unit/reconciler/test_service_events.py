@@ -86,6 +86,16 @@ def test_a_load_balancer_that_is_created_anew() -> None:
     assert said(on_pass([Line(created, BROKEN)], WORLD, Plan())) == []
 
 
+def test_a_load_balancer_that_its_service_leaves_behind() -> None:
+    """Nothing else tells of it once the Service is gone."""
+    text = "it publishes an address of load balancer 42 web, lb11 for 5.39 a month"
+    released = replace(tried(("service.release", DONE))[0].change, consequences=(text,))
+
+    assert said(on_pass([Line(released, DONE)], WORLD, Plan())) == [
+        ("Warning", "LoadBalancerLeftBehind", f"Released the Service: {text}")
+    ]
+
+
 LEFT = a_change(f"{SERVICE}/status", "service.status", owner=SERVICE)
 
 

@@ -54,6 +54,9 @@ def named(**labels: str | None) -> Any:
         pytest.param(a_world([a_served_service()], [a_balancer()]), DEFAULT_NAME, "label", None, id="by-its-label"),
         pytest.param(a_world([a_service(claim=SHOP)], [named()]), "shop", "name", None, id="by-its-name"),
         pytest.param(
+            a_world([a_served_service()], [named()]), DEFAULT_NAME, "address", None, id="by-its-published-address"
+        ),
+        pytest.param(
             a_world([a_service()]),
             DEFAULT_NAME,
             None,

@@ -118,7 +118,7 @@ def test_no_address_is_taken_from_anything(
     assigned: dict[str, Any], there: tuple[CloudBalancer, ...], verdict: Verdict, why: str
 ) -> None:
     """The creation waits for what goes anyway, and is refused where something else has the address."""
-    others = [a_served_service(deleted_at=NOW), a_service("other", uid=OTHER_UID)]
+    others = [a_served_service(deleted_at=NOW, ingress=()), a_service("other", uid=OTHER_UID)]
     plan = judged([asking(), *others], *there, found={7: a_primary_ip(**assigned)})
 
     (create,) = (change for change in plan.changes if change.key == "load_balancer/default/api")

@@ -716,12 +716,9 @@ def test_retaining(claim: Any, balancer: CloudBalancer, why: str) -> None:
     "ingress", [pytest.param((), id="nothing-published"), pytest.param((V4,), id="an-address-published")]
 )
 def test_leaving_without_a_load_balancer(ingress: tuple[Ingress, ...]) -> None:
-    """What was never labelled, or is gone, keeps nobody; one that only has the name is left alone."""
+    """What is gone keeps nobody."""
     service = a_served_service(**GOING, ingress=ingress)
-    unlabelled = a_balancer(service_uid=None, cluster_uid=None)
-    for balancers in ((), (unlabelled,)):
-        expected = (release(f"{DELETED}, and it has no load balancer", ingress=ingress),)
-        assert plan_of(service, *balancers).changes == expected
+    assert plan_of(service).changes == (release(f"{DELETED}, and it has no load balancer", ingress=ingress),)
 
 
 @pytest.mark.parametrize(

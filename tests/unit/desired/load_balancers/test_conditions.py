@@ -166,7 +166,10 @@ BARE = a_balancer(targets=())
             PUBLISHED,
             id="adopted-by-its-own-name",
         ),
-        pytest.param(SERVED, (NAMED,), (ADOPT,), NOT_CREATED, id="adoption-of-something-else"),
+        pytest.param(
+            SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED, id="adoption-of-something-else"
+        ),
+        pytest.param(SERVED, (NAMED,), (ADOPT,), PUBLISHED, id="adopted-by-its-published-address"),
         pytest.param(
             SERVED,
             (a_balancer(),),

@@ -426,7 +426,7 @@ LEAVING: dict[str, Any] = {"deleted_at": NOW, "finalizers": CLAIMED}
         pytest.param([OWN], "owned", id="ours"),
         pytest.param([HCCMS], "owned", id="of HCCM"),
         pytest.param([THEIRS], "missing", id="another cluster's with the same Service UID"),
-        pytest.param([called(DEFAULT_NAME)], "missing", id="of its default name, without its label"),
+        pytest.param([called(DEFAULT_NAME)], "adoptable", id="of its default name, without its label"),
         pytest.param([called("shared")], "missing", id="of the name that it asks for, without its label"),
         pytest.param([called("shared", service=DEAD, cluster=CLUSTER_UID)], "missing", id="of another Service"),
         pytest.param([OWN, replace(OWN, id=43)], "undecided", id="two"),
@@ -435,7 +435,8 @@ LEAVING: dict[str, Any] = {"deleted_at": NOW, "finalizers": CLAIMED}
 def test_deletion_goes_by_the_label_alone(
     leaving: dict[str, Any], balancers: list[CloudBalancer], expected: str
 ) -> None:
-    """What never had the Service's label, or has another cluster's, is not its to delete."""
+    """What never had the Service's label, or has another cluster's, is not its to delete; ``test_release.py`` says what
+    becomes of one that has its default name."""
     assert kind_of(match(named("shared", **leaving), *balancers)) == expected
 
 

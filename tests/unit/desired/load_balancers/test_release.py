@@ -12,7 +12,7 @@ from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_IN_SYNC, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import CONDITION_IN_SYNC, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, Note, NoteKind, Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
@@ -94,8 +94,12 @@ def test_without_a_load_balancer() -> None:
     "balancer",
     [
         pytest.param(a_balancer(cluster_uid=ELSEWHERE), id="another cluster's, with the same Service UID"),
-        pytest.param(a_balancer(service_uid=None, cluster_uid=None), id="of its default name, nobody's"),
-        pytest.param(a_balancer(service_uid=None), id="released before"),
+        pytest.param(
+            a_balancer(
+                service_uid=None, spec={"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260101T000000Z"}}
+            ),
+            id="released before",
+        ),
         pytest.param(a_balancer(service_uid="another"), id="another Service's"),
     ],
 )
@@ -352,7 +356,7 @@ def test_policies(policy: Policy, retain: str | None, waiting: set[str]) -> None
         pytest.param(Missing(), None, True, id="none"),
         pytest.param(Undecided("odd"), None, False, id="not known"),
         pytest.param(Foreign(a_balancer(), "theirs"), None, False, id="another's"),
-        pytest.param(Adoptable(a_balancer()), None, False, id="of its name"),
+        pytest.param(Adoptable(a_balancer()), a_balancer(), True, id="without its label"),
     ],
 )
 def test_what_is_settled(match: Any, present: CloudBalancer | None, is_settled: bool) -> None:

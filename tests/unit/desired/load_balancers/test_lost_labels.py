@@ -1,0 +1,333 @@
+"""A load balancer whose label somebody took off: found again by its published address, held, or named."""
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+import pytest
+
+from desired.annotations.claims import ClaimedPort
+from desired.load_balancers.orphans import unlabelled
+from desired.load_balancers.ownership import (
+    Adoptable,
+    BalancerMatch,
+    Contested,
+    Missing,
+    Owned,
+    Undecided,
+    match_balancers,
+)
+from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Owner, SelectorTarget, ServerTarget
+from desired.model.service import Ingress, Service
+from desired.model.snapshot import Snapshot
+from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.plan.change import NoteKind, Plan, Verdict
+from desired.planner import compute_plan
+from desired.section import Present, Section, Unknown
+from tests.balancers import (
+    DEFAULT_NAME,
+    LB11,
+    LOCATED,
+    NETWORK,
+    a_balancer,
+    a_claim,
+    a_listener,
+    a_price,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import CLUSTER_UID, NOW, a_settled_node, incomplete
+from tests.support.judging import judge
+
+ELSEWHERE, DEAD = "99999999-8888-7777-6666-555555555555", "dddddddd-0000-0000-0000-000000000000"
+SERVED = a_served_service()
+OURS, THEIRS = ServerTarget(1, use_private_ip=False), ServerTarget(7, use_private_ip=False)
+PRIVATE = IPv4Address("10.0.0.9")
+LB, STATUS, RETAIN = "load_balancer/default/web", "service/default/web/status", "load_balancer/default/web/retain"
+
+
+def bare(number: int = 42, *, labels: dict[str, str] | None = None, name: str = "web", **parts: Any) -> CloudBalancer:
+    """The load balancer that SERVED publishes, without label and name."""
+    return a_balancer(number, spec={"name": name, "labels": labels or {}}, **parts)
+
+
+def elsewhere(number: int = 43, **parts: Any) -> CloudBalancer:
+    """One with other addresses."""
+    addresses = {"ipv4": IPv4Address("203.0.113.77"), "ipv6": IPv6Address("2001:db8::77")}
+    return a_balancer(number, **addresses | parts)
+
+
+def found(snapshot: Snapshot) -> BalancerMatch:
+    """The match of the Service ``web``."""
+    return match_balancers(snapshot, LOCATED)["default/web"]
+
+
+def judged(snapshot: Snapshot) -> Plan:
+    """The plan of the whole world, with verdicts."""
+    return judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED)
+
+
+def test_it_is_taken_up_again_by_its_published_address() -> None:
+    """Nobody is asked, no second one is made, and nothing else is published; it outlives its Service from then on, as
+    nothing tells any more that it was made for it."""
+    plan = judged(a_world([SERVED], [bare()]))
+
+    assert found(a_world([SERVED], [bare()])) == Adoptable(bare(), is_nobodys=True, is_published=True, leads_here=True)
+    (adopt,) = plan.changes
+    assert (adopt.kind, adopt.cloud_id, adopt.decision.verdict) == ("lb.adopt", 42, Verdict.ALLOWED)
+    assert isinstance(adopt.after, Owner)
+    assert (adopt.after.service_uid, adopt.after.adopted) == (SERVED.uid, "true")
+
+
+@pytest.mark.parametrize(
+    ("service", "balancer", "world"),
+    [
+        pytest.param({}, bare(targets=(THEIRS,)), {}, id="a stranger's target"),
+        pytest.param({}, bare(targets=(OURS, THEIRS)), {}, id="a stranger's target beside ours"),
+        pytest.param({}, bare(targets=(SelectorTarget("a=b", False),)), {}, id="a label selector"),
+        pytest.param({}, bare(targets=(IpTarget("198.51.100.7"),)), {}, id="an address of no Node"),
+        pytest.param({}, bare(targets=()), {}, id="no target"),
+        pytest.param({}, bare(listeners=()), {}, id="no port"),
+        pytest.param({}, bare(listeners=(a_listener(80, 31999),)), {}, id="a port of another Service"),
+        pytest.param({}, bare(listeners=(a_listener(), a_listener(81, 80))), {}, id="a port of a host beside"),
+        pytest.param(
+            {"claim": a_claim(ClaimedPort(80, "TCP"), allocates_node_ports=False)}, bare(), {}, id="no node ports"
+        ),
+        pytest.param({}, bare(), {"nodes": [a_settled_node(provider_id="other://1")]}, id="all Nodes are foreign"),
+        pytest.param({}, bare(), {"nodes": []}, id="no Nodes"),
+        pytest.param(
+            {}, bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}, targets=(THEIRS,)), {}, id="our cluster's, of strangers"
+        ),
+    ],
+)
+def test_one_that_may_be_a_strangers_is_held(
+    service: dict[str, Any], balancer: CloudBalancer, world: dict[str, Any]
+) -> None:
+    """The status of a Service is written by whoever may: it moves nothing that serves, or may serve, anybody else. What
+    it publishes stays published meanwhile, and no other one is made."""
+    plan = judged(a_world([replace(SERVED, **service)], [balancer], **world))
+
+    assert [change for change in plan.allowed if change.kind != "node.identity"] == []
+    assert "lb.create" not in {change.kind for change in plan.changes}
+    if not service:
+        assert "adoption" in {hold.rule for hold in plan.holds}
+
+
+RELEASED = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
+GONE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD}
+
+
+@pytest.mark.parametrize(
+    ("balancers", "others"),
+    [
+        pytest.param([bare(labels=GONE)], [], id="of a Service that is gone"),
+        pytest.param([bare(labels={LABEL_SERVICE_UID: DEAD})], [], id="of one of no known cluster"),
+        pytest.param([bare(labels=RELEASED | {LABEL_FORMER: "default.shop"})], [], id="released with another"),
+        pytest.param(
+            [
+                bare(
+                    labels={LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "a.b", LABEL_DELETE_AFTER: "20990101T000000Z"}
+                )
+            ],
+            [],
+            id="in another's undo window",
+        ),
+        pytest.param(
+            [bare(name="shop")],
+            [a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="shop")))],
+            id="another Service asks for its name",
+        ),
+        pytest.param([bare(), replace(bare(44), ipv4=None)], [], id="two have published addresses"),
+    ],
+)
+def test_a_trace_of_somebody_else_holds_what_would_replace_it(
+    balancers: list[CloudBalancer], others: list[Service]
+) -> None:
+    """It is not taken up, and its address is not replaced before a person has said so."""
+    plan = judged(a_world([SERVED, *others], balancers))
+
+    create = plan.by_key[LB]
+    assert (create.kind, create.decision.verdict, create.decision.rule) == ("lb.create", Verdict.HELD, "ip-loss")
+    assert plan.by_key[STATUS].decision.verdict is Verdict.WAITING
+
+
+@pytest.mark.parametrize(
+    ("balancer", "others"),
+    [
+        pytest.param(bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], id="another cluster's"),
+        pytest.param(
+            bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], id="of a Service that lives"
+        ),
+        pytest.param(bare(listeners=(), targets=()), [], id="that serves nobody"),
+        pytest.param(elsewhere(spec={"name": "web", "labels": {}}), [], id="with other addresses"),
+        pytest.param(
+            replace(bare(attachments=(Attachment(6, PRIVATE),)), ipv4=None, ipv6=None), [], id="of another network"
+        ),
+    ],
+)
+def test_who_writes_an_address_of_others_into_a_status_holds_nothing(
+    balancer: CloudBalancer, others: list[Service]
+) -> None:
+    """A label of an owner that exists says that the address is not the Service's: the creation asks nobody, and what
+    was published is put right."""
+    service = replace(SERVED, ingress=(*SERVED.ingress, Ingress(str(PRIVATE))))
+    snapshot = a_world([service, *others], [balancer], network=Present(NETWORK))
+
+    assert found(snapshot) == Missing()
+    assert judged(snapshot).by_key[LB].decision.verdict is Verdict.ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("network", "address"),
+    [
+        pytest.param(Present(NETWORK), PRIVATE, id="private"),
+        pytest.param(Unknown("timed out"), PRIVATE, id="private, and the network cannot be read"),
+        pytest.param(Present(None), IPv6Address("2001:db8::200"), id="by IPv6 alone"),
+    ],
+)
+def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv6Address) -> None:
+    """However it is written."""
+    published = f"{address.exploded}".upper()
+    balancer = bare(attachments=(Attachment(7, PRIVATE),))
+
+    match = found(a_world([replace(SERVED, ingress=(Ingress(published),))], [balancer], network=network))
+
+    assert isinstance(match, Adoptable)
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdict"),
+    [
+        pytest.param({}, Verdict.HELD, id="without a label"),
+        pytest.param(GONE, Verdict.HELD, id="of a Service that is gone"),
+        pytest.param({LABEL_CLUSTER_UID: ELSEWHERE}, Verdict.ALLOWED, id="of another cluster"),
+    ],
+)
+def test_another_one_with_the_label_does_not_replace_what_serves(labels: dict[str, str], verdict: Verdict) -> None:
+    """A second one was made, or labelled by hand: its parts are kept in sync, and its address waits for a person."""
+    plan = judged(a_world([SERVED], [bare(labels=labels), elsewhere(targets=())]))
+
+    assert plan.by_key[STATUS].decision.verdict is verdict
+    assert plan.by_key[f"{LB}/target/server:1"].decision.verdict is Verdict.ALLOWED
+
+
+def test_what_the_service_has_itself_is_not_compared() -> None:
+    """An address beside its own, which another controller wrote, is taken away as ever."""
+    service = replace(SERVED, ingress=(*SERVED.ingress, Ingress("203.0.113.77")))
+    other = elsewhere(spec={"name": "hand", "labels": {}})
+
+    snapshot = a_world([service], [a_balancer(), other])
+
+    assert found(snapshot) == Owned(a_balancer())
+    assert judged(snapshot).by_key[STATUS].decision.verdict is Verdict.ALLOWED
+
+
+def test_gaps_are_no_absence() -> None:
+    """While load balancers may be missing nothing is matched, and while Services may be, nothing is taken up."""
+    world = a_world([SERVED], [bare()])
+    services, balancers = world.services or Section({}), world.load_balancers or Section({})
+
+    assert isinstance(found(replace(world, load_balancers=incomplete(balancers))), Undecided)
+    assert isinstance(found(replace(world, services=incomplete(services))), Undecided)
+
+
+def test_rivals_for_a_name_are_settled_first() -> None:
+    """Nothing is made for either, so that nothing is replaced."""
+    claim = a_claim(annotations=annotated(name="shared"))
+    rival = a_service("shop", uid="shop", claim=claim)
+
+    assert isinstance(found(a_world([replace(SERVED, claim=claim), rival], [bare()])), Contested)
+
+
+GOING = replace(SERVED, deleted_at=NOW)
+PRICED = replace(LB11, prices={"fsn1": a_price("5.39")})
+
+
+@pytest.mark.parametrize(
+    ("balancer", "service"),
+    [
+        pytest.param(bare(name=DEFAULT_NAME, targets=(THEIRS,)), GOING, id="by its default name"),
+        pytest.param(bare(name=DEFAULT_NAME), replace(GOING, ingress=()), id="by that, and nothing is published"),
+        pytest.param(bare(name=DEFAULT_NAME), replace(SERVED, type="ClusterIP"), id="of another type by now"),
+        pytest.param(bare(), GOING, id="by its address, and it leads here"),
+        pytest.param(bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}), GOING, id="with our cluster's label"),
+    ],
+)
+def test_at_the_end_of_its_service_it_is_released_and_named(balancer: CloudBalancer, service: Service) -> None:
+    """Nothing is deleted without a label; its new labels say whose it was, so that it is an orphan with a price."""
+    plan = judged(a_world([service], [replace(balancer, type=PRICED)]))
+
+    retain = plan.by_key[RETAIN]
+    assert isinstance(retain.after, Owner)
+    assert (retain.after.cluster_uid, retain.after.former) == (CLUSTER_UID, "default.web")
+    assert retain.after.released is not None
+    assert f"load balancer 42 {balancer.spec.name}, lb11 for 5.39 a month, has lost its label" in retain.reason
+    assert retain.reason.endswith("to delete it: reconcile orphans --delete 42")
+    assert {change.decision.verdict for change in plan.changes} == {Verdict.ALLOWED}
+    assert "lb.delete" not in {change.kind for change in plan.changes}
+
+
+@pytest.mark.parametrize(
+    ("balancer", "others", "is_told"),
+    [
+        pytest.param(bare(targets=(THEIRS,)), [], True, id="in use by strangers"),
+        pytest.param(bare(listeners=(), targets=()), [], True, id="empty"),
+        pytest.param(bare(labels=RELEASED), [], False, id="released, and an orphan"),
+        pytest.param(bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False, id="another cluster's"),
+        pytest.param(bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], False, id="another's"),
+        pytest.param(
+            bare(name="shop"),
+            [a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="shop")))],
+            False,
+            id="asked for by another",
+        ),
+    ],
+)
+def test_at_the_end_of_its_service_a_published_one_is_only_told(
+    balancer: CloudBalancer, others: list[Service], is_told: bool
+) -> None:
+    """A status may be forged: nothing is written on what nothing else gives to the Service, which goes all the same."""
+    snapshot = a_world([GOING, *others], [replace(balancer, type=PRICED)])
+    plan = judged(snapshot)
+
+    notes = [note.text for note in plan.notes if note.kind is NoteKind.ORPHAN and note.key == GOING.key]
+    assert [change.kind for change in plan.changes if change.owner == GOING.key] == ["service.release"]
+    assert bool(notes) is is_told
+    assert all("an address of load balancer 42" in text and "for 5.39 a month" in text for text in notes)
+    assert plan.by_key["service/default/web/release"].consequences == tuple(notes)
+    listed = [each.balancer.id for each in unlabelled(snapshot, match_balancers(snapshot, LOCATED))]
+    assert listed == ([42] if is_told else [])
+
+
+OTHER_NAME = "a" + "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    ("balancer", "services", "is_listed"),
+    [
+        pytest.param(bare(name=OTHER_NAME[:32]), [], True, id="of a Service that is gone"),
+        pytest.param(bare(name=DEFAULT_NAME), [a_service(type="ClusterIP")], True, id="of one that wants none"),
+        pytest.param(bare(name=DEFAULT_NAME), [elsewhere()], True, id="of one that has another"),
+        pytest.param(bare(name=DEFAULT_NAME), [a_service()], False, id="about to be taken over"),
+        pytest.param(bare(name="web"), [], False, id="made by hand"),
+        pytest.param(bare(name=OTHER_NAME[:31]), [], False, id="of another length"),
+        pytest.param(bare(name=OTHER_NAME[:32], labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False, id="labelled"),
+        pytest.param(bare(name=OTHER_NAME[:32], labels={LABEL_SERVICE_UID: DEAD}), [], False, id="of HCCM"),
+    ],
+)
+def test_what_orphans_lists_without_a_label(
+    balancer: CloudBalancer, services: list[Service | CloudBalancer], is_listed: bool
+) -> None:
+    """The name alone tells that a controller made it for a Service; it is listed, and never deleted here."""
+    more = [each for each in services if isinstance(each, CloudBalancer)]
+    wanting = [each for each in services if isinstance(each, Service)] or [a_service()] * len(more)
+    snapshot = a_world(wanting, [balancer, *more])
+
+    listed = unlabelled(snapshot, match_balancers(snapshot, LOCATED))
+
+    assert [each.balancer.id for each in listed] == ([42] if is_listed else [])
+    assert all("no label says whose it is" in (each.kept or "") for each in listed)
+    gap = replace(snapshot, services=incomplete(snapshot.services or Section({})))
+    assert unlabelled(gap, match_balancers(gap, LOCATED)) == ()
