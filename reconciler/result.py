@@ -45,9 +45,9 @@ _DETAILED = {
 
 _UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
 """Notes on an object whose needs could not be determined."""
-_WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE})
+_WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE, NoteKind.UNREACHABLE})
 """Notes on what only a person can fix."""
-_FINDINGS = frozenset({NoteKind.ANCHOR, NoteKind.STUCK})
+_FINDINGS = frozenset({NoteKind.ANCHOR, NoteKind.STUCK, NoteKind.UNREACHABLE})
 """Notes that decide on the result, whatever is planned."""
 _CUT_OFF = frozenset({NoteKind.CLUSTER_CIDR, NoteKind.LIMIT})
 """Notes that on a Node, and there alone, say that no route leads to its pods until somebody acts."""

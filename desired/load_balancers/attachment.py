@@ -74,7 +74,7 @@ def notes_out_of_reach(
     if options.use_private_ip and present is not None and present.targets:
         yield Note(service.key, NoteKind.KEPT, f"the targets stay as they are, and none is added or removed: {why}")
     elif options.use_private_ip:
-        yield Note(service.key, NoteKind.NO_TARGETS, f"no target can be reached by a private address: {why}")
+        yield Note(service.key, NoteKind.UNREACHABLE, f"no target can be reached by a private address: {why}")
     else:
         yield Note(service.key, NoteKind.UNSUPPORTED, f"it stays outside of the network: {why}")
 

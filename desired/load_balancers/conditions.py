@@ -23,6 +23,7 @@ _GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
 _NO_TARGETS = "NoTargets"
 _REASONS_OF_NOTES = {
+    NoteKind.UNREACHABLE: _NO_TARGETS,
     NoteKind.CERTIFICATE: "CertificateUnavailable",
     NoteKind.LIMIT: "Limit",
     NoteKind.NO_TARGETS: _NO_TARGETS,
@@ -102,7 +103,7 @@ def _ready(
     if not _ports(balancer, done):
         return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
     if not _targets(balancer, done):
-        reasons = _texts(notes, NoteKind.NO_TARGETS)
+        reasons = _texts(notes, NoteKind.UNREACHABLE) or _texts(notes, NoteKind.NO_TARGETS)
         told = f"; {_sentence(reasons)}" if reasons else ""
         return _condition(CONDITION_READY, _NO_TARGETS, f"load balancer {balancer.id} leads to no Node{told}")
     return _condition(CONDITION_READY, "AddressPublished", f"published {', '.join(published)}", is_true=True)

@@ -11,7 +11,6 @@ An existing load balancer keeps what nobody asks for. While an annotation is wro
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from desired.annotations.choices import Algorithm
 from desired.annotations.claims import check_claim
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.parsing import Origin, missing_for_creation, origin_of
@@ -26,11 +25,13 @@ from desired.load_balancers.attachment import (
     why_out_of_reach,
 )
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
+from desired.load_balancers.in_use import kept
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.membership import node_targets
 from desired.load_balancers.notes import (
     notes_on_hidden_targets,
+    notes_on_kept,
     notes_on_match,
     notes_on_name,
     notes_on_place,
@@ -39,6 +40,7 @@ from desired.load_balancers.notes import (
 )
 from desired.load_balancers.orphans import left_certificates, orphans
 from desired.load_balancers.ownership import (
+    Adoptable,
     BalancerMatch,
     Missing,
     Owned,
@@ -203,9 +205,7 @@ def desired_load_balancer(
     elif problems:
         wanted, why = _unchanged_but_targets(present, targets, unclear, snapshot, options), ()
     else:
-        wanted, why = _to_change(
-            serving, present, ports, snapshot, remedy, reset=settings.reset_unset, is_out=out_of_reach is not None
-        )
+        wanted, why = _to_change(serving, present, ports, snapshot, remedy, is_out=out_of_reach is not None)
     stay = present is not None and bool(present.targets) and wanted is not None and wanted.targets is UNMANAGED
     on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
     notes += [*why, *(note for note in on_targets if not (stay and note.kind is NoteKind.NO_TARGETS))]
@@ -213,8 +213,6 @@ def desired_load_balancer(
 
 
 def _asked(service: Service, settings: Settings) -> frozenset[str]:
-    if settings.reset_unset:
-        return frozenset(BY_FIELD)
     read, defaults = service.claim.read, settings.balancer_defaults
     return frozenset(field for field in BY_FIELD if origin_of(field, read, defaults) is not Origin.UNSET)
 
@@ -229,7 +227,7 @@ def _to_create(
     if serving.problems or chosen.unknown or size is None or isinstance(serving.match, Undecided):
         return None, ()
     listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates, remedy)
-    hidden = tuple(notes_on_hidden_targets(service, options, public=_public(options)))
+    hidden = tuple(notes_on_hidden_targets(service, options, None, public=_public(options)))
     return LoadBalancer(
         name=wanted_name(service, options),
         labels=labels_of(service, snapshot.cluster_uid),
@@ -257,41 +255,47 @@ def _to_change(
     snapshot: Snapshot,
     remedy: str,
     *,
-    reset: bool,
     is_out: bool,
 ) -> tuple[LoadBalancer, tuple[Note, ...]]:
     """The desired state of an existing load balancer; what nobody asks for stays as it is, and so does what is reached
     through a network where ``is_out``: it cannot be attached to the one that is configured."""
     options, service, spec = serving.options, serving.service, present.spec
     size = serving.size.type or present.type
-    complete = {port: filled(wanted, spec.listeners.get(port), reset=reset) for port, wanted in ports.items()}
+    complete = {port: filled(wanted, spec.listeners.get(port)) for port, wanted in ports.items()}
     listeners, notes = possible_listeners(
         service, complete, spec.listeners, size.max_services, serving.certificates, remedy
     )
+    listeners = _without_kept_redirect(listeners)
     targets = UNMANAGED if is_out and options.use_private_ip else _targets(serving.targets, options, snapshot)
     taken = tuple(notes_on_name(service, options, present, snapshot))
     stays = bool(taken) or (isinstance(serving.match, Owned) and serving.match.why_not_renamed is not None)
     needed = tuple(notes_on_public_interface(service, options, present, targets))
-    algorithm, public = options.algorithm_type, UNMANAGED if needed else _public(options)
-    if reset:
-        algorithm = Algorithm.ROUND_ROBIN if isinstance(algorithm, Unmanaged) else algorithm
-        public = True if isinstance(public, Unmanaged) else public
+    public = UNMANAGED if needed else _public(options)
     ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
-    hidden = tuple(notes_on_hidden_targets(service, options, public=ends_as))
+    hidden = tuple(notes_on_hidden_targets(service, options, present, public=ends_as))
+    is_ours = isinstance(serving.match, Owned | Adoptable)
+    stays_unasked = kept(options, present, ports, listeners) if is_ours else ()
     return LoadBalancer(
         name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
         labels={**spec.labels, **labels_of(service, snapshot.cluster_uid)},
         type=size.name,
         location=spec.location,
         zone=spec.zone,
-        algorithm=algorithm,
+        algorithm=options.algorithm_type,
         public_interface=public,
         attachment=UNMANAGED if is_out else wanted_attachment(options, snapshot),
         ipv4_rdns=options.ipv4_rdns,
         ipv6_rdns=options.ipv6_rdns,
-        listeners=_without_kept_redirect(listeners),
+        listeners=listeners,
         targets=UNMANAGED if hidden else targets,
-    ), (*notes, *taken, *hidden, *(() if targets is UNMANAGED else needed), *notes_on_place(service, options, present))
+    ), (
+        *notes,
+        *taken,
+        *hidden,
+        *(() if targets is UNMANAGED else needed),
+        *notes_on_place(service, options, present),
+        *notes_on_kept(service, stays_unasked),
+    )
 
 
 def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Listener]:

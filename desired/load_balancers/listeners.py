@@ -33,20 +33,19 @@ from desired.syntax.bounds import counted
 Part = TypeVar("Part", Listener, HealthCheck, HttpOptions, HttpCheck)
 
 
-def filled(wanted: Listener, present: Listener | None, *, reset: bool) -> Listener:
-    """``wanted`` with what it leaves open taken from ``present``, or from the API's defaults where ``reset`` says so.
+def filled(wanted: Listener, present: Listener | None) -> Listener:
+    """``wanted`` with what it leaves open taken from ``present``.
 
     None is a listener that has to be added: the API fills in what is left open. So it does for a part that the listener
-    does not have yet, as when TCP becomes HTTP; such a part stays UNMANAGED without ``reset``. Certificates are never
-    reset, because https cannot be without. ``filled(wanted, present) == present`` means that nothing has to be done.
+    does not have yet, as when TCP becomes HTTP; such a part stays UNMANAGED. ``filled(wanted, present) == present``
+    means that nothing has to be done.
     """
     if present is None:
         return wanted
-    source = api_defaults(wanted) if reset else present
     return replace(
-        _completed(wanted, source),
-        health_check=_health_check(wanted.health_check, source.health_check, present.health_check),
-        http=_http(wanted, present, source),
+        _completed(wanted, present),
+        health_check=_health_check(wanted.health_check, present.health_check),
+        http=_http(wanted, present),
     )
 
 
@@ -73,29 +72,30 @@ def api_defaults(listener: Listener) -> Listener:
     )
 
 
-def _http(wanted: Listener, present: Listener, source: Listener) -> HttpOptions | None:
-    if wanted.http is None or source.http is None:
+def _http(wanted: Listener, present: Listener) -> HttpOptions | None:
+    if wanted.http is None or present.http is None:
         return wanted.http
     if present.protocol is wanted.protocol:
-        known = replace(source.http, certificates=present.http.certificates if present.http else UNMANAGED)
-    elif present.protocol is Protocol.HTTPS:  # what only https has is taken away: http may be refused with it
-        known = replace(source.http, certificates=(), redirect_http=False)
-    else:
-        known = replace(source.http, certificates=UNMANAGED, redirect_http=UNMANAGED if source is present else False)
-    return _completed(wanted.http, known)
+        return _completed(wanted.http, present.http)
+    # What only https has is taken away, as http may be refused with it, or is not there.
+    of_https = {"certificates": (), "redirect_http": False} if present.protocol is Protocol.HTTPS else _UNKNOWN
+    return _completed(wanted.http, replace(present.http, **of_https))
 
 
-def _health_check(wanted: HealthCheck, source: HealthCheck, present: HealthCheck) -> HealthCheck:
+_UNKNOWN: Mapping[str, Any] = {"certificates": UNMANAGED, "redirect_http": UNMANAGED}
+
+
+def _health_check(wanted: HealthCheck, present: HealthCheck) -> HealthCheck:
     http = wanted.http
-    if http is not None and source.http is not None:
-        http = _with_present_order(_completed(http, source.http), present.http)
-    return replace(_completed(wanted, source), http=http)
+    if http is not None and present.http is not None:
+        http = _with_present_order(_completed(http, present.http), present.http)
+    return replace(_completed(wanted, present), http=http)
 
 
-def _with_present_order(wanted: HttpCheck, present: HttpCheck | None) -> HttpCheck:
+def _with_present_order(wanted: HttpCheck, present: HttpCheck) -> HttpCheck:
     """``wanted`` with its status codes in the order of ``present`` if they are the same ones: their order means
     nothing."""
-    codes, there = wanted.status_codes, present.status_codes if present else UNMANAGED
+    codes, there = wanted.status_codes, present.status_codes
     is_same = isinstance(codes, tuple) and isinstance(there, tuple) and set(codes) == set(there)
     return replace(wanted, status_codes=there) if is_same else wanted
 

@@ -6,15 +6,17 @@
 | ``notes_on_public_interface`` | a public interface that cannot be disabled |
 | ``notes_on_hidden_targets`` | targets that need the public interface that is off |
 | ``notes_on_place`` | a location or network zone that the load balancer is not in |
+| ``notes_on_kept`` | values that nothing asks for any more |
 | ``notes_on_targets`` | Nodes that cannot be targets, no targets, targets that are not ours |
 | ``notes_on_stuck_services`` | Services whose finalizer nothing removes |
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from ipaddress import ip_address
 
 from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.table import BY_FIELD, PREFIX
+from desired.load_balancers.in_use import Kept
 from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
 from desired.load_balancers.no_targets import why_no_targets
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
@@ -77,17 +79,20 @@ def notes_on_public_interface(
         yield Note(service.key, NoteKind.KEPT, text)
 
 
-def notes_on_hidden_targets(service: Service, options: Options, *, public: bool | Unmanaged) -> Iterator[Note]:
-    """Without its public interface a load balancer reaches no target by a public address: the API refuses each.
-    ``public`` is whether it will have one, UNMANAGED when nobody has said."""
+def notes_on_hidden_targets(
+    service: Service, options: Options, present: CloudBalancer | None, *, public: bool | Unmanaged
+) -> Iterator[Note]:
+    """Without its public interface a load balancer reaches no target by a public address: the API refuses each. What it
+    reaches by a private one stays. ``public`` is whether it will have one, UNMANAGED when nobody has said."""
     if public is not False or options.use_private_ip:
         return
     row, private = BY_FIELD["disable_public_network"], BY_FIELD["use_private_ip"]
+    reaches = present is not None and any(not _needs_public_interface(target) for target in present.targets)
     text = (
-        f"no target can be reached: the load balancer has no public interface, and {private.full_key} (or"
-        f" {private.variable}) is not true; set it, or {row.full_key} to false"
+        f"no {'other ' if reaches else ''}target can be reached: the load balancer has no public interface, and"
+        f" {private.full_key} (or {private.variable}) is not true; set it, or {row.full_key} to false"
     )
-    yield Note(service.key, NoteKind.NO_TARGETS, text)
+    yield Note(service.key, NoteKind.NO_TARGETS if reaches else NoteKind.UNREACHABLE, text)
 
 
 def _needs_public_interface(target: Target) -> bool:
@@ -109,6 +114,33 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
                 " stays there, as moving it would lose its addresses; delete the Service and create it anew to move it"
             )
             yield Note(service.key, NoteKind.KEPT, text)
+
+
+def notes_on_kept(service: Service, values: Iterable[Kept]) -> Iterator[Note]:
+    """One note on all that the load balancer keeps though nothing asks for it, with what a person can set."""
+    found = [(BY_FIELD[each.field], each) for each in values]
+    if not found:
+        return
+    said = ", ".join(
+        f"{row.key}={_quoted(each.value)}{_at(each.ports)} (default {_quoted(each.default)})" for row, each in found
+    )
+    (row, first), is_one = found[0], len(found) == 1
+    remedy = (
+        f"set {row.full_key} to {_quoted(first.default)}, or to {_quoted(first.value)} to keep it"
+        if is_one
+        else f"set each, as {PREFIX}NAME, to its default, or to its value to keep it"
+    )
+    text = f"the load balancer keeps {said}, which no annotation or variable asks for; {remedy}"
+    yield Note(service.key, NoteKind.KEPT, text)
+
+
+def _quoted(value: str) -> str:
+    return value or '""'
+
+
+def _at(ports: Sequence[int]) -> str:
+    """The ports, when these are not all."""
+    return f" at port{'s' if len(ports) > 1 else ''} {', '.join(map(str, ports))}" if ports else ""
 
 
 def notes_on_targets(

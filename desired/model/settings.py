@@ -79,8 +79,6 @@ class Settings:
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
     undo_window: timedelta = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
-    reset_unset: bool = False
-    """``--load-balancers-reset-unset``: what nobody asks for gets the API's default instead of keeping its value."""
     only: tuple[str, ...] = ()
     """Keys of ``--only``; a key stands for itself and everything below it. Empty means everything."""
 

@@ -244,6 +244,9 @@ class NoteKind(StrEnum):
     """A Node that may get traffic and has no address for it, or no server."""
     NO_TARGETS = "no-targets"
     """A load balancer that no Node may get traffic from."""
+    UNREACHABLE = "unreachable"
+    """A load balancer that can reach no target, until somebody changes its settings. Reported even where nothing is
+    planned."""
     UNROUTABLE = "unroutable"
     """A Node whose pods no route leads to, until somebody fixes what prevents it."""
     CLUSTER_CIDR = "cluster-cidr"

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from desired.syntax.bounds import VARIABLE, shown_text
 from reconciler import __version__
 from reconciler.config.commands import COMMANDS, WORDS_OF_OTHERS
-from reconciler.config.flags import FLAGS, Command, Flag
+from reconciler.config.flags import FLAGS, FORMER, Command, Flag
 from reconciler.config.hccm_flags import INSTEAD, SWITCHES
 from reconciler.config.help import command_help, root_help
 from reconciler.config.program import BAD_USAGE, program_name
@@ -121,6 +121,8 @@ def _why_unknown(typed: str, name: str, command: Command) -> str:
         return _misplaced(name) if _takers(name) and not {command, Command.BARE} & _takers(name) else ""
     if VARIABLE.is_exceeded(name):
         return typed
+    if name in FORMER:
+        return f"{typed} ({FORMER[name]})"
     own = [flag for flag in known if not _takers(flag) or command in _takers(flag)]
     if near := _nearest(name, own):
         return f"{typed} (did you mean {near}?)"

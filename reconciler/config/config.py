@@ -365,7 +365,6 @@ def _config(
         robot=variables.get("ROBOT_ENABLED", False),
         forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
         undo_window=flags["--load-balancer-undo"],
-        reset_unset=flags["--load-balancers-reset-unset"],
         only=flags["--only"],
     )
     return Config(

@@ -381,14 +381,6 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             "",
             _PLANS,
         ),
-        Flag(
-            "--load-balancers-reset-unset",
-            parse_bool,
-            False,
-            "reset unset ports, health checks, algorithm, public interface",
-            "",
-            _PLANS,
-        ),
     ),
     "Waits": (
         Flag("--interval", parse_positive_duration, None, f"pause between passes; default {_INTERVAL}", "D", _PAGES),
@@ -578,6 +570,12 @@ def asked(command: Command, name: str, given: Mapping[str, str], environ: Mappin
     return text if text in row.values_for(command) else str(row.default)
 
 
+FORMER: Mapping[str, str] = {
+    "--load-balancers-reset-unset": "it is gone: notes of kind kept name what nothing asks for; set these annotations",
+}
+"""Flag that there once was → what there is instead."""
+
+
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """A line for each ``RECONCILER_*`` name that is unknown, with the nearest known one, or with the flag that is to be
     given instead."""
@@ -586,7 +584,10 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     lines = []
     for name in sorted(environ):
         rest = name.removeprefix(PREFIX)
-        if name in typed:
+        former = f"--{rest.lower().replace('_', '-')}"
+        if former in FORMER:
+            lines.append(f"unknown variable {name}: {FORMER[former]}")
+        elif name in typed:
             lines.append(f"{name} is no variable: give {typed[name]} on the command line, each time that it is meant")
         elif name.startswith(PREFIX) and rest not in known and not is_service_link(name):
             near = [] if VARIABLE.is_exceeded(name) else get_close_matches(rest, known, n=1)

@@ -49,7 +49,6 @@ _OF_SETTINGS: Mapping[str, str] = {
     "robot": "ROBOT_ENABLED",
     "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
     "undo_window": "--load-balancer-undo",
-    "reset_unset": "--load-balancers-reset-unset",
 }
 """Field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to what."""
 _OF_WAITS: Mapping[str, str] = {

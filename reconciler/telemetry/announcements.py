@@ -88,6 +88,7 @@ _SERVICE_REASONS: Mapping[NoteKind, str] = {
     NoteKind.LIMIT: "LimitReached",
     NoteKind.DEPRECATED: "LoadBalancerTypeDeprecated",
     NoteKind.NO_TARGETS: "UnAvailableLoadBalancer",
+    NoteKind.UNREACHABLE: "UnAvailableLoadBalancer",
     NoteKind.PRIMARY_IP: "CheckPrimaryIP",
     NoteKind.STUCK: "DeletionStuck",
 }

@@ -20,7 +20,7 @@ FAR = "network net is in eu-central, and the load balancer in us-east: Hetzner a
     [
         pytest.param(None, {"location": "moon"}, False, "malformed", "is moon: Hetzner sells lb11 in ash", id="place"),
         pytest.param(EUROPE, {}, True, "unsupported", FAR, id="a network of another zone"),
-        pytest.param(EUROPE, {"use-private-ip": "true"}, True, "no-targets", FAR, id="by its private addresses"),
+        pytest.param(EUROPE, {"use-private-ip": "true"}, True, "unreachable", FAR, id="by its private addresses"),
         pytest.param(EUROPE, {"disable-public-network": "true"}, False, "malformed", FAR, id="in it alone"),
         pytest.param(EUROPE, {"location": "fsn1"}, True, None, "", id="a network of its zone"),
         pytest.param(BARE, {}, True, "unsupported", "network net has no subnet", id="a network without subnet"),

@@ -198,7 +198,6 @@ def _settings(draw: st.DrawFn, *, has_network: bool, has_robot: bool) -> Setting
         mirror_labels=draw(some(None, None, "mirror")),
         balancer_defaults=Defaults(location="fsn1"),
         undo_window=draw(some(*[timedelta(0)] * 3, timedelta(minutes=10))),
-        reset_unset=draw(some(False, False, True)),
         only=draw(some(*[()] * 12, ("service/default/web",), ("load_balancer/default/web",), ("node/n0", "node/n20"))),
     )
 

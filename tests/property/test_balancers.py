@@ -24,7 +24,6 @@ from tests.support.direct import DirectSimulation
 from tests.support.passes import Run
 from tests.support.simulators import START
 
-resets = some(False, False, True)
 choices = st.builds(
     HetznerOptions,
     rate_limit=st.just(1_000_000),
@@ -37,7 +36,7 @@ choices = st.builds(
 )
 
 
-def a_run(world: World, options: HetznerOptions, *, reset: bool = False) -> Run:
+def a_run(world: World, options: HetznerOptions) -> Run:
     """The product before this world."""
     clock = SimulatedClock(source=START.timestamp)
     hetzner = HetznerSimulator(clock, options, world=world.project)
@@ -45,7 +44,6 @@ def a_run(world: World, options: HetznerOptions, *, reset: bool = False) -> Run:
     settings = Settings(
         network="7" if world.has_network else None,
         balancer_defaults=Defaults(location="fsn1"),
-        reset_unset=reset,
     )
     return Run(DirectSimulation(hetzner, kubernetes, clock), settings)  # type: ignore[arg-type]
 
@@ -63,13 +61,13 @@ def approved(run: Run) -> Report:
 
 
 @law_of_passes
-@given(worlds(), choices, resets)
-def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: HetznerOptions, reset: bool) -> None:
+@given(worlds(), choices)
+def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: HetznerOptions) -> None:
     """After one pass no change is left that may be made; nothing failed on the way. What the pass held for want of a
     witness may go in the next one, where a load balancer of this pass is one: there are no Nodes to ask. A switch of
     targets takes a round for each batch, one to leave the way back, and one to publish what is left: where these are
     more than three, the pass says so, and the next one does the rest."""
-    run = a_run(world, options, reset=reset)
+    run = a_run(world, options)
     report = run.converge()
     assert report.errors == ()
     assert [(line.change.key, line.outcome) for line in report.outcomes(Failed)] == []

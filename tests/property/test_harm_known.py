@@ -851,11 +851,10 @@ ROWS = (
         fails=True,
     ),
     Row(
-        "internal-ones-become-public-by-reset-unset",
-        Start(nodes=3, services=FOUR, variables=(*INTERNAL, ("--load-balancers-reset-unset", "true"))),
+        "internal-ones-become-public-by-a-setting-that-is-lost",
+        Start(nodes=3, services=FOUR, variables=INTERNAL),
         _mistaken(f"{LB}DISABLE_PUBLIC_NETWORK="),
         "nothing internal becomes public by a setting that is lost",
-        fails=True,
     ),
     Row(
         "internal-ones-become-public",

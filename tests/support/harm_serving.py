@@ -220,10 +220,9 @@ def _entrances(served: Served, owner: str, service: Raw, balancer: Raw) -> Itera
         return
     was_open, is_open = balancer["public_net"]["enabled"], now["public_net"]["enabled"]
     closed = asked(service, served.environment, "disable-public-network")
-    resets = served.environment.get("--load-balancers-reset-unset") == "true"
     if was_open and not is_open and closed != "true":
         yield "loses its public interface, and nobody has asked for that"
-    if not was_open and is_open and not (closed == "false" or (closed is None and resets)):
+    if not was_open and is_open and closed != "false":
         yield "becomes public, and nobody has asked for that"
     networks, wanted = {each["network"] for each in balancer["private_net"]}, served.environment.get("HCLOUD_NETWORK")
     is_elsewhere = networks.isdisjoint(each["network"] for each in now["private_net"])
@@ -235,8 +234,7 @@ def _entrances(served: Served, owner: str, service: Raw, balancer: Raw) -> Itera
     for each in now["services"]:
         wish = asked(service, served.environment, "uses-proxyprotocol")
         port, speaks = each["listen_port"], each["proxyprotocol"]
-        is_wish = wish == str(speaks).lower() or (wish is None and resets and not speaks)
-        if spoke.get(port, speaks) != speaks and not is_wish:
+        if spoke.get(port, speaks) != speaks and wish != str(speaks).lower():
             yield f"{'speaks' if speaks else 'no longer speaks'} the PROXY protocol at port {port}, and nobody asked"
 
 

@@ -100,6 +100,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.UNUSABLE_TARGET, None, None),
     (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "MachineRenamed"),
     (NoteKind.NO_TARGETS, None, None),
+    (NoteKind.UNREACHABLE, None, None),
     (NoteKind.PRIMARY_IP, None, None),
     (NoteKind.ORPHAN, None, None),
     (NoteKind.PARTIAL, None, None),

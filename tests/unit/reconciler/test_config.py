@@ -93,7 +93,6 @@ def test_everything_set() -> None:
         "--delete-not-ready-for": "1s",
         "--delete-min-age": "2s",
         "--given-up-after": "3s",
-        "--load-balancers-reset-unset": "true",
         "--request-timeout": "5s",
         "--leader-elect-resource-namespace": "ops",
     }
@@ -124,7 +123,6 @@ def test_everything_set() -> None:
             keep_internal_ips=True,
             waits=Waits(timedelta(seconds=1), timedelta(seconds=2), timedelta(seconds=3)),
             balancer_defaults=Defaults(location="hel1", uses_proxyprotocol=False, health_check_interval=5),
-            reset_unset=True,
             only=("node/web-1",),
         ),
         mode=Mode.ONCE,

@@ -204,8 +204,8 @@ def test_all_and_less_exclude_each_other() -> None:
             id="with what was typed for it",
         ),
         pytest.param(
-            {"--dry-run": "true", "--configure-cloud-routes": "f", "--load-balancers-reset-unset": "true"},
-            "reconcile apply --configure-cloud-routes=false --load-balancers-reset-unset",
+            {"--dry-run": "true", "--configure-cloud-routes": "f", "--keep-internal-ips": "true"},
+            "reconcile apply --configure-cloud-routes=false --keep-internal-ips",
             id="switches",
         ),
         pytest.param(

@@ -60,7 +60,6 @@ def test_defaults() -> None:
         "--delete-min-age": timedelta(seconds=120),
         "--given-up-after": timedelta(minutes=30),
         "--load-balancer-undo": timedelta(0),
-        "--load-balancers-reset-unset": False,
         "--request-timeout": 15.0,
         "--leader-elect": True,
         "--leader-elect-lease-duration": 15.0,
@@ -74,6 +73,9 @@ def test_defaults() -> None:
         "--ui-hosts": (),
         "--log-format": LogFormat.TEXT,
     }
+
+
+RESET_IS_GONE = "it is gone: notes of kind kept name what nothing asks for; set these annotations"
 
 
 @pytest.mark.parametrize(
@@ -127,8 +129,7 @@ def test_defaults() -> None:
         (["--delete-not-ready-for=1m30s"], "--delete-not-ready-for", timedelta(seconds=90)),
         (["--delete-min-age", "0s"], "--delete-min-age", timedelta(0)),
         (["--given-up-after", "1h"], "--given-up-after", timedelta(hours=1)),
-        (["--load-balancers-reset-unset"], "--load-balancers-reset-unset", True),
-        (["--load-balancers-reset-unset=f"], "--load-balancers-reset-unset", False),
+        (["--keep-internal-ips=f"], "--keep-internal-ips", False),
     ],
 )
 def test_command_line(words: list[str], flag: str, value: Any) -> None:
@@ -205,7 +206,6 @@ PLAN_FLAGS: list[tuple[str, str, str, Any]] = [
     ("--delete-min-age", "RECONCILER_DELETE_MIN_AGE", "5s", timedelta(seconds=5)),
     ("--given-up-after", "RECONCILER_GIVEN_UP_AFTER", "5s", timedelta(seconds=5)),
     ("--load-balancer-undo", "RECONCILER_LOAD_BALANCER_UNDO", "10m", timedelta(minutes=10)),
-    ("--load-balancers-reset-unset", "RECONCILER_LOAD_BALANCERS_RESET_UNSET", "true", True),
 ]
 """Flag of the rules, its variable, a text, and what that means."""
 
@@ -380,6 +380,7 @@ def test_usage_has_the_name_that_was_typed(
         (["apply", "--save-plan", "f"], "--save-plan (did you mean --save, which goes with plan?)"),
         (["revoke", "--wait-for"], "--wait-for (did you mean --wait, which goes with approve?)"),
         (["plan", "--versio"], "--versio (did you mean --version?)"),
+        (["plan", "--load-balancers-reset-unset=true"], f"--load-balancers-reset-unset ({RESET_IS_GONE})"),
     ],
 )
 def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -530,6 +531,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("RECONCILER_DRYRUN", "unknown variable RECONCILER_DRYRUN: did you mean RECONCILER_DRY_RUN?"),
         ("RECONCILER_INTERVALL", "unknown variable RECONCILER_INTERVALL: did you mean RECONCILER_INTERVAL?"),
         ("RECONCILER_", "unknown variable RECONCILER_"),
+        (
+            "RECONCILER_LOAD_BALANCERS_RESET_UNSET",
+            f"unknown variable RECONCILER_LOAD_BALANCERS_RESET_UNSET: {RESET_IS_GONE}",
+        ),
         (
             "RECONCILER_DELETE",
             "RECONCILER_DELETE is no variable: give --delete on the command line, each time that it is meant",

@@ -256,3 +256,13 @@ def test_who_needs_a_person() -> None:
 
     assert needing_a_person(report(notes=notes)) == ("node/a", "node/d", "node/e", "node/f", "service/ns/b")
     assert report(notes=notes).result is Result.NO_CHANGES
+
+
+def test_a_load_balancer_that_reaches_nothing() -> None:
+    """A pass cannot mend it, and nothing serves: that is no success, whoever looks at the result."""
+    reaching_nothing = report(notes=(Note(key_of("service/ns/a"), NoteKind.UNREACHABLE, "no target can be reached"),))
+
+    assert needing_a_person(reaching_nothing) == ("service/ns/a",)
+    assert reaching_nothing.result is Result.REFUSED
+    assert exit_code(reaching_nothing, detailed=True) == exit_code(reaching_nothing, detailed=False, acts=True) == 3
+    assert exit_code(reaching_nothing, detailed=False) == 0

@@ -191,11 +191,9 @@ def test_what_is_no_document(content: bytes, why: str) -> None:
             replace(SETTINGS, balancer_defaults=Defaults(location="fsn1")), "HCLOUD_LOAD_BALANCERS_LOCATION is", id="LB"
         ),
         pytest.param(
-            Settings(
-                zone_labels=False, robot=True, reset_unset=True, routes=True, keep_internal_ips=True, mirror_labels="x"
-            ),
-            "--keep-internal-ips, --load-balancers-reset-unset, --mirror-labels, HCLOUD_INSTANCES_ZONE_LABEL_ENABLED,"
-            " HCLOUD_NETWORK and 2 more are",
+            Settings(zone_labels=False, robot=True, routes=True, keep_internal_ips=True, mirror_labels="x"),
+            "--keep-internal-ips, --mirror-labels, HCLOUD_INSTANCES_ZONE_LABEL_ENABLED, HCLOUD_NETWORK,"
+            " HCLOUD_NETWORK_ROUTES_ENABLED and 1 more are",
             id="many",
         ),
     ],

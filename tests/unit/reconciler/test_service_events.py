@@ -184,6 +184,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.LIMIT, "LimitReached"),
     (NoteKind.DEPRECATED, "LoadBalancerTypeDeprecated"),
     (NoteKind.NO_TARGETS, "UnAvailableLoadBalancer"),
+    (NoteKind.UNREACHABLE, "UnAvailableLoadBalancer"),
     (NoteKind.PRIMARY_IP, "CheckPrimaryIP"),
     (NoteKind.UNUSABLE_TARGET, None),
     (NoteKind.LIKELY_SERVER, None),

@@ -11,7 +11,8 @@ from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.options import Defaults, Options
 from desired.annotations.parsing import Origin
 from desired.annotations.table import BY_FIELD, PREFIX
-from desired.explain.options import OptionFact, in_use, shown
+from desired.explain.options import OptionFact
+from desired.load_balancers.in_use import in_use, shown
 from desired.model.load_balancer import Attachment, HttpOptions, IpTarget, Listener, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot

@@ -36,7 +36,6 @@ PROXIED = a_listener(443, 30443, proxyprotocol=True)
 WEB, SECURE = ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443)
 PORT, ASKED = f"{BALANCER}/listener/443", f"{BALANCER}/listener/443/asked"
 HELD, PASSES = (Verdict.HELD, "listener-loss"), (Verdict.ALLOWED, None)
-RESET = replace(LOCATED, reset_unset=True)
 EVERYWHERE = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, uses_proxyprotocol=False))
 
 
@@ -55,7 +54,6 @@ def plan_for(
         pytest.param(asking(SECURE), OVER_TLS, LOCATED, HELD, id="tls"),
         pytest.param(asking(SECURE, protocol="tcp"), OVER_TLS, LOCATED, PASSES, id="tls-asked"),
         pytest.param(asking(SECURE, http_certificates="78"), OVER_TLS, LOCATED, HELD, id="tls-and-what-tcp-has-not"),
-        pytest.param(asking(SECURE), OVER_TLS, RESET, PASSES, id="tls-with-the-flag"),
         pytest.param(asking(SECURE), PROBED, LOCATED, HELD, id="check"),
         pytest.param(asking(SECURE, health_check_interval="15s"), PROBED, LOCATED, HELD, id="check-of-an-interval"),
         pytest.param(asking(SECURE, health_check_protocol="tcp"), PROBED, LOCATED, PASSES, id="check-asked"),

@@ -386,6 +386,7 @@ def test_ready_while_the_cluster_has_no_identity() -> None:
         pytest.param((), (note(NoteKind.AMBIGUOUS),), ("False", "Ambiguous", "said"), id="contested"),
         pytest.param((), (note(NoteKind.LIMIT),), ("False", "Limit", "said"), id="over-a-limit"),
         pytest.param((), (note(NoteKind.NO_TARGETS),), ("False", "NoTargets", "said"), id="nobody-serves"),
+        pytest.param((), (note(NoteKind.UNREACHABLE),), ("False", "NoTargets", "said"), id="nobody-is-reached"),
         pytest.param(
             (),
             (note(NoteKind.CERTIFICATE, "not issued", "certificate/default/web"),),

@@ -481,7 +481,7 @@ def test_a_load_balancer_without_public_interface_has_no_public_targets() -> Non
         kept = a_balancer(attachments=(HERE,), targets=(), spec={"public_interface": False})
         plan = plan_of(asking(**options), kept, **INSIDE)
         assert [change.key for change in plan.changes if "/target/" in change.key] == []
-        assert said(plan, NoteKind.NO_TARGETS)[-1] == HIDDEN
+        assert said(plan, NoteKind.UNREACHABLE) == [HIDDEN]
 
 
 def test_nobody_is_blamed_for_a_network_that_cannot_be_read() -> None:

@@ -1,4 +1,4 @@
-"""Wishes filled up with what is there: what nobody asked for is kept, or reset, and never a difference by itself."""
+"""Wishes filled up with what is there: what nobody asked for is kept, and never a difference by itself."""
 
 from dataclasses import replace
 from typing import Any
@@ -35,7 +35,6 @@ SECURE = an_http_listener(
 )
 
 
-@pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -44,9 +43,9 @@ SECURE = an_http_listener(
         pytest.param(asked(HTTPS, certificates=KNOWN_AFTER_APPLY), id="https"),
     ],
 )
-def test_a_new_listener_is_left_to_the_api(wanted: Listener, *, reset: bool) -> None:
+def test_a_new_listener_is_left_to_the_api(wanted: Listener) -> None:
     """What is not there yet gets the API's defaults by not being spoken of."""
-    assert filled(wanted, None, reset=reset) == wanted
+    assert filled(wanted, None) == wanted
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_a_new_listener_is_left_to_the_api(wanted: Listener, *, reset: bool) -> 
 )
 def test_what_is_unset_keeps_its_value(wanted: Listener, present: Listener) -> None:
     """Without a wish there is no difference, whatever the value is."""
-    assert filled(wanted, present, reset=False) == present
+    assert filled(wanted, present) == present
 
 
 MEMBERS = [
@@ -98,16 +97,14 @@ def changed(whole: Any, path: str, value: Any) -> Any:
 
 @pytest.mark.parametrize(("path", "value", "default"), MEMBERS)
 def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
-    """One that is asked for is a difference exactly when it differs; one that is not is kept or reset."""
+    """One that is asked for is a difference exactly when it differs; one that is not is kept."""
     tuned = changed(DEFAULT, path, value)
     wish = changed(SPOKEN_OF, path, value)
     back = changed(SPOKEN_OF, path, default)
 
-    assert filled(wish, tuned, reset=False) == filled(wish, tuned, reset=True) == tuned
-    assert filled(wish, DEFAULT, reset=False) == filled(wish, DEFAULT, reset=True) == tuned
-    assert filled(back, tuned, reset=False) == filled(back, tuned, reset=True) == DEFAULT
-    assert filled(SPOKEN_OF, tuned, reset=False) == tuned
-    assert filled(SPOKEN_OF, tuned, reset=True) == DEFAULT
+    assert filled(wish, tuned) == filled(wish, DEFAULT) == tuned
+    assert filled(back, tuned) == DEFAULT
+    assert filled(SPOKEN_OF, tuned) == tuned
 
 
 @pytest.mark.parametrize(
@@ -123,13 +120,11 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
         pytest.param(asked(HTTPS, certificates=KNOWN_AFTER_APPLY), SECURE, id="certificate-to-come"),
     ],
 )
-@pytest.mark.parametrize("reset", [False, True])
-def test_differences(wanted: Listener, present: Listener, *, reset: bool) -> None:
+def test_differences(wanted: Listener, present: Listener) -> None:
     """Ports, protocols and certificates that were asked for are compared as they are."""
-    assert filled(wanted, present, reset=reset) != present
+    assert filled(wanted, present) != present
 
 
-@pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize(
     ("codes", "is_same"),
     [
@@ -138,105 +133,76 @@ def test_differences(wanted: Listener, present: Listener, *, reset: bool) -> Non
         pytest.param(("200", "204", "301"), False, id="more"),
     ],
 )
-def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool, reset: bool) -> None:
+def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool) -> None:
     """They are a set, which the API writes as a list."""
     present = a_listener(health_check=an_http_check(status_codes=("200", "204")))
     wanted = asked(health_check=replace(HTTP_CHECK, http=HttpCheck(status_codes=codes)))
 
-    assert (filled(wanted, present, reset=reset) == present) is is_same
-
-
-def test_a_reset_of_status_codes_in_another_order() -> None:
-    """The API's default is no difference either, in whatever order it comes."""
-    present = a_listener(health_check=an_http_check(status_codes=("3??", "2??")))
-
-    assert filled(asked(health_check=HTTP_CHECK), present, reset=True) == present
+    assert (filled(wanted, present) == present) is is_same
 
 
 @pytest.mark.parametrize(
-    ("wanted", "present", "kept", "reset"),
+    ("wanted", "present", "kept"),
     [
         pytest.param(
             asked(HTTP, cookie_name="MINE"),
             TUNED,
             HttpOptions("MINE"),
-            HttpOptions("MINE", 300, 50, UNMANAGED, redirect_http=False, sticky_sessions=False),
             id="tcp-to-http",
         ),
         pytest.param(
             asked(HTTPS, certificates=(5,)),
             TUNED,
             HttpOptions(certificates=(5,)),
-            HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False),
             id="tcp-to-https",
         ),
         pytest.param(
             asked(HTTPS, certificates=(5,)),
             COOKED,
             HttpOptions("MINE", 600, 60, (5,), redirect_http=UNMANAGED, sticky_sessions=True),
-            HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False),
             id="http-to-https",
         ),
         pytest.param(
             asked(HTTPS),
             COOKED,
             HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True),
-            HttpOptions("HCLBSTICKY", 300, 50, UNMANAGED, redirect_http=False, sticky_sessions=False),
             id="http-to-https-without-a-certificate",
         ),
         pytest.param(
             asked(HTTP),
             SECURE,
             HttpOptions("MINE", 600, 60, (), redirect_http=False, sticky_sessions=True),
-            HttpOptions("HCLBSTICKY", 300, 50, (), redirect_http=False, sticky_sessions=False),
             id="https-to-http",
         ),
-        pytest.param(asked(), SECURE, None, None, id="https-to-tcp"),
-        pytest.param(
-            asked(HTTPS),
-            SECURE,
-            SECURE.http,
-            HttpOptions("HCLBSTICKY", 300, 50, (5, 7), redirect_http=False, sticky_sessions=False),
-            id="certificates-are-never-reset",
-        ),
+        pytest.param(asked(), SECURE, None, id="https-to-tcp"),
     ],
 )
-def test_what_http_options_become(
-    wanted: Listener, present: Listener, kept: HttpOptions | None, reset: HttpOptions | None
-) -> None:
+def test_what_http_options_become(wanted: Listener, present: Listener, kept: HttpOptions | None) -> None:
     """Another protocol keeps nothing where the listener had no such part, and nothing that only https has."""
-    assert filled(wanted, present, reset=False).http == kept
-    assert filled(wanted, present, reset=True).http == reset
+    assert filled(wanted, present).http == kept
 
 
 @pytest.mark.parametrize(
-    ("wanted", "present", "kept", "reset"),
+    ("wanted", "present", "kept"),
     [
         pytest.param(
             HTTP_CHECK,
             TUNED,
             HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck()),
-            HealthCheck(HTTP, 30080, 15, 10, 3, HttpCheck("", "/", "", ("2??", "3??"), tls=False)),
             id="tcp-to-http",
         ),
-        pytest.param(
-            CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1), HealthCheck(TCP, 30080, 15, 10, 3), id="http-to-tcp"
-        ),
+        pytest.param(CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1), id="http-to-tcp"),
         pytest.param(
             HealthCheck(HTTP, 30080, retries=4, http=HttpCheck(path="/", status_codes=("200",))),
             PROBED,
             HealthCheck(HTTP, 30080, 20, 5, 4, HttpCheck("a.example.com", "/", "ok", ("200",), tls=True)),
-            HealthCheck(HTTP, 30080, 15, 10, 4, HttpCheck("", "/", "", ("200",), tls=False)),
             id="part-of-it",
         ),
     ],
 )
-def test_what_health_checks_become(
-    wanted: HealthCheck, present: Listener, kept: HealthCheck, reset: HealthCheck
-) -> None:
+def test_what_health_checks_become(wanted: HealthCheck, present: Listener, kept: HealthCheck) -> None:
     """Numbers outlive a change of protocol, and the options of HTTP do not."""
-    assert filled(asked(health_check=wanted), present, reset=False).health_check == kept
-    assert filled(asked(health_check=wanted), present, reset=True).health_check == reset
+    assert filled(asked(health_check=wanted), present).health_check == kept
 
 
 @pytest.mark.parametrize(
@@ -247,20 +213,19 @@ def test_what_health_checks_become(
         pytest.param(asked(HTTP), asked(HTTPS, certificates=(5,)), id="http-and-https"),
     ],
 )
-@pytest.mark.parametrize("reset", [False, True])
-def test_there_and_back(one: Listener, other: Listener, *, reset: bool) -> None:
+def test_there_and_back(one: Listener, other: Listener) -> None:
     """Each way is a difference, and after it there is none."""
     here, there = answered(one), answered(other)
 
-    assert filled(other, here, reset=reset) != here
-    assert filled(other, there, reset=reset) == there
-    assert filled(one, there, reset=reset) != there
-    assert filled(one, here, reset=reset) == here
+    assert filled(other, here) != here
+    assert filled(other, there) == there
+    assert filled(one, there) != there
+    assert filled(one, here) == here
 
 
 def answered(wanted: Listener) -> Listener:
     """The listener as the API has it after it was asked for."""
-    return filled(wanted, api_defaults(wanted), reset=False)
+    return filled(wanted, api_defaults(wanted))
 
 
 def test_the_defaults_are_those_of_a_listener_that_nobody_tuned() -> None:
