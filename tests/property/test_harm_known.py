@@ -837,6 +837,13 @@ ROWS = (
         fails=True,
     ),
     Row(
+        "all-statuses-emptied",
+        Start(nodes=3, services=FOUR, variables=INTERNAL),
+        _mistaken(f"{LB}DISABLE_PRIVATE_INGRESS=true"),
+        "D12: no status is emptied by a setting that is mistyped",
+        fails=True,
+    ),
+    Row(
         "proxyprotocol-for-all",
         Start(nodes=3, services=(("db", {}), ("web", PRIVATE))),
         _mistaken(f"{LB}USES_PROXYPROTOCOL=true"),
