@@ -10,8 +10,7 @@ from actuators.load_balancers.lookup import BalancerNow, Look, balancer_of, look
 from actuators.load_balancers.targets import put_back, remove_target
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
-from desired.load_balancers.move import spoken
-from desired.model.load_balancer import Attachment, CloudBalancer, Target, is_private
+from desired.model.load_balancer import Attachment, CloudBalancer, Target, is_private, spoken
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.section import UNMANAGED

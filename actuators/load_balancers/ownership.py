@@ -18,11 +18,10 @@ from actuators.load_balancers.lookup import (
     path_of,
     remaining,
     require_own,
-    service_of,
 )
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
-from desired.load_balancers.ownership import goes_back_to, is_in_use, owner_of, without_memory
+from desired.load_balancers.ownership import is_in_use, owner_of
 from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner, labels_with
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID
@@ -31,8 +30,11 @@ from desired.section import Present
 
 
 def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
-    """Label the load balancer as the Service's own, and remove labels about targets of its former owner. Raises
-    Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and unowned."""
+    """Label the load balancer as the Service's own.
+
+    Raises Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and
+    unowned.
+    """
     match change.before, change.after:
         case Owner() as before, Owner(service_uid=str()) as after:
             balancer = balancer_of(change, snapshot)
@@ -43,9 +45,7 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         raise Conflict(f"{name_of(balancer)} has the label of another cluster by now")
     if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
         raise Conflict(f"{name_of(balancer)} is in use by now")
-    returns = goes_back_to(service_of(change, snapshot), now.owner, snapshot)
-    present = now.labels if returns else without_memory(now.labels)
-    _write(writers, balancer, {"labels": labels_with(present, after)})
+    _write(writers, balancer, {"labels": labels_with(now.labels, after)})
 
 
 def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None:
@@ -66,7 +66,7 @@ def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None
 
 def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Release the load balancer with its addresses: it is the Service's no more, and its labels say since when, or
-    whose it was and after when it is deleted. Labels about its targets are removed from one that is released for good.
+    whose it was and after when it is deleted.
 
     Raises Conflict when its owner is not that of ``before``.
     """
@@ -76,8 +76,7 @@ def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         case _:
             raise unexpected_change(change)
     now = _unchanged(writers, balancer, before)
-    present = without_memory(now.labels) if after.released else now.labels
-    _write(writers, balancer, {"labels": labels_with(present, after)})
+    _write(writers, balancer, {"labels": labels_with(now.labels, after)})
 
 
 def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:

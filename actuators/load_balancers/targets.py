@@ -8,8 +8,7 @@ from actuators.http.hetzner_bodies import named_target, target_body
 from actuators.load_balancers.lookup import Look, balancer_now, balancer_of, look_for, name_of, path_of
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
-from desired.load_balancers.move import spoken
-from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, spoken
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 

@@ -13,9 +13,8 @@ from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import GUARDS
 from desired.guards.nodes import closes_to_pods, losses_of, takes_addresses
 from desired.guards.preconditions import other_controllers
-from desired.load_balancers.switch import SWITCH
 from desired.model.key import Key
-from desired.model.load_balancer import IpTarget, LoadBalancer
+from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
 from desired.nodes.desired import orphaned_node
@@ -27,6 +26,8 @@ from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
 from desired.syntax.provider_id import Provider, ServerKey
 
+_OF_TRAFFIC = frozenset({ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE})
+"""What may take targets from a load balancer."""
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.SILENT_CLUSTER: lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
     GuardName.NODE_BLAST_RADIUS: lambda change: change.kind == ChangeKind.NODE_DELETE,
@@ -37,14 +38,8 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.IP_LOSS: lambda change: change.kind == ChangeKind.LB_DELETE,
     GuardName.ADDRESS_IN_USE: lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips),
     GuardName.LISTENER_LOSS: lambda change: change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.MODIFY,
-    GuardName.TARGET_FLOOR: lambda change: (
-        (change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE)
-        or (change.kind == ChangeKind.LB_NETWORK and change.before is not None)
-    ),
-    GuardName.TARGET_HEALTH: lambda change: (
-        (change.kind == ChangeKind.LB_TARGET and (change.verb is Verb.MODIFY or isinstance(change.before, IpTarget)))
-        or change.key.parts == SWITCH
-    ),
+    GuardName.TARGET_FLOOR: lambda change: change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD,
+    GuardName.TARGET_HEALTH: lambda change: change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD,
     GuardName.CERTIFICATE_ISSUANCE: lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known,
     GuardName.ROUTE_BLAST_RADIUS: lambda change: change.kind in {ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE},
     GuardName.CLUSTER_CIDR: lambda change: change.kind == ChangeKind.ROUTE_DELETE,

@@ -308,14 +308,13 @@ def _withhold_farewells(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 _PREPARES: Mapping[str, frozenset[str]] = {
     ChangeKind.SERVICE_CLAIM: frozenset({ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT}),
     ChangeKind.CERTIFICATE_CREATE: frozenset({ChangeKind.LB_LISTENER}),
-    ChangeKind.LB_IDENTITY: frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_TARGET}),
 }
 """Kind of a change that is made for the sake of others → their kinds."""
 
 
 def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Withhold what only prepares changes that are withheld: no finalizer is set for a load balancer that may not be
-    created, no certificate is requested that no port may use, and no label announces what may not be done."""
+    created, and no certificate is requested that no port may use."""
     prepared: dict[str, list[Change]] = {}
     for change in changes:
         for key in change.depends_on:

@@ -2,14 +2,14 @@
 
 The changes of a load balancer are applied one after another to the observed world, as in ``foresight``. Each row of
 ``POPULATIONS`` counts members in each of these worlds. What takes members is held where too few would be left, at the
-end or on the way there, whatever kinds of change bring it about and however many.
+end, or on the way there as well, whatever kinds of change bring it about and however many.
 
 | Population | Members | Left at least |
 |---|---|---|
-| answering | by port the targets that answer, as reachable as they are then | half, and one |
+| answering | by port the targets that answer, as reachable as they are then | half, and one, also on the way |
 | existing | the servers that are not known to be gone, as reachable as they are then | one |
 | existing, by provider | the same of each provider: neither outvotes the other | half |
-| foreign | the targets of others that the load balancer keeps | all |
+| foreign | the targets of others that the load balancer keeps | all, also on the way |
 
 An announced loss lowers the half, and never the one: a drained Node, and by provider a Node that a person keeps from
 load balancers.
@@ -26,7 +26,7 @@ from desired.load_balancers.targets import removal_reason
 from desired.model.load_balancer import CloudBalancer, Target
 from desired.nodes.disruption import is_planned_disruption
 from desired.plan.change import Change, GuardName, Verdict
-from desired.plan.foresight import balancer_after, is_reachable, serving
+from desired.plan.foresight import balancer_after, has_way, serving
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
 from desired.section import Absent
@@ -39,7 +39,6 @@ _OF_TRAFFIC = (
     ChangeKind.LB_TARGET,
     ChangeKind.LB_NETWORK,
     ChangeKind.LB_PUBLIC_INTERFACE,
-    ChangeKind.LB_LISTENER,
 )
 _ADVICE = "check the Nodes and settings that are named, or approve it if an outage does no harm"
 
@@ -78,6 +77,8 @@ class Population:
     """Number of members that do not count as announced → how many of them stay."""
     fewest: int = 0
     """How many stay in any case."""
+    on_the_way: bool = False
+    """Whether every state counts, or the last one alone."""
 
 
 def _answering(balancer: CloudBalancer, of: _Of) -> Members:
@@ -100,7 +101,7 @@ def _by_provider(balancer: CloudBalancer, of: _Of) -> Members:
 def _servers(balancer: CloudBalancer, of: _Of) -> Iterator[ServerKey]:
     for target in balancer.targets:
         server = of.server(target)
-        if server is not None and is_reachable(target, balancer, of.facts.snapshot):
+        if server is not None and has_way(target, balancer):
             yield server
 
 
@@ -123,10 +124,10 @@ def _is_kept_out(target: Target, of: _Of) -> bool:
 
 
 POPULATIONS = (
-    Population(_answering, "{left} of {had} targets would answer at {scope}", _is_drained, fewest=1),
+    Population(_answering, "{left} of {had} targets would answer at {scope}", _is_drained, fewest=1, on_the_way=True),
     Population(_existing, "no target would be left, and {had} lead to servers that exist", _is_drained, lambda _: 0, 1),
     Population(_by_provider, "{left} of {had} targets at Hetzner {scope} would be left", _is_kept_out),
-    Population(_foreign, "{lost} of other owners would be lost", lambda *_: False, lambda had: had),
+    Population(_foreign, "{lost} of other owners would be lost", lambda *_: False, lambda had: had, on_the_way=True),
 )
 """In the order in which a loss is told."""
 
@@ -167,7 +168,7 @@ def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Itera
             announced = {of.name(target) for target in present.targets if row.announced(target, of)}
             stay = had - (announced - there[-1])
             least = max(row.share(len(stay)), min(row.fewest, len(had)))
-            left = min(map(len, there))
+            left = min(map(len, there if row.on_the_way else there[-1:]))
             if left >= least:
                 continue
             taking = tuple(c.key for c, were, are in zip(changes, there, there[1:], strict=False) if were - are)

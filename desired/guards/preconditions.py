@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.nodes import provider_behind
-from desired.load_balancers.move import remembered
 from desired.model.clocks import LOOK_AGAIN_S, explain_clocks
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.load_balancer import IpTarget, Owner
@@ -84,9 +83,7 @@ def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:
 
 def _comes_back(change: Change, snapshot: Snapshot) -> bool:
     present = snapshot.load_balancers and snapshot.load_balancers.items.get(change.cloud_id or 0)
-    if not present or change.before is not None:
-        return False
-    return change.after in present.targets or change.after in remembered(present.spec.labels)
+    return bool(present and change.before is None and change.after in present.targets)
 
 
 def _cloud_anchor(facts: Facts) -> Iterator[GuardResult]:

@@ -53,9 +53,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
         replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
     )
     status = _status(lb, present, tuple(a.key for a in adopt), parts, in_next_round=bool(claims))
-    way = lb.options.use_private_ip
-    ordered = in_sequence([*adopt, *parts], present, lb.size, to_private=way, foreign=lb.targets.foreign)
-    return (*claims, *issue, *ordered, *status)
+    return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
 
 
 def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change, ...]:

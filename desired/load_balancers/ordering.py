@@ -5,11 +5,10 @@ comes before the targets that need it and goes after those that needed it, since
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from desired.load_balancers.size import Size
-from desired.load_balancers.switch import turn_of
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -28,13 +27,8 @@ def in_sequence(
     changes: Sequence[Change],
     present: CloudBalancer,
     size: Size,
-    *,
-    to_private: bool | None = None,
-    foreign: Collection[Target] = (),
 ) -> tuple[Change, ...]:
-    """The changes of parts of ``present`` in their order, each of which follows the one before it. ``to_private`` is
-    by which address servers are to be reached, None where nobody says: what is switched to the other one goes back.
-    ``foreign`` are the targets that lead nobody knows where."""
+    """The changes of parts of ``present`` in their order, each of which follows the one before it."""
     larger = size.type is not None and size.type.max_targets >= present.type.max_targets
     room = size.type if larger and size.type is not None else present.type
     by_kind: dict[str, list[Change]] = {}
@@ -50,7 +44,6 @@ def in_sequence(
     late = [change for change in targets if change not in early]
     headroom = room.max_targets - len(present.targets)
     gone = [c for c in early if c.verb is Verb.REMOVE] + [c for c in late if c.after in present.targets]
-    hangs_on_others = _hangs_on_others(targets, [target for target in present.targets if target not in foreign])
     ordered = [
         *of(ChangeKind.LB_ADOPT),
         *of(ChangeKind.LB_IDENTITY),
@@ -58,10 +51,10 @@ def in_sequence(
         *of(ChangeKind.LB_RDNS),
         *(change for change in public if change.after),
         *(types if larger else ()),
-        *_targets(early, headroom, present, to_private, hangs_on_others=hangs_on_others),
+        *_targets(early, headroom, present),
         *sorted(networks, key=_removals_first),
         *_listeners(of(ChangeKind.LB_LISTENER), room.max_services - len(present.spec.listeners)),
-        *_targets(late, headroom + len(gone), present, to_private, hangs_on_others=hangs_on_others),
+        *_targets(late, headroom + len(gone), present),
         *(change for change in public if not change.after),
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
@@ -135,29 +128,33 @@ def _is_private(side: object) -> bool:
     return isinstance(side, Target) and is_private(side)
 
 
-def _targets(
-    changes: Sequence[Change],
-    headroom: int,
-    present: CloudBalancer,
-    to_private: bool | None,
-    *,
-    hangs_on_others: bool,
-) -> list[Change]:
+def _targets(changes: Sequence[Change], headroom: int, present: CloudBalancer) -> list[Change]:
     """Dead targets make room first, then new ones are added, then addresses are switched one by one: the next only when
-    all before it succeeded, so that at most one is out, in however many passes. What goes back to the address that it
-    had waits for nothing. Where traffic depends on the new ones, removals wait for them likewise."""
-    adds, switched, removals = _by_verb(changes)
-    back = [c for c in switched if to_private is not None and _is_private(c.after) is not to_private]
-    flips = sorted((c for c in switched if c not in back), key=lambda change: turn_of(change, present))
+    all before it succeeded. Removals of what may answer come last; when they may is for ``target-health``."""
+    adds, flips, removals = _by_verb(changes)
+    flips = sorted(flips, key=lambda change: turn_of(change, present))
     dead = [change for change in removals if not change.consequences]
     living = [change for change in removals if change.consequences]
-    mixed = [*back, *interleaved(adds, [*dead, *living], headroom)]
+    mixed = interleaved(adds, [*dead, *living], headroom)
     last_add = max((place for place, change in enumerate(mixed) if change.verb is Verb.ADD), default=-1) + 1
     one_by_one = [*_one_by_one(flips, adds, ServerTarget), *_one_by_one(flips, adds, IpTarget)]
-    ordered = [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
-    if not hangs_on_others:
-        return ordered
-    return [_after(change, ordered[:place]) if change in living else change for place, change in enumerate(ordered)]
+    return [*mixed[:last_add], *one_by_one, *mixed[last_add:]]
+
+
+def turn_of(change: Change, present: CloudBalancer) -> tuple[int, str]:
+    """When a target that is replaced has its turn: at once where the other address is in use already, then those that
+    answer now, as only they show whether they do afterwards. Of these what alone answers at some port is last."""
+    if change.after in present.targets:
+        return 0, change.key
+    ports = _ports(change.before, present)
+    if not ports:
+        return 3, change.key
+    others = {port for target in present.targets if target != change.before for port in _ports(target, present)}
+    return 1 if ports <= others else 2, change.key
+
+
+def _ports(target: object, present: CloudBalancer) -> frozenset[int]:
+    return present.answering(target) if isinstance(target, ServerTarget | IpTarget | SelectorTarget) else frozenset()
 
 
 def _one_by_one(flips: Sequence[Change], adds: Sequence[Change], kind: type[Target]) -> list[Change]:
@@ -168,21 +165,6 @@ def _one_by_one(flips: Sequence[Change], adds: Sequence[Change], kind: type[Targ
         [a for a in adds if isinstance(a.after, kind)],
     )
     return [_needing(flip, own[place - 1 : place] if place else before) for place, flip in enumerate(own)]
-
-
-def _hangs_on_others(changes: Sequence[Change], targets: Sequence[Target]) -> bool:
-    """Whether fewer than half of the ``targets`` would be left, if none of those came that should, and the one was lost
-    whose address is just switched. The servers of a selector are not known here."""
-    _, flips, removals = _by_verb(changes)
-    removals = [change for change in removals if change.before in targets and change.server]
-    living = [change for change in removals if change.consequences]
-    servers = sum(not isinstance(target, SelectorTarget) for target in targets)
-    had = servers - (len(removals) - len(living))
-    return bool(living) and (had - len(living) - bool(flips)) * 2 < had
-
-
-def _after(change: Change, before: Sequence[Change]) -> Change:
-    return _needing(change, [other for other in before if other.verb is not Verb.REMOVE])
 
 
 def _needing(change: Change, needed: Sequence[Change]) -> Change:

@@ -34,9 +34,7 @@ from desired.names import (
     LABEL_DELETE_AFTER,
     LABEL_FORMER,
     LABEL_RELEASED,
-    LABEL_RETURNING,
     LABEL_SERVICE_UID,
-    LABEL_SWITCH,
 )
 from desired.section import Present, Section, Unknown, Unmanaged
 from desired.syntax.bounds import Several, several
@@ -97,12 +95,6 @@ def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
     """Whether these labels name another cluster that still has a claim: one that has released it for good has none."""
     is_released = owner.released is not None and owner.service_uid is None
     return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not is_released
-
-
-def without_memory(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """The labels without those about a switch of targets and about targets that come back after a move: they mean
-    nothing to the next owner."""
-    return {key: text for key, text in labels.items() if key != LABEL_SWITCH and not key.startswith(LABEL_RETURNING)}
 
 
 def former_of(service: Service) -> str:
@@ -346,7 +338,7 @@ def _with_published(
         if gap is not None:
             return Undecided(f"load balancer {found[0].id} may be another Service's: {gap}")
         return Adoptable(
-            _forgetting(found[0]),
+            found[0],
             is_nobodys=True,
             is_published=True,
             leads_here=leads_to(found[0], service, snapshot),
@@ -377,7 +369,7 @@ def _left_by(
     ]
     for balancer in found if _why_services_unread(snapshot) is None else ():
         if balancer.spec.name == mine or leads_to(balancer, service, snapshot):
-            return Adoptable(_forgetting(balancer), is_nobodys=True, is_published=balancer.spec.name != mine)
+            return Adoptable(balancer, is_nobodys=True, is_published=balancer.spec.name != mine)
     return Missing(publisher=next(iter(found), None))
 
 
@@ -397,11 +389,6 @@ def _is_free(balancer: CloudBalancer, service: Service, asking: Mapping[str, Sev
     owner = owner_of(balancer.spec.labels)
     is_asked_for = balancer.spec.name in asking and bool(asking[balancer.spec.name].besides(service.id))
     return not is_asked_for and owner.service_uid is None and owner.former in (None, former_of(service))
-
-
-def _forgetting(balancer: CloudBalancer) -> CloudBalancer:
-    """The load balancer without what its labels remember for another owner."""
-    return replace(balancer, spec=replace(balancer.spec, labels=without_memory(balancer.spec.labels)))
 
 
 def _why_services_unread(snapshot: Snapshot) -> str | None:
@@ -475,8 +462,6 @@ def _by_name(
     gap = _why_services_unread(snapshot)
     if gap is not None:
         return Undecided(f"load balancer {found.id} {name!r} may be another Service's: {gap}")
-    if not goes_back_to(service, owner, snapshot):
-        found = _forgetting(found)
     was_elsewhere = ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER
     is_anothers = owner.service_uid is None and (was_elsewhere or owner.former not in (None, former_of(service)))
     return Adoptable(

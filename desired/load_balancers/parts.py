@@ -2,20 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from ipaddress import ip_address
 
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.exchange import Step, exchanges_of
 from desired.load_balancers.listener_losses import listener_losses
-from desired.load_balancers.move import (
-    is_dead,
-    labels_for,
-    may_return,
-    memory_in,
-    remembered,
-    spoken,
-    unknown_to_nodes,
-)
-from desired.load_balancers.switch import SWITCH, Phase, switch_of
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -28,16 +18,17 @@ from desired.model.load_balancer import (
     KnownAfterApply,
     Listener,
     LoadBalancer,
+    SelectorTarget,
     ServerTarget,
     Target,
     is_private,
+    spoken,
 )
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_SWITCH
 from desired.plan.change import Change, State
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from desired.section import Unknown, Unmanaged
-from desired.syntax.provider_id import Provider, ServerKey
+from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.syntax.provider_id import ServerKey
 
 
 def changed_parts(
@@ -47,20 +38,15 @@ def changed_parts(
     networks = tuple(_networks(lb, wanted, present))
     public = tuple(_public_interface(lb, wanted, present))
     targets = tuple(_targets(lb, wanted, present, snapshot, (*networks, *public)))
-    targets, progress = _step_by_step(lb, wanted, present, snapshot, targets)
-    moved = tuple(_moved(lb, wanted, present, snapshot, networks, targets))
-    memory = tuple(_memory(lb, wanted, present, networks, moved))
-    targets = (*targets, *moved)
+    targets = (*targets, *_moved(lb, wanted, present, snapshot, networks, targets))
     listeners = tuple(_listeners(lb, wanted, present, issue))
     yield from _whole(lb, wanted, present)
     yield from _type(lb, wanted, present, (*listeners, *targets))
     yield from listeners
     yield from targets
-    yield from (*memory, *progress)
     for change in networks:
-        # What is reached through a network is lost with it: it is removed before, if a guard lets it, and what others
-        # have added is written down before.
-        before = (other.key for other in (*targets, *memory) if change.before and _goes_before_it_leaves(other))
+        # What is reached through a network is lost with it: it is removed before, if a guard lets it.
+        before = (other.key for other in targets if change.before and _is_private_end(other))
         yield replace(change, depends_on=(*change.depends_on, *before))
     for change in public:
         # Disabled only when no target needs it any more, and once the network is there.
@@ -164,9 +150,9 @@ def _reverse_name(
     return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, why)
 
 
-def _goes_before_it_leaves(change: Change) -> bool:
-    """Whether it is the end of a target by private address, or says which of them come back."""
-    return change.kind == ChangeKind.LB_IDENTITY or (isinstance(change.before, Target) and is_private(change.before))
+def _is_private_end(change: Change) -> bool:
+    """Whether it is the end of a target by private address."""
+    return isinstance(change.before, Target) and is_private(change.before)
 
 
 def _type(
@@ -284,7 +270,6 @@ def _targets(
     if isinstance(wanted.targets, Unmanaged) or wanted.targets == frozenset(present.targets):
         return
     there, asked = _by_server(lb, wanted.targets, present)
-    exchanges = {exchange.server: exchange for exchange in exchanges_of(present, lb.targets)}
     room = max(present.type.max_targets, lb.size.type.max_targets if lb.size.type else 0) - len(present.targets)
     room -= len(asked.keys() - there.keys())
     for server in sorted(there.keys() | asked.keys()):
@@ -293,17 +278,18 @@ def _targets(
             continue
         if not gets:
             yield from (_removal(lb, target, server, snapshot, serves=False) for target in _one_of_each_name(has))
-        elif server not in exchanges:
-            (after,) = gets
-            before = next((target for target in has if target != after), None)
-            yield _addition(lb, before, after, server, before_them)
+            continue
+        (after,) = gets
+        old = [target for target in has if target != after and isinstance(target, IpTarget)]
+        if not old or not isinstance(after, IpTarget):
+            yield _addition(lb, next((target for target in has if target != after), None), after, server, before_them)
         elif snapshot.robot is None or not isinstance(snapshot.find(server), Unknown):
-            exchange = exchanges[server]
-            if exchange.step is Step.ADD:
-                yield _addition(lb, exchange.old[0] if room < 1 else None, exchange.new, server, before_them)
-                room -= 1
+            # Two addresses of a dedicated server may be targets at a time: the new one comes before the old one goes.
+            if after in has:
+                yield from (_removal(lb, target, server, snapshot, serves=True) for target in old)
             else:
-                yield from (_removal(lb, target, server, snapshot, serves=True) for target in exchange.old)
+                yield _addition(lb, old[0] if room < 1 else None, after, server, before_them)
+                room -= 1
 
 
 def _by_server(
@@ -373,50 +359,6 @@ def _spoken_address(target: Target) -> str:
     raise TypeError(f"{target!r} is no target of a Node")
 
 
-def _step_by_step(
-    lb: DesiredLoadBalancer,
-    wanted: LoadBalancer,
-    present: CloudBalancer,
-    snapshot: Snapshot,
-    targets: tuple[Change, ...],
-) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """The changes of targets, with those that take back what does not answer by its new address; and the change of the
-    label that says how far the switch is, before each batch. ``target-health`` decides which of them may be made now.
-    """
-    if isinstance(wanted.targets, Unmanaged):
-        return targets, ()
-    switch = switch_of(present, targets, snapshot, to_private=lb.options.use_private_ip)
-    ends = switch.phase in (Phase.FREE, Phase.FAILED) or (switch.phase is Phase.LOOKING and not switch.waiting)
-    name, there = present.spec.name, present.spec.labels.get(LABEL_SWITCH)
-    before = {} if there is None else {LABEL_SWITCH: there}
-    after = {} if ends or switch.label is None else {LABEL_SWITCH: switch.label}
-    label: tuple[Change, ...] = ()
-    if before != after:
-        why = "no switch of targets is under way any more" if ends else "says how far the switch of the targets is"
-        label = (_change(lb, SWITCH, ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, after), why),)
-    needed = tuple(change.key for change in label)
-    moves = () if switch.phase in (Phase.LOOKING, Phase.FAILS) else (*switch.batch, *switch.waiting)
-    waits = {change.key for change in moves}  # the preparation of a change that waits would wait with it
-    ordered = (
-        replace(change, depends_on=(*change.depends_on, *needed)) if change.key in waits else change
-        for change in targets
-    )
-    planned = {change.key for change in targets}
-    back = (
-        _target_change(
-            lb,
-            target,
-            replace(_candidate(lb, target), use_private_ip=not target.use_private_ip),
-            ServerKey(Provider.CLOUD, target.server_id),
-            f"server {target.server_id} does not answer by its {'private' if target.use_private_ip else 'public'}"
-            " address, and gets traffic by the other one again",
-            depends_on=needed if switch.phase is Phase.FAILS else (),
-        )
-        for target in switch.back
-    )
-    return (*ordered, *(change for change in back if change.key not in planned)), label
-
-
 def _moved(
     lb: DesiredLoadBalancer,
     wanted: LoadBalancer,
@@ -428,56 +370,46 @@ def _moved(
     """Targets that stay, and yet are lost with the attachment to a network: they are added again as soon as the load
     balancer has the next one, and not only in a later round, until when nothing would serve. What cannot be reached
     from there is removed, as a change of the plan.
-
-    Targets that a run which ended half way still owes, by the labels, come back in the same way.
     """
     place, leaves = wanted.attachment, any(change.before is not None for change in networks)
     attached = tuple(change.key for change in networks if change.after is not None)
     planned = {change.key for change in targets}
     stay = [t for t in present.targets if is_private(t)] if leaves else []
-    owed = [t for t in remembered(present.spec.labels) if t not in present.targets]
-    for target in dict.fromkeys((*stay, *owed)):
+    for target in stay:
         if lb.service.balancer_key.part("target", target.name) in planned:
             continue
         server = lb.targets.node_targets.led_to(target)
         if may_return(target, place, present, snapshot):
             why = f"{spoken(target)} is added again: it goes with the place in the network"
             yield _target_change(lb, None, target, server, why, depends_on=attached)
-        elif target in stay:
+        else:
             why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
-            lost = () if is_dead(target, snapshot) else (f"{spoken(target)} gets no traffic any more",)
+            lost = () if _is_dead(target, snapshot) else (f"{spoken(target)} gets no traffic any more",)
             yield _target_change(lb, target, None, server, why, consequences=lost)
 
 
-def _memory(
-    lb: DesiredLoadBalancer,
-    wanted: LoadBalancer,
-    present: CloudBalancer,
-    networks: Sequence[Change],
-    moved: Sequence[Change],
-) -> Iterator[Change]:
-    """The labels that say what comes back although no Node accounts for it: written before it goes, and removed once it
-    is back. If it does not fit into labels, the move is held (``target-floor``)."""
-    if any(change.before is not None for change in networks):
-        returning = [c.after for c in moved if isinstance(c.after, Target)]
-        labels = labels_for(unknown_to_nodes(returning, lb.targets.node_targets)) or {}
-        why = "says which targets are added again after the move, should that end on the way"
-    elif isinstance(wanted.attachment, Attachment) and not moved:
-        labels, why = {}, "everything is back that was to be added again after a move"
-    else:
-        return
-    before = memory_in(present.spec.labels)
-    if labels != before:
-        name = present.spec.name
-        yield _change(
-            lb, ("labels", "returning"), ChangeKind.LB_IDENTITY, Identity(name, before), Identity(name, labels), why
-        )
+def may_return(
+    target: Target, place: Attachment | Unmanaged | None, present: CloudBalancer, snapshot: Snapshot
+) -> bool:
+    """Whether the load balancer can reach ``target`` again from its next place in a network."""
+    if not isinstance(place, Attachment) or _is_dead(target, snapshot):
+        return False
+    stays = any(there.network_id == place.network_id for there in present.attachments)
+    match target:
+        case ServerTarget(server_id=server_id):
+            server = snapshot.servers.items.get(server_id)
+            return server is None or any(network == place.network_id for network, _ in server.private_ips)
+        case SelectorTarget():
+            return True
+        case IpTarget(ip=ip):
+            network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+            address = ip_address(ip)
+            return stays or (network is not None and any(address in subnet for subnet in network.subnets))
 
 
-def _candidate(lb: DesiredLoadBalancer, target: ServerTarget) -> ServerTarget:
-    """The target of the same server as the Nodes ask for it: that knows its address in IPv6."""
-    found = lb.targets.node_targets.candidates.get(ServerKey(Provider.CLOUD, target.server_id))
-    return found if isinstance(found, ServerTarget) else target
+def _is_dead(target: Target, snapshot: Snapshot) -> bool:
+    """Whether nothing is lost with the target: its server is gone."""
+    return isinstance(target, ServerTarget) and isinstance(snapshot.servers.find(target.server_id), Absent)
 
 
 def _is_needed(change: Change, target: Target) -> bool:

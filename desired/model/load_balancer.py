@@ -139,6 +139,17 @@ class SelectorTarget:
 Target = ServerTarget | IpTarget | SelectorTarget
 
 
+def spoken(target: Target) -> str:
+    """The name of a target in sentences: ``server 7``, ``address 10.0.0.9``, ``label selector role=worker``."""
+    match target:
+        case ServerTarget(server_id=server_id):
+            return f"server {server_id}"
+        case IpTarget(ip=ip):
+            return f"address {ip}"
+        case SelectorTarget(selector=selector):
+            return f"label selector {selector}"
+
+
 def ipv6_of(targets: Iterable[Target]) -> tuple[str | None, ...]:
     """The IPv6 address by which each target is reached from outside, None for any other: equal targets may differ in
     it, so that who shares what was decided on equal ones has to look at it as well."""

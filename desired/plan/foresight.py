@@ -5,6 +5,7 @@
 | ``after`` | the world with the change applied |
 | ``balancer_after`` | the same of one load balancer |
 | ``serving`` | port → the targets that answer there, as reachable as they are in that world |
+| ``healthy`` | the same by nothing but health checks |
 
 What Hetzner chooses (ids, addresses) is known after apply: a load balancer that is still to be created has an id below
 zero, and no address. What nobody asks for stays UNMANAGED in what is created.
@@ -47,7 +48,7 @@ from desired.model.snapshot import (
     Snapshot,
     with_shutdown_taint,
 )
-from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, NodeIdentity
 from desired.plan.kinds import ChangeKind
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
@@ -86,11 +87,7 @@ def after(world: Snapshot, change: Change) -> Snapshot:
         case ChangeKind.ROUTE_CREATE | ChangeKind.ROUTE_REPLACE | ChangeKind.ROUTE_DELETE:
             return _routed(world, change)
         case _:
-            found = subject(world, change)
-            if found is None or world.load_balancers is None:
-                return world
-            section = _with(world.load_balancers, found.id, balancer_after(found, change, world.balancer_types))
-            return replace(world, load_balancers=section)
+            return _rebalanced(world, change)
 
 
 def subject(world: Snapshot, change: Change) -> CloudBalancer | None:
@@ -149,10 +146,10 @@ def serving(
     balancer: CloudBalancer, world: Snapshot, ready: Mapping[ServerKey, bool] | None = None
 ) -> Mapping[int, frozenset[Target]]:
     """Port → the targets that answer there: reachable as the load balancer is, and healthy by its list, or on a server
-    that runs where nothing is checked yet. Each port that listens is in it. ``ready`` is ``readiness(world)``, for who
-    asks of many."""
+    that is within reach and up where nothing is checked yet. Each port that listens is in it. ``ready`` is
+    ``readiness(world)``, for who asks of many."""
     ready = readiness(world) if ready is None else ready
-    reached = [target for target in balancer.targets if is_reachable(target, balancer, world)]
+    reached = [target for target in balancer.targets if has_way(target, balancer)]
     return {
         port: frozenset(target for target in reached if _answers(target, port, balancer, world, ready))
         for port in balancer.spec.listeners
@@ -168,16 +165,28 @@ def readiness(world: Snapshot) -> Mapping[ServerKey, bool]:
     return ready
 
 
-def is_reachable(target: Target, balancer: CloudBalancer, world: Snapshot) -> bool:
-    """Whether traffic can get to the target: through a network that both are in, or over the public interface (Hetzner
-    Cloud API, load balancers). What is not known of its server is no obstacle."""
-    if not is_private(target):
-        return balancer.spec.public_interface is not False
-    places = {place.network_id for place in balancer.attachments}
-    server = world.servers.items.get(target.server_id) if isinstance(target, ServerTarget) else None
-    if not places or server is None or "private_net" in server.missing:
-        return bool(places)
-    return any(network in places for network, _ in server.private_ips)
+def healthy(balancer: CloudBalancer) -> Mapping[int, frozenset[Target]]:
+    """Port → the targets that its health checks report healthy, and that the load balancer reaches as it is."""
+    reached = [target for target in balancer.targets if has_way(target, balancer)]
+    return {
+        port: frozenset(target for target in reached if port in balancer.answering(target))
+        for port in balancer.spec.listeners
+    }
+
+
+def has_way(target: Target, balancer: CloudBalancer) -> bool:
+    """Whether the load balancer has what it reaches the target by: a network, or its public interface (Hetzner Cloud
+    API, load balancers)."""
+    return bool(balancer.attachments) if is_private(target) else balancer.spec.public_interface is not False
+
+
+def is_down(server: ServerKey, world: Snapshot, ready: Mapping[ServerKey, bool]) -> bool:
+    """Whether the server does not answer for a reason of its own: it is off or about to go, or no Node on it is Ready;
+    one that a list lacks, which proves nothing, unless its Node is."""
+    found = world.find(server)
+    if isinstance(found, Present) and found.value.status in _DOWN:
+        return True
+    return not ready.get(server, not isinstance(found, Absent))
 
 
 _DOWN = frozenset({ServerStatus.OFF, ServerStatus.DELETING})
@@ -187,14 +196,31 @@ def _answers(
     target: Target, port: int, balancer: CloudBalancer, world: Snapshot, ready: Mapping[ServerKey, bool]
 ) -> bool:
     said = balancer.checks.get(target, {}).get(port, Health.UNKNOWN)
-    if said is Health.UNHEALTHY or not isinstance(target, ServerTarget):
+    if said is not Health.UNKNOWN or not isinstance(target, ServerTarget):
         return said is not Health.UNHEALTHY
-    found = world.servers.find(target.server_id)
-    if isinstance(found, Present) and found.value.status in _DOWN:
-        return False
-    # A list that lacks the server proves nothing: then its Node tells.
-    may_run = ready.get(ServerKey(Provider.CLOUD, target.server_id), not isinstance(found, Absent))
-    return said is Health.HEALTHY or may_run
+    server = ServerKey(Provider.CLOUD, target.server_id)
+    return _may_reach(target, balancer, world) and not is_down(server, world, ready)
+
+
+def _may_reach(target: ServerTarget, balancer: CloudBalancer, world: Snapshot) -> bool:
+    """Whether a server is where its private address is to be reached. What is not known is no obstacle."""
+    server = world.servers.items.get(target.server_id)
+    if not target.use_private_ip or server is None or "private_net" in server.missing:
+        return True
+    places = {place.network_id for place in balancer.attachments}
+    return any(network in places for network, _ in server.private_ips)
+
+
+def _rebalanced(world: Snapshot, change: Change) -> Snapshot:
+    """The world with a load balancer of it changed. Any write of labels has the cluster's as well."""
+    found = subject(world, change)
+    if found is None or world.load_balancers is None:
+        return world
+    now = balancer_after(found, change, world.balancer_types)
+    if change.kind is ChangeKind.LB_IDENTITY and isinstance(world.cluster_uid, Present):
+        labels = {**now.spec.labels, LABEL_CLUSTER_UID: world.cluster_uid.value}
+        now = replace(now, spec=replace(now.spec, labels=labels))
+    return replace(world, load_balancers=_with(world.load_balancers, found.id, now))
 
 
 def _with_targets(balancer: CloudBalancer, targets: Iterable[Target]) -> CloudBalancer:

@@ -12,7 +12,6 @@ a list of permissions, and no list of orders: nothing is done that is not planne
 | a change | nothing | a note: no longer needed |
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,16 +21,12 @@ from desired.guards.judge import withhold
 from desired.model.clocks import TOLERANCE
 from desired.model.key import PLAN
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
-from desired.names import LABEL_SWITCH
 from desired.plan.change import Change, GuardDecision, GuardName, Note, NoteKind, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.section import Present, Unknown
 from desired.syntax.bounds import counted
 from reconciler.report.documents import to_json
 from reconciler.report.folding import names
-
-_MOMENT = re.compile(r"\d{8}T\d{6}Z")
-"""When a switch of targets began, in its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +57,7 @@ class Permission:
             return False
         if self.kind == ChangeKind.LB_RDNS and self.before == KNOWN_AFTER_APPLY.value:
             return bool(self.after == other.after)  # which name Hetzner gives a new load balancer decides on nothing
-        adapted = _timeless if self.kind == ChangeKind.LB_IDENTITY else _as_it_is
-        sides = ((self.before, other.before), (self.after, other.after))
-        return all(_has_become(adapted(agreed), adapted(now)) for agreed, now in sides)
+        return _has_become(self.before, other.before) and _has_become(self.after, other.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +173,6 @@ def _has_become(agreed: Any, now: Any) -> bool:
         case _, list():
             return bool(agreed == KNOWN_AFTER_APPLY.value)
     return type(agreed) is type(now) and bool(agreed == now)
-
-
-def _as_it_is(side: Any) -> Any:
-    return side
-
-
-def _timeless(side: Any) -> Any:
-    """A load balancer's labels without the moment at which a switch of targets begins: that is the moment of the
-    plan."""
-    labels = side.get("labels") if isinstance(side, dict) else None
-    if not isinstance(labels, dict) or not isinstance(labels.get(LABEL_SWITCH), str):
-        return side
-    return {**side, "labels": {**labels, LABEL_SWITCH: _MOMENT.sub("", labels[LABEL_SWITCH])}}
 
 
 def _shown(moment: datetime) -> str:

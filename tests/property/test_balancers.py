@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from actuators.outcome import Failed
 from desired.annotations.options import Defaults
-from desired.load_balancers.switch import SWITCH
 from desired.model.settings import Settings
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
@@ -64,15 +63,15 @@ def approved(run: Run) -> Report:
 @given(worlds(), choices)
 def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: HetznerOptions) -> None:
     """After one pass no change is left that may be made; nothing failed on the way. What the pass held for want of a
-    witness may go in the next one, where a load balancer of this pass is one: there are no Nodes to ask. A switch of
-    targets takes a round for each batch, one to leave the way back, and one to publish what is left: where these are
-    more than three, the pass says so, and the next one does the rest."""
+    witness may go in the next one, where a load balancer of this pass is one: there are no Nodes to ask. Targets
+    that wait for what replaces them take a round for each step, one to leave the way back, and one to publish what is
+    left: where these are more than three, the pass says so, and the next one does the rest."""
     run = a_run(world, options)
     report = run.converge()
     assert report.errors == ()
     assert [(line.change.key, line.outcome) for line in report.outcomes(Failed)] == []
     held = {key for hold in report.holds if hold.rule == "project-anchor" for key in hold.keys}
-    switched = {line.change.owner for line in report.lines if line.change.key.parts == SWITCH}
+    switched = {line.change.owner for line in report.lines if line.change.kind == "lb.target"}
     too_late = {line.change.key for line in report.lines if line.outcome == NO_ROUND_LEFT}
     left = [change for change in may_be_made(run) if change.key not in held]
     assert [(c.key, c.reason) for c in left if c.owner not in switched or c.key not in too_late] == []

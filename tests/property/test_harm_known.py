@@ -794,7 +794,6 @@ ROWS = (
         Start(nodes=6, pools=True, services=OF_POOL_A),
         _all_in_one_edit,
         "D32: the former pool answers until the next one does; then all is as the edit says",
-        fails=True,
     ),
     Row(
         "selector-of-a-pool-that-is-off",

@@ -13,7 +13,7 @@ Three things differ, and the plan or the report of the apply tells of each:
 | What differs | Told by |
 |---|---|
 | a status that is wrong is published at once, and again once the load balancer has changed | the changes of its parts |
-| a switch of targets goes on as far as rounds reach, what waits for its end follows | what begins it, what waits |
+| what waits until its replacement answers goes, as far as rounds reach | what waits |
 | what a guard withholds in a later round, such as a port without certificate yet, stays undone | the report |
 
 An apply to whose plan a person has agreed has none of the first two.
@@ -31,7 +31,6 @@ from hypothesis import strategies as st
 
 from actuators.approvals import approve as note_approval
 from actuators.outcome import Applied, Outcome
-from desired.load_balancers.switch import SWITCH
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Listener
 from desired.plan.approval import Approval
 from desired.plan.change import Change, GuardName, Verdict
@@ -123,22 +122,19 @@ def untold(plan: Report, done: Iterable[Change], *, is_agreed: bool) -> Iterator
     """What was done and is not what the plan shows, but for what the module names."""
     shown = allowed(plan)
     parts = {change.owner for change in shown.values() if change.kind in _PUBLISHED}
-    switching = {change.owner for change in shown.values() if change.key.parts == SWITCH or change.kind == "lb.network"}
-    after_it = {line.change.key: line.change for line in plan.lines if _waits_for_switch(line.change)}
+    after_it = {line.change.key: line.change for line in plan.lines if _waits_for_health(line.change)}
     for change in done:
         planned = shown.get(change.key)
         if planned is not None and as_shown(planned, change):
             continue
         is_republished = change.kind is ChangeKind.SERVICE_STATUS and planned is not None and change.owner in parts
-        step = change.kind in (ChangeKind.LB_TARGET, ChangeKind.LB_IDENTITY)
-        waited = change.key in after_it and as_shown(after_it[change.key], change)
-        goes_on = change.owner in switching and (step or waited)
+        goes_on = change.key in after_it and as_shown(after_it[change.key], change)
         if is_agreed or not (is_republished or goes_on):
             yield f"{change.key}: {change.kind} {change.before} -> {change.after}, the plan shows {planned}"
 
 
-def _waits_for_switch(change: Change) -> bool:
-    """Whether the plan shows a change as one that waits until a switch of targets has ended."""
+def _waits_for_health(change: Change) -> bool:
+    """Whether the plan shows a change as one that waits until what replaces it answers."""
     return change.decision.verdict is Verdict.WAITING and change.decision.rule is GuardName.TARGET_HEALTH
 
 

@@ -12,11 +12,8 @@ from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
     LABEL_DELETE_AFTER,
-    LABEL_FORMER,
     LABEL_RELEASED,
-    LABEL_RETURNING,
     LABEL_SERVICE_UID,
-    LABEL_SWITCH,
 )
 from desired.plan.change import Change
 from desired.section import Unknown
@@ -278,68 +275,6 @@ def test_retention(simulate: Callable[..., Simulation]) -> None:
     stage.carry_out(retention())
 
     assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED}
-
-
-MEMORY = {LABEL_SWITCH: "private.20260701T120000Z.3.4.2", f"{LABEL_RETURNING}0": "xaXA6MTAuMC4wLjc3x"}
-"""What a load balancer's labels remember of its targets."""
-WAITING = {LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
-
-
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        pytest.param(Owner(CLUSTER_UID, None, RELEASED), {LABEL_RELEASED: RELEASED}, id="for good"),
-        pytest.param(
-            Owner(CLUSTER_UID, None, former="default.web", delete_after="20260701T121000Z"),
-            WAITING | MEMORY,
-            id="for a while",
-        ),
-    ],
-)
-def test_what_is_remembered_of_targets_does_not_outlive_its_service(
-    simulate: Callable[..., Simulation], after: Owner, expected: dict[str, str]
-) -> None:
-    """It would mean nothing to the next owner; who gets the load balancer back goes on with it."""
-    stage = a_stage(simulate, labelled(OTHERS | OURS_AS_LABELS | MEMORY))
-
-    stage.carry_out(a_part("retain", OURS, after, WHY))
-
-    assert labels(stage) == OTHERS | {LABEL_CLUSTER_UID: CLUSTER_UID} | expected
-
-
-@pytest.mark.parametrize(
-    ("before", "present", "memory"),
-    [
-        pytest.param(NOBODY, {}, {}, id="nobody's"),
-        pytest.param(
-            Owner(CLUSTER_UID, None, RELEASED, former="default.web"),
-            {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: RELEASED, LABEL_FORMER: "default.web"},
-            {},
-            id="released for good",
-        ),
-        pytest.param(
-            Owner(CLUSTER_UID, None, former="default.api"),
-            {LABEL_CLUSTER_UID: CLUSTER_UID, **WAITING, LABEL_FORMER: "default.api"},
-            {},
-            id="another Service's",
-        ),
-        pytest.param(
-            Owner(CLUSTER_UID, None, former="default.web"),
-            {LABEL_CLUSTER_UID: CLUSTER_UID, **WAITING},
-            MEMORY,
-            id="its own, which goes back",
-        ),
-    ],
-)
-def test_what_is_remembered_of_targets_is_not_adopted(
-    simulate: Callable[..., Simulation], before: Owner, present: dict[str, str], memory: dict[str, str]
-) -> None:
-    """What an earlier owner began with its targets is not for the next one to end, unless it is the same Service."""
-    stage = a_stage(simulate, labelled(OTHERS | present | MEMORY))
-
-    stage.carry_out(adoption(before))
-
-    assert labels(stage) == OTHERS | OURS_AS_LABELS | memory
 
 
 def test_retention_of_one_that_is_protected(simulate: Callable[..., Simulation]) -> None:

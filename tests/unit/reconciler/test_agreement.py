@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Identity
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
-from desired.names import LABEL_SWITCH
 from desired.plan.change import Change
 from desired.section import Present, Unknown
 from reconciler.passes.agreement import Agreement, Permission, Terms
@@ -17,12 +16,6 @@ from tests.builders import NOW, a_change, an_identity
 CHANGE = a_change()
 STATUS = a_change("service/default/web/status", "service.status", before=(), after=KNOWN_AFTER_APPLY)
 PUBLISHED = (Ingress(ip="203.0.113.1"),)
-
-
-def switched(moment: str, name: str = "web") -> Change:
-    """The beginning of a switch of targets at this moment."""
-    before, after = Identity(name, {}), Identity(name, {LABEL_SWITCH: f"private.{moment}.1"})
-    return a_change("load_balancer/default/web/labels/switch", "lb.identity", before=before, after=after)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +30,6 @@ def switched(moment: str, name: str = "web") -> Change:
         pytest.param(STATUS, replace(STATUS, after=PUBLISHED), True, id="known by now"),
         pytest.param(STATUS, replace(STATUS, before=PUBLISHED), False, id="of another present"),
         pytest.param(replace(STATUS, after=PUBLISHED), STATUS, False, id="not known any more"),
-        pytest.param(switched("20261122T101500Z"), switched("20261122T111500Z"), True, id="a switch begins later"),
-        pytest.param(switched("20261122T101500Z"), switched("20261122T101500Z", "x"), False, id="of another name"),
     ],
 )
 def test_what_is_permitted(agreed: Change, now: Change, expected: bool) -> None:

@@ -394,6 +394,7 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
                 "foreign-owner": Verdict.ALLOWED,
                 "adoption": Verdict.HELD,
                 "target-floor": Verdict.ALLOWED,
+                "target-health": Verdict.ALLOWED,
             },
             id="to-be-adopted-with-a-loss",
         ),
@@ -407,7 +408,7 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
         pytest.param(
             a_served_service(claim=a_claim(annotations=annotated(node_selector="tier=none"))),
             [a_balancer()],
-            {**SPEAKS, "target-floor": Verdict.HELD},
+            {**SPEAKS, "target-floor": Verdict.HELD, "target-health": Verdict.ALLOWED},
             id="the-last-target",
         ),
         pytest.param(

@@ -12,7 +12,7 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Snapshot
 from desired.plan.change import Verdict
 from desired.section import Absent, Unknown
-from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
+from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node, incomplete
 from tests.routes import (
     ROUTING,
@@ -38,6 +38,12 @@ IN_VAIN = (
 TWO = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
 GONE, FAILED = {2: Absent()}, {2: Unknown("500")}
 SILENT = a_lost_node("web-2", 2)
+WAITS_FOR_ANOTHER = (
+    Verdict.WAITING,
+    "target-health",
+    f"load balancer 42 {DEFAULT_NAME}: waits until what replaces it answers its health checks",
+    15,
+)
 
 
 def rulings(snapshot: Snapshot, settings: Settings, prefix: str) -> list[Any]:
@@ -65,7 +71,7 @@ def with_targets(nodes: Iterable[Node] = (), **overrides: Any) -> Snapshot:
             with_targets(
                 [a_settled_node("web-3", 3)], servers=[a_server(), a_server(2, "web-2"), a_server(3, "web-3")]
             ),
-            [PROVEN],
+            [WAITS_FOR_ANOTHER],
             id="a server that lives and that no Node is: nothing is presumed gone",
         ),
     ],

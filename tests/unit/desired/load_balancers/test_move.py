@@ -1,16 +1,14 @@
 """What a load balancer loses with its place in a network, and what comes back with the next one."""
 
-from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 import pytest
 
-from desired.load_balancers.move import MOST_LABELS, labels_for, may_return, remembered
+from desired.load_balancers.parts import may_return
 from desired.model.load_balancer import (
     Attachment,
     Health,
-    Identity,
     IpTarget,
     SelectorTarget,
     ServerTarget,
@@ -19,11 +17,10 @@ from desired.model.load_balancer import (
 )
 from desired.model.settings import Settings
 from desired.model.snapshot import Network
-from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED, LABEL_RETURNING, LABEL_SWITCH
 from desired.plan.change import Change, Verdict
 from desired.section import Present
-from tests.balancers import DEFAULT_NAME, IN_NETWORK, LOCATED, NETWORK, a_balancer, a_world
-from tests.builders import CLUSTER_UID, a_server
+from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_world
+from tests.builders import a_server
 from tests.support.balancer_plans import asking, fleet, plan_of, private, public
 from tests.support.balancer_verdicts import judged
 
@@ -78,45 +75,6 @@ def test_what_may_come_back(target: Target, place: Attachment | None, world: dic
     assert may_return(target, place, a_balancer(attachments=(HERE,)), snapshot) is expected
 
 
-@pytest.mark.parametrize(
-    "targets",
-    [
-        pytest.param((), id="nothing"),
-        pytest.param((ROBOT,), id="an address"),
-        pytest.param((ROBOT, EDGE, ServerTarget(12, use_private_ip=True)), id="one of each"),
-        pytest.param((SelectorTarget("x" * 1000, use_private_ip=True),), id="the longest selector"),
-        pytest.param(tuple(IpTarget(f"10.0.0.{number}") for number in range(1, 120)), id="many"),
-    ],
-)
-def test_what_labels_remember(targets: tuple[Target, ...]) -> None:
-    """They say the same when they are read, and are labels as Hetzner takes them."""
-    labels = labels_for(targets)
-    assert labels is not None
-    assert set(remembered(labels)) == set(targets)
-    assert all(len(value) <= 63 and value[0] == value[-1] == "x" for value in labels.values())
-
-
-def test_what_labels_cannot_remember() -> None:
-    assert labels_for([SelectorTarget("x" * 999 + str(number), use_private_ip=True) for number in range(3)]) is None
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        pytest.param({}, id="none"),
-        pytest.param({f"{LABEL_RETURNING}0": "hello"}, id="no such text"),
-        pytest.param({f"{LABEL_RETURNING}0": ""}, id="nothing in it"),
-        pytest.param({f"{LABEL_RETURNING}1": "xaXA6MTAuMC4wLjc3x"}, id="the first one is gone"),
-        pytest.param({f"{LABEL_RETURNING}0": "x____x"}, id="no text at all"),
-        pytest.param(labels_for([OUTSIDE]) or {}, id="an address that no move takes away"),
-        pytest.param({f"{LABEL_RETURNING}{n}": "x" + "A" * 60 + "x" for n in range(MOST_LABELS + 5)}, id="too many"),
-    ],
-)
-def test_labels_that_say_nothing(labels: Mapping[str, str]) -> None:
-    """Whoever may write labels gets nobody to do anything that a move would not."""
-    assert remembered(labels) == ()
-
-
 def health(*targets: Target) -> dict[Target, Health]:
     """These answer."""
     return dict.fromkeys(targets, Health.HEALTHY)
@@ -130,61 +88,14 @@ def moving(*targets: Target, settings: Settings = IN_NETWORK, **more: Any) -> di
     return {change.key.removeprefix(f"{BALANCER}/"): change for change in plan.changes}
 
 
-def test_what_others_have_added_is_remembered_before_it_goes() -> None:
-    """The labels first, then the move, then everything again; what a Node tells of needs no label."""
+def test_what_others_have_added_comes_back_after_the_move() -> None:
+    """The move first, then everything again."""
     found = moving(*public(1), ROBOT, EDGE)
-    memory, move = found["labels/returning"], found["network/7"]
-    assert set(remembered(memory.after.labels)) == {ROBOT, EDGE}  # type: ignore[union-attr]
-    assert move.depends_on == (memory.key,)
+    move = found["network/7"]
     assert {key: (c.before, c.after, c.depends_on) for key, c in found.items() if key.startswith("target/")} == {
         TO_ROBOT: (None, ROBOT, (move.key,)),
         TO_EDGE: (None, EDGE, (move.key,)),
     }
-    assert "labels/returning" not in moving(*public(1), OUTSIDE)
-
-
-def owing(*targets: Target, places: tuple[Attachment, ...]) -> list[Change]:
-    """What is planned for a load balancer whose labels say that it gets back the address and the selector."""
-    spec = {"labels": {**a_balancer().spec.labels, **OWED}}
-    balancer = a_balancer(attachments=places, targets=targets, spec=spec)
-    service = asking(private_ipv4="10.0.0.9")
-    plan = plan_of(service, balancer, settings=IN_NETWORK, network=Present(NETWORK), **fleet(1))
-    return [change for change in plan.changes if change.kind in ("lb.target", "lb.identity")]
-
-
-OWED = dict(labels_for([ROBOT, EDGE]) or {})
-BACK = Attachment(7, IPv4Address("10.0.0.9"))
-
-
-@pytest.mark.parametrize("places", [(), (BACK,)])
-def test_what_a_run_owes_that_ended_on_the_way(places: tuple[Attachment, ...]) -> None:
-    """Out of the network, or in it again: what the labels name and is not there is added."""
-    (change,) = owing(*public(1), EDGE, places=places)
-    assert (change.key, change.before, change.after) == (f"{BALANCER}/target/{ROBOT.name}", None, ROBOT)
-
-
-@pytest.mark.parametrize(
-    ("former", "expected"),
-    [
-        pytest.param({}, [], id="of an earlier owner"),
-        pytest.param({LABEL_FORMER: "default.web", LABEL_RELEASED: "20260601T120000Z"}, [], id="released for good"),
-        pytest.param({LABEL_FORMER: "default.web"}, [ROBOT], id="its own, which goes back"),
-    ],
-)
-def test_what_an_earlier_owner_is_owed_is_not_adopted(former: dict[str, str], expected: list[Target]) -> None:
-    """The next one never asked for it: nothing is added, and no label is for it to write; the adoption takes it off."""
-    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SWITCH: "private.20260701T120000Z.3.4.2", **OWED, **former}
-    balancer = a_balancer(attachments=(BACK,), targets=(*public(1), EDGE), spec={"labels": labels, "name": "shop"})
-    plan = plan_of(asking(name="shop"), balancer, settings=IN_NETWORK, network=Present(NETWORK), **fleet(1))
-    assert "lb.adopt" in {change.kind for change in plan.changes}
-    assert [change.after for change in plan.changes if change.kind == "lb.target"] == expected
-    assert bool(expected) or "lb.identity" not in {change.kind for change in plan.changes}
-
-
-def test_what_is_owed_no_more() -> None:
-    """Everything is back: the labels go, and no others."""
-    (change,) = owing(*public(1), EDGE, ROBOT, places=(BACK,))
-    assert (change.before, change.after) == (Identity(DEFAULT_NAME, OWED), Identity(DEFAULT_NAME, {}))
 
 
 @pytest.mark.parametrize(
@@ -220,4 +131,3 @@ def test_the_floor_of_a_move(
     assert all(hold.rule == "target-floor" for hold in plan.holds)
     if held:
         assert plan.by_key[f"{BALANCER}/network/7"].decision.verdict is not Verdict.ALLOWED
-        assert not any(c.kind == "lb.identity" and c.decision.verdict is Verdict.ALLOWED for c in plan.changes)

@@ -15,9 +15,7 @@ from desired.model.load_balancer import (
     BalancerType,
     CloudBalancer,
     HttpOptions,
-    IpTarget,
     Listener,
-    SelectorTarget,
 )
 from desired.model.service import Service
 from desired.model.snapshot import Network
@@ -474,50 +472,13 @@ def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> Non
 
 
 def test_what_may_not_go_on_when_something_was_refused() -> None:
-    """An address is switched only when all before it went well, and servers that live go only when those came on which
-    traffic then hangs: one addition that fails must not empty a load balancer, in however many passes."""
+    """An address is switched only when all before it went well."""
     flips = plan_of(
         asking(use_private_ip="true"), a_balancer(attachments=(HERE,), targets=public(1, 2)), **INSIDE | fleet(1, 2, 3)
     )
     needs = {change.key.rpartition(":")[2]: change.depends_on for change in flips.changes if "/target/" in change.key}
     key = "load_balancer/default/web/target/server:"
     assert needs == {"3": (), "1": (f"{key}3",), "2": (f"{key}1",)}
-
-    selected = {
-        "nodes": [
-            a_settled_node("web-1", 1, labels={"node.kubernetes.io/exclude-from-external-load-balancers": ""}),
-            a_settled_node("web-2", 2),
-        ]
-    }
-    swap = plan_of(asking(), a_balancer(targets=public(1)), **fleet(1, 2) | selected)
-    assert swap.by_key[f"{key}1"].depends_on == (f"{key}2",)
-
-
-def test_strangers_count_for_nobody() -> None:
-    """Servers that live go after those that come, however many addresses are there of which nobody knows anything."""
-    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
-    nodes = {"nodes": [a_settled_node(f"web-{n}", n, labels=excluded if n < 3 else {}) for n in (1, 2, 3, 4)]}
-    strangers = [IpTarget(f"198.51.100.{number}") for number in (1, 2, 3)]
-
-    plan = plan_of(asking(), a_balancer(targets=[*public(1, 2), *strangers]), **fleet(1, 2, 3, 4) | nodes)
-
-    key = "load_balancer/default/web/target/server:"
-    assert set(plan.by_key[f"{key}1"].depends_on) == {f"{key}3", f"{key}4"}
-
-
-def test_who_is_excluded_stays_until_the_other_one_is_reached_by_its_new_address() -> None:
-    """A switch that is refused may leave a server out: then the last one that serves must not have gone as well."""
-    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
-    nodes = {"nodes": [a_settled_node("web-1", 1), a_settled_node("web-2", 2, labels=excluded)]}
-    balancer = a_balancer(attachments=(HERE,), targets=[*private(1), *public(2)])
-
-    plan = plan_of(asking(), balancer, **INSIDE | fleet(1, 2) | nodes)
-
-    key = "load_balancer/default/web/target/server:"
-    assert [(change.key, change.depends_on) for change in steps(plan) if "/target/" in change.key] == [
-        (f"{key}1", ()),
-        (f"{key}2", (f"{key}1",)),
-    ]
 
 
 def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> None:
@@ -551,15 +512,3 @@ def test_what_is_lost_with_the_network_and_comes_back_takes_its_own_place() -> N
         "target server:2",
         "target server:5",
     ]
-
-
-def test_a_selector_is_nobody_to_count_on() -> None:
-    """The last server goes only when the one came that takes its place, whomever a selector may mean."""
-    excluded = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
-    nodes = {"nodes": [a_settled_node("web-1", 1), a_settled_node("web-2", 2, labels=excluded)]}
-    balancer = a_balancer(targets=[*public(2), SelectorTarget("pool=web", use_private_ip=False)])
-
-    plan = plan_of(asking(), balancer, **fleet(1, 2) | nodes)
-
-    key = "load_balancer/default/web/target/server:"
-    assert plan.by_key[f"{key}2"].depends_on == (f"{key}1",)

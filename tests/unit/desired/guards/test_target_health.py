@@ -1,0 +1,289 @@
+"""The guard ``target-health``: nothing that answers goes before what replaces it answers (D32)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.guards.targets import look_again_s
+from desired.model.load_balancer import (
+    Attachment,
+    Health,
+    HealthCheck,
+    IpTarget,
+    Listener,
+    SelectorTarget,
+    ServerTarget,
+    Target,
+)
+from desired.model.snapshot import NodeAddress, RobotAccount, ServerStatus
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
+from desired.plan.change import Plan, Verdict
+from desired.section import UNMANAGED, Present
+from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_listener, a_world
+from tests.builders import a_robot_server, a_settled_node, servers_of
+from tests.support.balancer_plans import asking, fleet, public
+from tests.support.balancer_verdicts import judged
+
+HERE = Attachment(7, IPv4Address("10.0.0.200"))
+BALANCER = "load_balancer/default/web"
+H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
+OK, WAITS, HOLDS = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
+Healths = Mapping[int, Health | Mapping[int, Health]]
+NOTHING: Healths = {}
+
+
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        pytest.param([], 15, id="no listener"),
+        pytest.param([(3, 2, 1)], 3, id="quick"),
+        pytest.param([(3, 2, 1), (15, 10, 3)], 3, id="the shorter of two"),
+        pytest.param([(UNMANAGED, UNMANAGED, UNMANAGED)], 15, id="not said"),
+    ],
+)
+def test_when_to_look_again(checks: list[Any], expected: int) -> None:
+    """After a health check."""
+    listeners: list[Listener] = [a_listener(health_check=HealthCheck(Protocol.TCP, 30080, *each)) for each in checks]
+    assert look_again_s(listeners) == expected
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a plan does of a switch, by the numbers of servers."""
+
+    go: frozenset[int] = frozenset()
+    wait: frozenset[int] = frozenset()
+    held: frozenset[int] = frozenset()
+
+
+def some(*numbers: int) -> frozenset[int]:
+    return frozenset(numbers)
+
+
+def switching(
+    old: Healths,
+    new: Healths = NOTHING,
+    *,
+    down: Iterable[int] = (),
+    to_private: bool = True,
+    approved: Iterable[str] = (),
+    place: Attachment = HERE,
+    **options: str,
+) -> Plan:
+    """The plan for a load balancer that leads to ``old`` by the addresses that are left, and to ``new`` by others."""
+    ways = {(server, not to_private): health for server, health in old.items()}
+    ways |= {(server, to_private): health for server, health in new.items()}
+    health = {ServerTarget(*way): said for way, said in ways.items()}
+    balancer = a_balancer(attachments=(place,), targets=health, health=health)
+    service = asking(**({"use_private_ip": "true"} if to_private else {}), **options)
+    nodes = fleet(*sorted({*old, *new}))
+    for number in down:
+        nodes["servers"][number - 1] = replace(nodes["servers"][number - 1], status=ServerStatus.OFF)
+    world = a_world([service], [balancer], network=Present(NETWORK), **nodes)
+    return judged(world, IN_NETWORK, tuple(approved))
+
+
+def seen(plan: Plan) -> Seen:
+    found: dict[Verdict, set[int]] = {}
+    for change in plan.changes:
+        if change.kind == "lb.target" and isinstance(change.after, ServerTarget):
+            found.setdefault(change.decision.verdict, set()).add(change.after.server_id)
+    return Seen(*(frozenset(found.get(verdict, ())) for verdict in (OK, WAITS, HOLDS)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param({1: H, 2: H, 3: H}, {}, Seen(some(1), some(2, 3)), id="one goes first"),
+        pytest.param({1: X, 2: H, 3: H}, {}, Seen(some(2), some(1, 3)), id="one that answers"),
+        pytest.param({1: X, 2: X, 3: X}, {}, Seen(some(1, 2, 3)), id="none answered before"),
+        pytest.param({1: U, 2: U, 3: X}, {}, Seen(wait=some(1, 2, 3)), id="not checked yet"),
+        pytest.param({1: H}, {}, Seen(some(1)), id="the only target"),
+        pytest.param({1: H}, {2: U}, Seen(wait=some(1)), id="beside a newcomer that is not checked yet"),
+        pytest.param({2: H, 3: H}, {1: U}, Seen(wait=some(2, 3)), id="the first is not checked yet"),
+        pytest.param({2: H, 3: H}, {1: X}, Seen(held=some(2, 3)), id="the first fails"),
+        pytest.param({2: H, 3: H, 4: H, 5: H}, {1: H}, Seen(some(2), some(3, 4, 5)), id="the second"),
+        pytest.param(
+            dict.fromkeys(range(4, 10), H), {1: H, 2: H, 3: H}, Seen(some(4, 5, 6), some(7, 8, 9)), id="as many again"
+        ),
+        pytest.param(
+            dict.fromkeys(range(6, 8), H), dict.fromkeys(range(1, 6), H), Seen(some(6, 7)), id="half are never out"
+        ),
+        pytest.param(
+            dict.fromkeys(range(4, 10), H),
+            {1: H, 2: H, 3: U},
+            Seen(some(4), some(5, 6, 7, 8, 9)),
+            id="one is still out",
+        ),
+        pytest.param({2: X, 3: X}, {1: H}, Seen(some(2, 3)), id="those that are left do not answer"),
+        pytest.param({2: X, 3: U}, {1: H}, Seen(some(2), some(3)), id="nothing is known of one that is left"),
+        pytest.param({}, {1: H, 2: X}, Seen(), id="nothing is left"),
+        pytest.param({4: H, 5: H}, {1: H, 2: X, 3: H}, Seen(held=some(4, 5)), id="one of those that went fails"),
+        pytest.param({2: X, 3: X}, {1: X}, Seen(some(2, 3)), id="nothing answers any more"),
+    ],
+)
+def test_addresses_are_switched_in_turn(old: Healths, new: Healths, expected: Seen) -> None:
+    """As many at once as answer the new way, one at least, half at most."""
+    assert seen(switching(old, new)) == expected
+
+
+BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80: X, 443: X}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param({1: ONE, 2: ONE}, {}, Seen(some(1), some(2)), id="a port that never answers"),
+        pytest.param({2: ONE}, {1: ONE}, Seen(some(2)), id="and it is not waited for"),
+        pytest.param({2: ONE}, {1: NONE}, Seen(held=some(2)), id="one that answers nowhere"),
+        pytest.param({2: BOTH}, {1: ONE}, Seen(held=some(2)), id="one of two ports is lost"),
+        pytest.param({1: BOTH, 2: ONE, 3: OTHER}, {}, Seen(some(1), some(2, 3)), id="others answer at its ports"),
+        pytest.param({1: BOTH, 2: ONE, 3: ONE}, {}, Seen(some(2), some(1, 3)), id="what alone answers is not first"),
+    ],
+)
+def test_each_port_for_itself(old: Healths, new: Healths, expected: Seen) -> None:
+    """What never answered is not waited for, and what did is, whatever else answers."""
+    assert seen(switching(old, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param({2: H, 3: H}, {1: X}, Seen(some(2), some(3)), id="the first: another one"),
+        pytest.param({3: H, 4: H}, {1: X, 2: H}, Seen(some(3), some(4)), id="one of two: the next"),
+    ],
+)
+def test_a_server_that_is_down_holds_nothing(old: Healths, new: Healths, expected: Seen) -> None:
+    """It is off, and says nothing of its address."""
+    assert seen(switching(old, new, down=(1,))) == expected
+
+
+def test_back_to_public_addresses() -> None:
+    """The same in the other direction, and what did not answer goes back at once."""
+    assert seen(switching({1: H, 2: H}, to_private=False)) == Seen(some(1), some(2))
+    assert seen(switching({1: X}, {2: H, 3: H}, to_private=False)) == Seen(some(1))
+
+
+def test_what_is_said_of_a_failure() -> None:
+    """Where to look; and an approval lets all go at once."""
+    plan = switching({2: H, 3: H}, {1: X})
+    (hold,) = plan.holds
+
+    assert (hold.rule, hold.why.partition(": ")[2]) == (
+        "target-health",
+        "server:1 came and fails its health checks; 2 others stay",
+    )
+    assert all(word in hold.advice for word in ("firewall", "externalTrafficPolicy", "node ports"))
+    assert seen(switching({2: H, 3: H}, {1: X}, approved=[hold.hash])) == Seen(some(2, 3))
+    waiting = switching({2: H, 3: H}, {1: U}).by_key[f"{BALANCER}/target/server:2"]
+    assert waiting.decision.due_in_s == 15
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        pytest.param({1: H, 2: H}, {}, WAITS, id="one goes"),
+        pytest.param({}, {1: H, 2: U}, WAITS, id="the last one is not checked yet"),
+        pytest.param({2: H}, {1: X}, WAITS, id="one fails"),
+        pytest.param({}, {1: H, 2: H}, OK, id="the end"),
+        pytest.param({1: X, 2: X}, {}, OK, id="none answered before"),
+        pytest.param({1: U, 2: U}, {}, WAITS, id="not checked yet"),
+    ],
+)
+def test_the_way_back_stays_open(old: Healths, new: Healths, verdict: Verdict) -> None:
+    """The public interface goes last."""
+    plan = switching(old, new, disable_public_network="true")
+    assert plan.by_key[f"{BALANCER}/public"].decision.verdict is verdict
+
+
+POOL_A, POOL_B = public(1, 2), public(5, 6)
+STRANGER, SELECTOR = IpTarget("203.0.113.9"), SelectorTarget("pool=web", use_private_ip=False)
+
+
+@pytest.mark.parametrize(
+    ("health", "wanted", "stay"),
+    [
+        pytest.param(dict.fromkeys(POOL_A, H), (5, 6), {1, 2}, id="none of them is there yet"),
+        pytest.param(dict.fromkeys(POOL_A, H) | dict.fromkeys(POOL_B, U), (5, 6), {1, 2}, id="not checked yet"),
+        pytest.param(dict.fromkeys(POOL_A, H) | dict.fromkeys(POOL_B, X), (5, 6), {1, 2}, id="they fail"),
+        pytest.param(dict.fromkeys(POOL_A, H) | {POOL_B[0]: H, POOL_B[1]: U}, (5, 6), {2}, id="one answers"),
+        pytest.param(dict.fromkeys((*POOL_A, *POOL_B), H), (5, 6), set(), id="both answer"),
+        pytest.param(dict.fromkeys(POOL_A, X), (5, 6), set(), id="nothing is lost"),
+        pytest.param(dict.fromkeys(POOL_A, H), (1,), set(), id="one goes, and none comes"),
+        pytest.param(dict.fromkeys(POOL_A, U), (5, 6), {1, 2}, id="of none anything is known"),
+        pytest.param({POOL_A[1]: U, SELECTOR: U, STRANGER: U}, (1,), {2}, id="selectors and strangers stand for none"),
+    ],
+)
+def test_a_pool_that_replaces_another(health: dict[Target, Health], wanted: tuple[int, ...], stay: set[int]) -> None:
+    """As many answer at any time as do before and after."""
+    balancer = a_balancer(targets=list(health), health=health)
+    found = fleet(1, 2, 5, 6)
+    nodes = [
+        node if number in wanted else replace(node, labels={**node.labels, LABEL_EXCLUDE_FROM_BALANCERS: ""})
+        for number, node in zip((1, 2, 5, 6), found["nodes"], strict=True)
+    ]
+    world = a_world([asking()], [balancer], **(found | {"nodes": nodes}))
+    plan = judged(world, LOCATED)
+
+    removals = [change for change in plan.changes if change.kind == "lb.target" and change.after is None]
+    assert {change.before.server_id for change in removals if change.decision.verdict is not OK} == stay  # type: ignore[union-attr]
+
+
+PUBLIC = [IpTarget(f"192.0.2.{number}") for number in range(4)]
+PRIVATE = [IpTarget(f"10.1.0.{number}") for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("health", "verdict"),
+    [
+        pytest.param({PUBLIC[1]: H, PRIVATE[1]: H}, OK, id="both answer"),
+        pytest.param({PUBLIC[1]: X, PRIVATE[1]: H}, OK, id="the new one alone"),
+        pytest.param({PUBLIC[1]: U, PRIVATE[1]: H}, OK, id="the new one, and the old one is not checked"),
+        pytest.param({PUBLIC[1]: H, PRIVATE[1]: U}, WAITS, id="not checked yet"),
+        pytest.param({PUBLIC[1]: H, PRIVATE[1]: {}}, WAITS, id="no check is there yet"),
+        pytest.param({PUBLIC[1]: H, PRIVATE[1]: X}, HOLDS, id="the old one alone"),
+        pytest.param({PUBLIC[1]: X, PRIVATE[1]: X}, WAITS, id="neither"),
+        pytest.param({PUBLIC[1]: {80: H, 81: H}, PRIVATE[1]: {80: H, 81: X}}, HOLDS, id="not at each port"),
+        pytest.param({PUBLIC[1]: {80: H, 81: X}, PRIVATE[1]: {80: H, 81: X}}, OK, id="a port that never answers"),
+        pytest.param({PUBLIC[1]: U, PRIVATE[1]: X, PRIVATE[2]: H}, HOLDS, id="the old one may answer yet"),
+        pytest.param({PUBLIC[1]: X, PRIVATE[1]: X, PRIVATE[2]: H}, OK, id="neither, and another shows the way"),
+        pytest.param({PUBLIC[1]: X, PRIVATE[1]: X, STRANGER: H}, HOLDS, id="neither, and a stranger shows nothing"),
+        pytest.param(
+            {PUBLIC[1]: X, PRIVATE[1]: X, PRIVATE[2]: H, PRIVATE[3]: X, PUBLIC[3]: H},
+            HOLDS,
+            id="neither, and the way of a third one is broken",
+        ),
+    ],
+)
+def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(
+    health: dict[Target, Health | dict[int, Health]], verdict: Verdict
+) -> None:
+    """The private address came, and the public one is to go."""
+    numbers = (1, 2, 3)
+    nodes = [
+        a_settled_node(
+            f"db-{number}",
+            provider_id=f"hrobot://{number}",
+            addresses=(NodeAddress("InternalIP", PRIVATE[number].ip),),
+        )
+        for number in numbers
+    ]
+    account = [a_robot_server(number, f"db-{number}", ipv4=IPv4Address(PUBLIC[number].ip)) for number in numbers]
+    listeners = [a_listener(80, 30080), a_listener(81, 30081)]
+    balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health, listeners=listeners)
+    ports = (ClaimedPort(80, "TCP", 30080), ClaimedPort(81, "TCP", 30081))
+    world = a_world(
+        [asking(*ports, use_private_ip="true")],
+        [balancer],
+        nodes=nodes,
+        network=Present(NETWORK),
+        robot=RobotAccount(servers_of(*account)),
+    )
+    plan = judged(world, replace(IN_NETWORK, robot=True))
+
+    assert plan.by_key[f"{BALANCER}/target/{PUBLIC[1].name}"].decision.verdict is verdict
