@@ -12,26 +12,29 @@ end, or on the way there as well, whatever kinds of change bring it about and ho
 | foreign | the targets of others that the load balancer keeps | all, also on the way |
 
 An announced loss lowers the half, and never the one: a drained Node, and by provider a Node that a person keeps from
-load balancers.
+load balancers. Half is that of the most members within the last hour, as far as a loop remembers.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.load_balancers import services_with
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.targets import removal_reason
-from desired.model.load_balancer import CloudBalancer, Target
+from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.plan.change import Change, GuardName, Verdict
-from desired.plan.foresight import balancer_after, has_way, serving
+from desired.plan.foresight import balancer_after, has_way, readiness, serving
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
 from desired.section import Absent
 from desired.syntax.bounds import counted
-from desired.syntax.provider_id import ServerKey
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 Members = Mapping[str, frozenset[str]]
 """Scope, such as a port, → names of its members."""
@@ -68,6 +71,7 @@ class _Of:
 class Population:
     """One row of the table: what is counted, and how much of it stays."""
 
+    name: str
     members: Callable[[CloudBalancer, _Of], Members]
     says: str
     """What is wrong, with ``left``, ``had`` and ``scope``."""
@@ -123,11 +127,26 @@ def _is_kept_out(target: Target, of: _Of) -> bool:
     return bool(members) and all(member.membership is Membership.EXCLUDED for member in members)
 
 
+ANSWERING = Population(
+    "answering", _answering, "{left} of {had} targets would answer at {scope}", _is_drained, fewest=1, on_the_way=True
+)
+BY_PROVIDER = Population(
+    "provider", _by_provider, "{left} of {had} targets at Hetzner {scope} would be left", _is_kept_out
+)
 POPULATIONS = (
-    Population(_answering, "{left} of {had} targets would answer at {scope}", _is_drained, fewest=1, on_the_way=True),
-    Population(_existing, "no target would be left, and {had} lead to servers that exist", _is_drained, lambda _: 0, 1),
-    Population(_by_provider, "{left} of {had} targets at Hetzner {scope} would be left", _is_kept_out),
-    Population(_foreign, "{lost} of other owners would be lost", lambda *_: False, lambda had: had, on_the_way=True),
+    ANSWERING,
+    Population(
+        "existing",
+        _existing,
+        "no target would be left, and {had} lead to servers that exist",
+        _is_drained,
+        lambda _: 0,
+        1,
+    ),
+    BY_PROVIDER,
+    Population(
+        "foreign", _foreign, "{lost} of other owners would be lost", lambda *_: False, lambda had: had, on_the_way=True
+    ),
 )
 """In the order in which a loss is told."""
 
@@ -167,12 +186,55 @@ def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Itera
             there = [members.get(scope, frozenset()) for members in counted_in]
             announced = {of.name(target) for target in present.targets if row.announced(target, of)}
             stay = had - (announced - there[-1])
-            least = max(row.share(len(stay)), min(row.fewest, len(had)))
+            most = max(len(stay), of.facts.setbacks.peaks.get(_scope(present, row, scope), 0))
+            least = max(row.share(most), min(row.fewest, len(had)))
             left = min(map(len, there if row.on_the_way else there[-1:]))
-            if left >= least:
-                continue
             taking = tuple(c.key for c, were, are in zip(changes, there, there[1:], strict=False) if were - are)
+            if left >= least or not taking:
+                continue
             lost = counted(len(had) - left, "target")
             returns = "" if len(there[-1]) <= left else " until the changes are done"
-            why = row.says.format(left=left, had=len(had), scope=scope, lost=lost) + returns
+            why = row.says.format(left=left, had=max(len(had), most), scope=scope, lost=lost) + returns
             yield _Loss(taking, left, least, why)
+
+
+LAST_FOR = timedelta(hours=1)
+"""How long a peak counts: so many small steps within it mean what one means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most members that a population of one load balancer has had."""
+
+    members: frozenset[str]
+    at: datetime
+    """When it last had so many, by the API server's clock."""
+
+
+def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) -> Mapping[str, Peak]:
+    """Scope → peak, with what there is in this world. A member whose Node was announced to go since counts no more."""
+    if world.load_balancers is None:
+        return before
+    ready, now = readiness(world), world.taken_at
+    given_up_after = settings.waits.given_up_after
+    drained = {
+        ServerTarget(key.id, use_private_ip=False).name
+        for node in world.nodes
+        if (key := server_key(node.provider_id)) is not None and key.provider is Provider.CLOUD
+        if is_planned_disruption(node, world, given_up_after)
+    }
+    found: dict[str, Peak] = {}
+    for balancer in world.load_balancers:
+        servers = [target for target in balancer.targets if isinstance(target, ServerTarget)]
+        there: dict[str, Iterable[Target]] = {_scope(balancer, BY_PROVIDER, Provider.CLOUD): servers}
+        for port, answering in serving(balancer, world, ready).items():
+            there[_scope(balancer, ANSWERING, f"port {port}")] = answering
+        for scope, targets in there.items():
+            members, peak = frozenset(target.name for target in targets) - drained, before.get(scope)
+            stays = peak is not None and now - peak.at <= LAST_FOR and len(members) < len(peak.members - drained)
+            found[scope] = Peak(peak.members - drained, peak.at) if peak and stays else Peak(members, now)
+    return found
+
+
+def _scope(balancer: CloudBalancer, row: Population, scope: str) -> str:
+    return f"{balancer.id}/{row.name}/{scope}"

@@ -48,7 +48,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Setbacks:
-    """Everything that is held against changes by what they met. A run of ``--once`` knows of its own pass alone."""
+    """Everything that is held against changes by what they met, and by what there was. A run of ``--once`` knows of its
+    own pass alone."""
 
     refused: frozenset[str] = frozenset()
     """Keys of the changes that were tried in this pass and refused."""
@@ -58,6 +59,9 @@ class Setbacks:
     """Scope of changes → what is held against all of them (``quota``)."""
     withheld: Mapping[str, GuardName] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
+
+    peaks: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Scope of a population (``desired.guards.loss``) → the most members that it had within the last hour."""
 
     @property
     def failed(self) -> frozenset[str]:

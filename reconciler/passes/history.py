@@ -6,12 +6,13 @@ from it for a change is decided in ``desired.guards.history``.
 
 import random
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from actuators.outcome import Applied, Failed, Skipped
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
+from desired.guards.loss import Peak, peaks_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import Bar, Setbacks, Suspension
@@ -108,6 +109,7 @@ class History:
         self._refusals: dict[str, _Refusal] = {}
         self._turn = 0
         self._is_freed = False
+        self._peaks: Mapping[str, Peak] = {}
 
     def __len__(self) -> int:
         return len(self._trails)
@@ -131,7 +133,8 @@ class History:
             for scope, found in self._refusals.items()
         }
         suspensions = {key: suspension for key, suspension in found.items() if suspension is not None}
-        return Setbacks(suspensions=suspensions, bars=bars)
+        peaks = {scope: len(peak.members) for scope, peak in self._peaks.items()}
+        return Setbacks(suspensions=suspensions, bars=bars, peaks=peaks)
 
     def note(self, report: Report) -> tuple[Change, ...]:
         """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however
@@ -144,6 +147,8 @@ class History:
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
         self._note_refusals(report, now)
+        if report.snapshot is not None:
+            self._peaks = peaks_of(report.snapshot, report.settings, self._peaks)
         if report.snapshot is not None and not report.obstacles and not is_incomplete(report):
             named = {line.change.key for line in report.lines}
             for key, trail in self._trails.items():

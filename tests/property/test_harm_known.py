@@ -749,19 +749,25 @@ def _a_service_waits_while_actions_hang(stage: Stage) -> None:
     stage.settle()
 
 
-def _servers_leave_in_three_steps(stage: Stage) -> None:
-    stage.run()
-    for numbers in ((1, 2, 3), (4, 5), (6, 7)):
-        for number in numbers:
-            stage.leave_network(number)
-        _passes(stage, count=1)
+def _servers_leave_in_three_steps(*, loop: bool) -> Callable[[Stage], None]:
+    def script(stage: Stage) -> None:
+        stage.run(loop=loop)
+        for numbers in ((1, 2, 3), (4, 5), (6, 7)):
+            for number in numbers:
+                stage.leave_network(number)
+            _passes(stage, count=1, loop=loop)
+
+    return script
 
 
-def _nodes_are_deleted_one_by_one(stage: Stage) -> None:
-    stage.run()
-    for number in range(1, 7):
-        stage.delete_node(number)
-        _passes(stage, count=1)
+def _nodes_are_deleted_one_by_one(*, loop: bool) -> Callable[[Stage], None]:
+    def script(stage: Stage) -> None:
+        stage.run(loop=loop)
+        for number in range(1, 7):
+            stage.delete_node(number)
+            _passes(stage, count=1, loop=loop)
+
+    return script
 
 
 ROWS = (
@@ -895,19 +901,23 @@ ROWS = (
         "an action that does not end costs its own object",
         fails=True,
     ),
-    Row(
-        "servers-leave-in-three-steps",
-        Start(nodes=8, services=(("web", PRIVATE),)),
-        _servers_leave_in_three_steps,
-        "three small steps mean what one means",
-        fails=True,
-    ),
-    Row(
-        "nodes-deleted-one-by-one",
-        Start(nodes=8),
-        _nodes_are_deleted_one_by_one,
-        "six small steps mean what one means",
-        fails=True,
+    *(
+        Row(f"{name}-{'in-the-loop' if loop else 'once'}", start, script(loop=loop), says, fails=not loop)
+        for name, start, script, says in (
+            (
+                "servers-leave-in-three-steps",
+                Start(nodes=8, services=(("web", PRIVATE),)),
+                _servers_leave_in_three_steps,
+                "three small steps mean what one means",
+            ),
+            (
+                "nodes-deleted-one-by-one",
+                Start(nodes=8),
+                _nodes_are_deleted_one_by_one,
+                "six small steps mean what one means",
+            ),
+        )
+        for loop in (True, False)
     ),
 )
 

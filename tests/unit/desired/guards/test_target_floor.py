@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
 
-from desired.guards.loss import target_floor
+from desired.guards.loss import Peak, peaks_of, target_floor
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -20,6 +21,8 @@ from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, 
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
+from desired.plan.setbacks import Setbacks
+from desired.planner import compute_plan
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -44,6 +47,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
+from tests.support.judging import facts_of
 
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
 
@@ -464,3 +468,44 @@ def test_deletion_takes_all_targets_along() -> None:
     snapshot = replace(world_of(a_fleet(3), balancing(3)), services=a_world([LEAVING]).services)
 
     assert {change.kind for change in judged(snapshot).allowed} == {"lb.delete", "service.release"}
+
+
+def at(minutes: int, *alive: int, drained: int = 0) -> Snapshot:
+    """The world so many minutes later, in which these servers are targets; the first ``drained`` Nodes are cordoned."""
+    nodes = [replace(node, unschedulable=number < drained) for number, node in enumerate(a_fleet(8))]
+    balancer = a_balancer(targets=tuple(ServerTarget(number, use_private_ip=False) for number in alive))
+    return replace(world_of(nodes, balancer), taken_at=NOW + timedelta(minutes=minutes))
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([at(0, *range(1, 9))], 8, id="all"),
+        pytest.param([at(0, *range(1, 9)), at(10, 1, 2, 3)], 8, id="fewer within the hour"),
+        pytest.param([at(0, *range(1, 9)), at(61, 1, 2, 3)], 3, id="fewer after it"),
+        pytest.param([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, id="as many once more begins the hour anew"),
+        pytest.param([at(0, *range(1, 9)), at(10, *range(1, 9), drained=5), at(20, 6, 7, 8)], 3, id="drained before"),
+    ],
+)
+def test_a_peak_lasts_for_an_hour(steps: list[Snapshot], expected: int) -> None:
+    """The most targets that answered, without those that were announced to go."""
+    peaks: Mapping[str, Peak] = {}
+    for world in steps:
+        peaks = peaks_of(world, LOCATED, peaks)
+
+    assert {scope: len(peak.members) for scope, peak in peaks.items()} == {
+        "42/answering/port 80": expected,
+        "42/provider/Cloud": expected,
+    }
+
+
+def test_many_small_steps_mean_what_one_means() -> None:
+    """Four of eight were taken within the hour: one more is too many."""
+    world = world_of([*a_fleet(3), out(a_fleet(4)[3])], balancing(4))
+    settings, plan = LOCATED, compute_plan(world, LOCATED)
+    peaks = {"42/answering/port 80": 8}
+    facts_then = facts_of(plan, world, settings)
+
+    assert not list(target_floor(facts_then))
+    (result,) = target_floor(replace(facts_then, setbacks=Setbacks(peaks=peaks)))
+    assert (result.keys, result.value, result.limit) == (removals(4), "3", "4")
