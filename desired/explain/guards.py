@@ -40,6 +40,7 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.LISTENER_LOSS: lambda change: change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.MODIFY,
     GuardName.TARGET_FLOOR: lambda change: change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD,
     GuardName.TARGET_HEALTH: lambda change: change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD,
+    GuardName.EXPOSURE: lambda change: change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True,
     GuardName.CERTIFICATE_ISSUANCE: lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known,
     GuardName.ROUTE_BLAST_RADIUS: lambda change: change.kind in {ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE},
     GuardName.CLUSTER_CIDR: lambda change: change.kind == ChangeKind.ROUTE_DELETE,

@@ -22,7 +22,7 @@ from desired.guards.load_balancers import (
     listener_loss,
     undo_window,
 )
-from desired.guards.loss import target_floor
+from desired.guards.loss import exposure, target_floor
 from desired.guards.nodes import address_blast_radius, node_blast_radius
 from desired.guards.preconditions import (
     anchor_notes,
@@ -106,6 +106,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.LISTENER_LOSS: listener_loss,
         GuardName.TARGET_FLOOR: target_floor,
         GuardName.TARGET_HEALTH: target_health,
+        GuardName.EXPOSURE: exposure,
         GuardName.CERTIFICATE_ISSUANCE: certificate_issuance,
         GuardName.ROUTE_BLAST_RADIUS: route_blast_radius,
         GuardName.CLUSTER_CIDR: cluster_cidr,

@@ -1,4 +1,4 @@
-"""Losses: the guard ``target-floor``, judged on what is left and never on the reason of a change.
+"""Losses: the guards ``target-floor`` and ``exposure``, judged on what is left and never on the reason of a change.
 
 The changes of a load balancer are applied one after another to the observed world, as in ``foresight``. Each row of
 ``POPULATIONS`` counts members in each of these worlds. What takes members is held where too few would be left, at the
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from desired.annotations.table import BY_FIELD
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.load_balancers import services_with
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -209,6 +210,18 @@ class Peak:
     members: frozenset[str]
     at: datetime
     """When it last had so many, by the API server's clock."""
+
+
+def exposure(facts: Facts) -> Iterator[GuardResult]:
+    """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
+    from outside would be, whatever setting was lost, mistyped or changed for all."""
+    for lb, changes in services_with(facts, ChangeKind.LB_PUBLIC_INTERFACE):
+        opening = tuple(c.key for c in changes if c.kind == ChangeKind.LB_PUBLIC_INTERFACE and c.after is True)
+        if lb.present is None or BY_FIELD["disable_public_network"].full_key in lb.service.claim.annotations:
+            continue
+        why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
+        asks = f"set {BY_FIELD['disable_public_network'].full_key} on Service {lb.service.id} to say which it is"
+        yield GuardResult(GuardName.EXPOSURE, Verdict.HELD, opening, why, "public", "internal", advice=asks)
 
 
 def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) -> Mapping[str, Peak]:

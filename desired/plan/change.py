@@ -116,6 +116,7 @@ class GuardName(StrEnum):
     LISTENER_LOSS = "listener-loss"
     TARGET_FLOOR = "target-floor"
     TARGET_HEALTH = "target-health"
+    EXPOSURE = "exposure"
     CERTIFICATE_ISSUANCE = "certificate-issuance"
     ROUTE_BLAST_RADIUS = "route-blast-radius"
     CLUSTER_CIDR = "cluster-cidr"

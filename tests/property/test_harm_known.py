@@ -873,7 +873,6 @@ ROWS = (
         Start(nodes=3, services=FOUR, variables=INTERNAL),
         _mistaken(f"{LB}DISABLE_PUBLIC_NETWORK=false"),
         "nothing internal becomes public by a setting that is mistyped",
-        fails=True,
     ),
     Row(
         "another-class-before-a-pass",

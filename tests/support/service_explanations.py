@@ -296,6 +296,10 @@ SERVICE_EXPLANATIONS: Mapping[str, Explained] = {
     "service_approved": _approved(),
     "service_certified": _certified(),
     "service_floor": _floor(),
+    "service_exposed": explained_service(
+        a_world([a_served_service()], [a_balancer(spec={"public_interface": False})], **FLEET),
+        replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, disable_public_network=False)),
+    ),
     "service_full": _full(),
     "service_malformed": _malformed(),
     "service_refused": _refused(),

@@ -412,6 +412,12 @@ HTTPS = annotated(protocol="https", certificate_type="managed", http_managed_cer
             id="the-last-target",
         ),
         pytest.param(
+            a_served_service(claim=a_claim(annotations=annotated(disable_public_network="false"))),
+            [a_balancer(spec={"public_interface": False}, targets=())],
+            {**SPEAKS, "target-floor": Verdict.ALLOWED, "target-health": Verdict.ALLOWED, "exposure": Verdict.ALLOWED},
+            id="to-be-opened",
+        ),
+        pytest.param(
             a_served_service(deleted_at=NOW), [a_balancer()], {**SPEAKS, "ip-loss": Verdict.ALLOWED}, id="being-deleted"
         ),
         pytest.param(

@@ -398,6 +398,7 @@ def test_guards_by_name() -> None:
         "listener-loss",
         "target-floor",
         "target-health",
+        "exposure",
         "certificate-issuance",
         "route-blast-radius",
         "cluster-cidr",

@@ -1,0 +1,39 @@
+"""The guard ``exposure``: what is internal becomes public by an annotation of its own Service alone."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.annotations.options import Defaults
+from desired.plan.change import Verdict
+from desired.section import Present
+from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_world
+from tests.support.balancer_plans import HERE, asking, fleet, private
+from tests.support.balancer_verdicts import judged, verdicts
+
+PUBLIC = "load_balancer/default/web/public"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "default", "expected"),
+    [
+        pytest.param({}, False, (Verdict.HELD, "exposure"), id="a setting for all"),
+        pytest.param({"disable_public_network": "false"}, True, (Verdict.ALLOWED, None), id="its own annotation"),
+        pytest.param({"disable_public_network": "false"}, False, (Verdict.ALLOWED, None), id="both"),
+        pytest.param({"disable_public_network": "true"}, False, None, id="its own annotation keeps it internal"),
+        pytest.param({}, True, None, id="a setting keeps it internal"),
+    ],
+)
+def test_an_internal_load_balancer(annotations: dict[str, str], default: bool, expected: Any) -> None:
+    """Opened where its own Service says so, and else when a person does."""
+    balancer = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False})
+    service = asking(use_private_ip="true", **annotations)
+    world = a_world([service], [balancer], network=Present(NETWORK), **fleet(1))
+    settings = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", disable_public_network=default))
+
+    plan = judged(world, settings)
+
+    assert verdicts(plan).get(PUBLIC) == expected
+    approved = judged(world, settings, [hold.hash for hold in plan.holds])
+    assert all(change.decision.verdict is Verdict.ALLOWED for change in approved.changes if change.key == PUBLIC)
