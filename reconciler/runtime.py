@@ -54,6 +54,7 @@ from reconciler.observe.world import Readers, Robot
 from reconciler.passes.converge import PlanContext
 from reconciler.passes.project_memory import Memory
 from reconciler.passes.rounds import ApplyContext, Progress
+from reconciler.passes.settings_memory import SettingsMemory, SharedLook
 from reconciler.passes.status_publication import StatusPublication
 from reconciler.passes.suspension_trace import SuspensionTrace
 from reconciler.permissions import missing_permissions, needed
@@ -102,7 +103,9 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     account = open_robot(config, stop, cluster_reader, note_refused)
     robot = robot_readers(config, account)
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
-    plan_context = _plan_context(readers, config)
+    look = SharedLook(partial(observe_config_map, cluster_reader, config.lease_namespace, STATUS_CONFIG_MAP))
+    settings_memory = SettingsMemory(config.settings, look.first)
+    plan_context = replace(_plan_context(readers, config), settings_memory=settings_memory)
     if read_only:
         return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)
@@ -124,9 +127,13 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
             apply_context = replace(apply_context, trace_suspended=trace.keep)
     connections = Connections(apply_context, events, leader, cluster, cloud)
     if config.settings.policy is not Policy.OBSERVE and not config.settings.only:
-        publication = publication_of(config, cluster_reader, writer)
+        publication = publication_of(config, look, writer)
         leader.when_lost(publication.forget)
         connections = replace(connections, publish=publication.keep)
+        put_status = partial(put, writer, config.lease_namespace, name=STATUS_CONFIG_MAP)
+        settings_memory = SettingsMemory(config.settings, look.first, put_status, looks_first=True)
+        leader.when_lost(settings_memory.forget)
+        plan_context = replace(plan_context, settings_memory=settings_memory)
     return Runtime(plan_context, connections)
 
 
@@ -151,12 +158,10 @@ def trace_of(
     )
 
 
-def publication_of(
-    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter
-) -> StatusPublication:
-    """The publication of what this process does, beside the Lease."""
+def publication_of(config: Config, look: SharedLook, writer: kubernetes.KubernetesWriter) -> StatusPublication:
+    """The publication of what this process does, beside the Lease. ``look`` is at its ConfigMap."""
     return StatusPublication(
-        partial(observe_config_map, reader, config.lease_namespace, STATUS_CONFIG_MAP),
+        look.second,
         partial(put, writer, config.lease_namespace, name=STATUS_CONFIG_MAP),
         gethostname(),
     )

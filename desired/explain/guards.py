@@ -47,9 +47,11 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
 }
 """Rule → whether it applies to a change. A rule without such a change is not listed; rules that are not in this table
 apply to every change."""
-_SILENT = frozenset({GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
+_SILENT = frozenset(
+    {GuardName.SETTINGS_BLAST_RADIUS, GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA}
+)
 """Rules that are listed only when they withhold something: they depend on what only the loop remembers, which
-``explain`` does not know, or on clocks, which are not the object's."""
+``explain`` does not know, or on clocks and former settings, which are not the object's."""
 
 
 class Concern(StrEnum):

@@ -20,7 +20,7 @@ from desired.explain.guards import (
 )
 from desired.explain.routes import NodeRoutes, explain_network_condition, explain_routes
 from desired.explain.stage import ServerMatch, Stage, explain_match, stage_of, why_in, why_left
-from desired.guards.facts import Facts
+from desired.guards.facts import Facts, SettingsChange
 from desired.guards.judge import restrict
 from desired.model.settings import AddressFamily, Controller, Settings, Waits
 from desired.model.snapshot import (
@@ -86,10 +86,15 @@ class NodeExplanation:
 
 
 def explain_node(
-    node: Node, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState
+    node: Node,
+    snapshot: Snapshot,
+    settings: Settings,
+    plan: Plan,
+    desired: DesiredState,
+    changed: SettingsChange | None = None,
 ) -> NodeExplanation:
     """Explain ``node``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made from
-    ``desired``."""
+    ``desired``; ``changed`` is what follows from changed settings."""
     found = matcher_of(snapshot).match(node)
     stage = stage_of(node, found, settings)
     disowned = why_left(stage, Controller.NODE, settings) if stage in (Stage.IGNORED, Stage.UNCLAIMED) else None
@@ -103,7 +108,7 @@ def explain_node(
     supposed: tuple[GuardFact, ...] = ()
     if gone is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
         supposed = explain_guards_on_deletion(node, gone, snapshot, settings)
-    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS)
+    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS, changed)
     provider = found.server.provider if isinstance(found, Matched) else provider_of(node.provider_id)
     provider = provider or Provider.CLOUD
     return NodeExplanation(

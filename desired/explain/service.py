@@ -28,7 +28,7 @@ from desired.explain.parts import (
     explain_listeners,
     explain_targets,
 )
-from desired.guards.facts import Facts
+from desired.guards.facts import Facts, SettingsChange
 from desired.guards.judge import conditions_of, restrict
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
@@ -124,11 +124,16 @@ class ServiceExplanation:
 
 
 def explain_service(
-    service: Service, snapshot: Snapshot, settings: Settings, plan: Plan, desired: DesiredState
+    service: Service,
+    snapshot: Snapshot,
+    settings: Settings,
+    plan: Plan,
+    desired: DesiredState,
+    changed: SettingsChange | None = None,
 ) -> ServiceExplanation:
     """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made
-    from ``desired``."""
-    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS)
+    from ``desired``; ``changed`` is what follows from changed settings."""
+    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS, changed)
     lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     roots = service.keys

@@ -32,6 +32,19 @@ class GuardResult:
     """How a hold ends by itself, where the guard knows."""
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """Settings that differ from those with which a pass last ended well."""
+
+    says: str
+    """What differs; where the former ones cannot be read, why."""
+    follows: tuple[Change, ...]
+    """The changes of the plan that the former settings would not lead to; all of it where these cannot be read."""
+    is_known: bool = True
+    is_accepted: bool = False
+    """Whether a person has approved what follows."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """Everything a guard may look at."""
@@ -42,6 +55,8 @@ class Facts:
     desired: DesiredState
     """What the plan was made from."""
     setbacks: Setbacks
+    settings_change: SettingsChange | None = None
+    """None where the settings are as they were, or nothing is remembered."""
 
     @cached_property
     def anchor(self) -> Anchor:

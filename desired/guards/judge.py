@@ -35,6 +35,7 @@ from desired.guards.preconditions import (
     robot_anchor_notes,
 )
 from desired.guards.routes import cluster_cidr, route_blast_radius
+from desired.guards.settings_blast_radius import settings_blast_radius, settings_notes
 from desired.guards.silent_cluster import silent_cluster
 from desired.guards.targets import target_health
 from desired.load_balancers.changes import publishes_otherwise
@@ -97,6 +98,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         GuardName.ABSENCE_PROOF: absence_proof,
         GuardName.CLOCK_SKEW: clock_skew,
         GuardName.NODE_BLAST_RADIUS: node_blast_radius,
+        GuardName.SETTINGS_BLAST_RADIUS: settings_blast_radius,
         GuardName.ADDRESS_BLAST_RADIUS: address_blast_radius,
         GuardName.FOREIGN_OWNER: foreign_owner,
         GuardName.ADOPTION: adoption,
@@ -119,7 +121,9 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
 """Rule → guard. Of two rules with equally heavy verdicts the earlier one is named."""
 
 
-_OF_THE_WHOLE = frozenset({NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER})
+_OF_THE_WHOLE = frozenset(
+    {NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER, NoteKind.SETTINGS}
+)
 """Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
@@ -169,7 +173,8 @@ def _notes(facts: Facts) -> tuple[Note, ...]:
     anchor = anchor_notes(facts.anchor, witnesses, facts.snapshot.remembered)
     notes = (note for note in facts.plan.notes if not anchor or note.kind is not NoteKind.UNMATCHED)
     robot = robot_anchor_notes(facts.robot_anchor)
-    return (*notes, *controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *anchor, *robot)
+    others = (*controller_notes(facts.snapshot), *clock_notes(facts.snapshot), *settings_notes(facts))
+    return (*notes, *others, *anchor, *robot)
 
 
 def restrict(plan: Plan, only: Collection[str]) -> Plan:

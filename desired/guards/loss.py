@@ -22,6 +22,7 @@ from datetime import datetime, timedelta
 from desired.annotations.table import BY_FIELD
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.load_balancers import services_with
+from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.targets import removal_reason
@@ -215,9 +216,14 @@ class Peak:
 def exposure(facts: Facts) -> Iterator[GuardResult]:
     """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
     from outside would be, whatever setting was lost, mistyped or changed for all."""
+    elsewhere = is_for_the_settings(facts)  # one hold for all of them
     for lb, changes in services_with(facts, ChangeKind.LB_PUBLIC_INTERFACE):
         opening = tuple(c.key for c in changes if c.kind == ChangeKind.LB_PUBLIC_INTERFACE and c.after is True)
-        if lb.present is None or BY_FIELD["disable_public_network"].full_key in lb.service.claim.annotations:
+        if (
+            lb.present is None
+            or elsewhere.issuperset(opening)
+            or BY_FIELD["disable_public_network"].full_key in lb.service.claim.annotations
+        ):
             continue
         why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
         asks = f"set {BY_FIELD['disable_public_network'].full_key} on Service {lb.service.id} to say which it is"

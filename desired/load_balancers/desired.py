@@ -25,7 +25,7 @@ from desired.load_balancers.attachment import (
     why_out_of_reach,
 )
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
-from desired.load_balancers.in_use import kept
+from desired.load_balancers.in_use import kept, options_taken_back, ports_taken_back
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
 from desired.load_balancers.membership import node_targets
@@ -109,7 +109,7 @@ class DesiredLoadBalancer:
     primary_ips: PrimaryIpChoice = NO_CHOICE
     """The public addresses with which it is created."""
     asked: frozenset[str] = frozenset()
-    """Fields of the options that an annotation or a default sets; all of them where what is unset is to be reset."""
+    """Fields of the options that an annotation or a default sets, or a default has set that is taken back."""
 
     @property
     def present(self) -> CloudBalancer | None:
@@ -150,6 +150,8 @@ def desired_load_balancer(
     defaults = settings.balancer_defaults
     options, bad = service.claim.options(defaults)
     present = None if isinstance(match, Missing | Undecided) else match.balancer
+    if present is not None and settings.former_defaults is not None:
+        options = options_taken_back(options, settings.former_defaults, present)
     is_created = present is None and not isinstance(match, Undecided)
     chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     zone = zone_of(options, chosen.location, present, zones)
@@ -165,6 +167,8 @@ def desired_load_balancer(
     certificates = desired_certificates(service, options, snapshot)
     members = members_of(service, options, present, zone)
     ports = desired_listeners(service, options, certificates.ids)
+    if present is not None and settings.former_defaults is not None:
+        ports = ports_taken_back(ports, settings.former_defaults, present)
     demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
     asked = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, remedy = fitting_size(options, present, demand, snapshot, asked), larger_type(demand, snapshot)
@@ -213,8 +217,14 @@ def desired_load_balancer(
 
 
 def _asked(service: Service, settings: Settings) -> frozenset[str]:
-    read, defaults = service.claim.read, settings.balancer_defaults
-    return frozenset(field for field in BY_FIELD if origin_of(field, read, defaults) is not Origin.UNSET)
+    """What a former default had set is asked for by whoever has unset it."""
+    read, both = (
+        service.claim.read,
+        (settings.balancer_defaults, settings.former_defaults or settings.balancer_defaults),
+    )
+    return frozenset(
+        field for field in BY_FIELD if any(origin_of(field, read, each) is not Origin.UNSET for each in both)
+    )
 
 
 def _to_create(

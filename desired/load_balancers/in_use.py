@@ -3,16 +3,17 @@
 | Function | Result |
 |---|---|
 | ``in_use`` | the present value of one option |
+| ``options_taken_back``, ``ports_taken_back`` | what is asked for, without what only a former default had set |
 | ``kept`` | the values that nothing asks for any more, with the defaults that they differ from |
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.choices import Algorithm, Protocol
-from desired.annotations.options import Options
+from desired.annotations.options import Defaults, Options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.listeners import api_defaults
 from desired.load_balancers.size import DEFAULT_TYPE
@@ -172,6 +173,50 @@ def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, 
             found.setdefault((shown(field, value), shown(field, default)), []).append(port)
     for (value, default), those in found.items():
         yield Kept(field, value, default, () if len(those) == len(ports) else tuple(those))
+
+
+def options_taken_back(options: Options, former: Defaults, balancer: CloudBalancer) -> Options:
+    """``options`` with the API's default in place of what nothing asks for any more, where the load balancer has
+    exactly what a former default of all Services has set. The type stays, as a smaller one may not hold what is there,
+    and so does what has another value than that default had: a person has set it."""
+    found: dict[str, Any] = {
+        field: _DEFAULTS[field]
+        for field in ("algorithm_type", "disable_public_network")
+        if getattr(options, field) is UNMANAGED
+        and [getattr(former, field)] == list(_OF_BALANCERS[field](balancer)) != [_DEFAULTS[field]]
+    }
+    return replace(options, **found)
+
+
+def ports_taken_back(
+    ports: Mapping[int, Listener], former: Defaults, balancer: CloudBalancer
+) -> Mapping[int, Listener]:
+    """The same of listeners, as they are asked for: each has values of its own."""
+    there = balancer.spec.listeners
+    return {
+        port: _listener_taken_back(asked, former, there[port]) if port in there else asked
+        for port, asked in ports.items()
+    }
+
+
+_OF_CHECKS = {
+    "health_check_interval": "interval_s",
+    "health_check_timeout": "timeout_s",
+    "health_check_retries": "retries",
+}
+"""Option with a default for all Services → field of the health check."""
+
+
+def _listener_taken_back(asked: Listener, former: Defaults, present: Listener) -> Listener:
+    usual, check = api_defaults(asked), asked.health_check
+    if asked.proxyprotocol is UNMANAGED and present.proxyprotocol is True and former.uses_proxyprotocol is True:
+        asked = replace(asked, proxyprotocol=usual.proxyprotocol)
+    found: dict[str, Any] = {
+        name: getattr(usual.health_check, name)
+        for field, name in _OF_CHECKS.items()
+        if getattr(check, name) is UNMANAGED and getattr(former, field) == getattr(present.health_check, name)
+    }
+    return replace(asked, health_check=replace(check, **found))
 
 
 def _plain(value: object) -> object:

@@ -77,6 +77,9 @@ class Settings:
     waits: Waits = field(default_factory=Waits)
     balancer_defaults: Defaults = field(default_factory=Defaults)
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
+    former_defaults: Defaults | None = None
+    """``balancer_defaults`` with which a pass last ended well, where they differ: what one of them alone has set is
+    taken back when it is unset."""
     undo_window: timedelta = timedelta(0)
     """``--load-balancer-undo``: how long a load balancer outlives its Service before it is deleted; 0: not at all."""
     only: tuple[str, ...] = ()

@@ -5,17 +5,19 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actuators.http.errors import ApiError, Denied, Throttled
-from actuators.outcome import STOPPED, Applied, Outcome, Skipped
+from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import explain_strange_keys, judge, restrict
+from desired.guards.settings_blast_radius import settings_change
 from desired.load_balancers.prices import cost_of_cluster
 from desired.load_balancers.wanted import matters
+from desired.model.former_settings import FormerSettings
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.price import Cost
 from desired.model.route import route_key
@@ -27,14 +29,15 @@ from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Plan, V
 from desired.plan.ordering import urgent
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace
-from desired.planner import compute_desired, diff
-from desired.section import Absent, Present, Section
+from desired.planner import DesiredState, compute_desired, diff
+from desired.section import Absent, Present, Section, Unknown
 from reconciler.config.flags import Detail
 from reconciler.observe.kubernetes import observe_config_map, observe_identity
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round, tell
+from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Explained, Line, MonthlyCost, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
@@ -71,6 +74,8 @@ class PlanContext:
     """How much of a report its text tells."""
     next_step: str = ""
     """The command that does what a dry run plans; "" where there is none."""
+    settings_memory: SettingsMemory = field(default_factory=lambda: SettingsMemory(Settings()))
+    """What remembers the settings; by default nothing does."""
 
     @property
     def only(self) -> tuple[str, ...]:
@@ -101,7 +106,9 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
         return Explained(key, Report(errors=(str(error),), requests=_requests(plan_context.readers)))
     judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
     report = _report(plan_context, observation, judged)
-    found = explain_object(key, observation.snapshot, plan_context.settings, judged.plan, judged.desired)
+    found = explain_object(
+        key, observation.snapshot, plan_context.settings, judged.plan, judged.desired, judged.settings_change
+    )
     if isinstance(found, str):
         errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
         return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))
@@ -141,6 +148,8 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
                 observation = replace(observation, snapshot=replace(observation.snapshot, at_first=known))
             is_last = turn == ROUNDS - 1
             kinds = apply_round(judged, observation.snapshot, apply_context, attempts, is_last=is_last)
+            if _has_used(judged, attempts, GuardName.SETTINGS_BLAST_RADIUS):
+                plan_context.settings_memory.accept()  # what later rounds and passes do of it is asked no more
             observation = observe_again(
                 plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last
             )
@@ -151,6 +160,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
         _remember(plan_context, apply_context, tried, observation.snapshot)
+        _remember_settings(plan_context, apply_context, seen, judged)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
         report = replace(report, cost=_cost_of_done(plan_context, report, first, may_ask=False))
@@ -211,6 +221,29 @@ def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Col
     apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
 
 
+def _has_used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> bool:
+    """Whether changes of an approved hold of this rule were made, or tried."""
+    approved = {key for hold in judged.plan.holds if hold.rule is rule and hold.approved for key in hold.keys}
+    return bool(approved) and any(
+        line.change.key in approved and isinstance(line.outcome, Applied | Failed) for line in attempts.tried()
+    )
+
+
+def _remember_settings(
+    plan_context: PlanContext, apply_context: ApplyContext, seen: Report, judged: JudgedPlan
+) -> None:
+    """Let the cluster remember the settings, but for a run that is stopped, or that looks at a part of the plan."""
+    snapshot = seen.snapshot
+    if snapshot is None or apply_context.stop.is_set() or plan_context.only:
+        return
+    sections = snapshot.sections().values()
+    is_read = all(section.complete for section in sections) and not isinstance(snapshot.network, Unknown)
+    is_sound = is_read and not seen.obstacles
+    plan_context.settings_memory.keep(
+        snapshot, judged.settings_change, is_sound=is_sound, is_whole=is_sound and not is_incomplete(seen)
+    )
+
+
 def _left(
     attempts: Attempts, observation: Observation, plan: Plan, apply_context: ApplyContext
 ) -> Callable[[Change], Outcome | None]:
@@ -264,9 +297,15 @@ def _judge(
 ) -> JudgedPlan:
     """The judged plan. ConfigMaps are read only when something is held, for approvals, or when something is planned
     ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
-    desired = compute_desired(snapshot, plan_context.settings, setbacks)
-    plan = diff(snapshot, desired, plan_context.settings)
-    judged = judge(Facts(plan, snapshot, plan_context.settings, desired, setbacks), plan_context.approved)
+    memory = plan_context.settings_memory
+    former = memory.recall(snapshot)
+    desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks)
+    if former is None and (plan.changes or any(note.kind is NoteKind.KEPT for note in plan.notes)):
+        former = memory.recall(snapshot, is_planning=True)
+        desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks, (desired, plan))
+    changed = settings_change(plan, snapshot, settings, setbacks, former)
+    facts = Facts(plan, snapshot, settings, desired, setbacks, changed)
+    judged = judge(facts, plan_context.approved)
     approvals: Mapping[str, Collection[AnyApproval]] = {}
     is_held = any(not hold.approved for hold in judged.holds)
     if is_held or (beside_controller and plan.changes):
@@ -274,9 +313,7 @@ def _judge(
         differ = snapshot.clocks.differ
         approvals = _by_hash(each for each in found if each.counts(snapshot.taken_at, clocks_differ=differ))
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(
-            Facts(plan, snapshot, plan_context.settings, desired, setbacks), (*plan_context.approved, *approvals)
-        )
+        judged = judge(replace(facts, plan=plan), (*plan_context.approved, *approvals))
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(judged, plan_context.settings.only, tuple(_known_keys(snapshot)))
     part = restrict(judged, plan_context.only)
@@ -285,7 +322,24 @@ def _judge(
     if any(not section.complete for section in snapshot.sections().values()):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(part, desired, approvals, setbacks, strange, judged)
+    return JudgedPlan(part, desired, approvals, setbacks, strange, judged, changed)
+
+
+def _planned(
+    settings: Settings,
+    former: FormerSettings | Unknown | None,
+    snapshot: Snapshot,
+    setbacks: Setbacks,
+    known: tuple[DesiredState, Plan] | None = None,
+) -> tuple[DesiredState, Plan, Settings]:
+    """The desired state and the plan, and the settings that they were made with, which know the former defaults.
+    ``known`` is the same without these."""
+    if isinstance(former, FormerSettings):
+        settings = former.beside(settings)
+    if known is not None and settings.former_defaults is None:
+        return *known, settings
+    desired = compute_desired(snapshot, settings, setbacks)
+    return desired, diff(snapshot, desired, settings), settings
 
 
 def why_void(plan_context: PlanContext) -> str | None:

@@ -11,6 +11,7 @@ from actuators.apply import Actuator, Pressure, apply
 from actuators.http.errors import ApiError
 from actuators.lanes import UnderWay
 from actuators.outcome import Outcome, Skipped
+from desired.guards.facts import SettingsChange
 from desired.model.snapshot import Snapshot
 from desired.plan.approval import Approval, GitApproval
 from desired.plan.change import Change, Plan
@@ -94,6 +95,8 @@ class JudgedPlan:
     """A sentence on each key of ``--only`` that names nothing."""
     whole: Plan = field(default_factory=Plan)
     """All of the plan, as its guards have judged it."""
+    settings_change: SettingsChange | None = None
+    """What follows from settings that differ from the former ones."""
 
 
 def apply_round(

@@ -13,7 +13,7 @@ from desired.guards.history import suspension_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.model.key import ObjectKind
+from desired.model.key import PLAN, ObjectKind
 from desired.model.load_balancer import Listener
 from desired.model.route import Route
 from desired.model.service import Service
@@ -287,6 +287,7 @@ def warnings(
         yield from warnings_on_services(plan, snapshot)
         yield from warnings_on_targets(plan, snapshot, desired)
     yield from failures(tried, snapshot)
+    yield from _warnings_on_settings(plan, snapshot)
     yield from _suspensions(plan, snapshot, setbacks)
     for hold in plan.holds:
         yield from _holds(hold, plan, snapshot, approve_flags)
@@ -318,6 +319,14 @@ def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
             is_owner = note.kind is NoteKind.LIKELY_SERVER and provider_of(node.provider_id) is not None
             reason = "MachineRenamed" if is_owner else _REASONS[note.kind]
             yield Event(subject_of(node), EventType.WARNING, reason, note.text)
+
+
+def _warnings_on_settings(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
+    """A warning for the cluster, while anything follows from settings that differ."""
+    if isinstance(snapshot.cluster_uid, Present):
+        subject = Subject("Namespace", IDENTITY_NAMESPACE, snapshot.cluster_uid.value)
+        notes = (note for note in plan.notes if note.key == PLAN and note.kind is NoteKind.SETTINGS)
+        yield from (Event(subject, EventType.WARNING, "SettingsChanged", f"settings: {note.text}") for note in notes)
 
 
 def _suspensions(plan: Plan, snapshot: Snapshot, setbacks: Setbacks) -> Iterator[Event]:

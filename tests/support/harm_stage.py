@@ -14,14 +14,17 @@ from itertools import count
 from typing import Any
 
 from actuators.approvals import approve, remember
+from actuators.config_maps import put
 from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
+from desired.names import STATUS_CONFIG_MAP
 from desired.plan.approval import Approval
 from reconciler.config.commands import Command
 from reconciler.config.config import ConfigurationError, load_config
-from reconciler.observe.kubernetes import observe_remembered
+from reconciler.observe.kubernetes import observe_config_map, observe_remembered
 from reconciler.passes.history import History
 from reconciler.passes.project_memory import Memory
+from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Line, Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Simulator, readable_body
@@ -274,7 +277,8 @@ def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clo
     nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
     nodes += [_a_metal_node(number) for number in range(METAL, METAL + start.metal) if name == "a"]
     own = {"metadata": {"name": "hcloud-reconciler", "namespace": NAMESPACE}, "data": {}}
-    world = {"nodes": nodes, "services": list(services), "configmaps": [own]}
+    status = {"metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}, "data": {}}
+    world = {"nodes": nodes, "services": list(services), "configmaps": [own, status]}
     return Cluster(name, HOME, KubernetesSimulator(clock, world=world, seed=FIRST[name]))
 
 
@@ -286,6 +290,13 @@ def _memory(run: Run, settings: Settings, *, loop: bool) -> Memory:
         settings,
         after_changes_only=not loop,
     )
+
+
+def _settings_memory(run: Run) -> SettingsMemory:
+    """Of its settings, as the command has it; of each run anew, as if it were another process."""
+    read = partial(observe_config_map, run.readers.kubernetes, NAMESPACE, STATUS_CONFIG_MAP)
+    write = partial(put, run.sim.kubernetes_writer(), NAMESPACE, name=STATUS_CONFIG_MAP)
+    return SettingsMemory(run.settings, read, write, looks_first=True)
 
 
 @dataclass
@@ -522,6 +533,7 @@ class Stage:
                 self._metal_of_loops[cluster] = metal_lens
             self._log_in(known, metal_lens, lies)
         known.settings = replace(settings, network="8") if "network" in lies else settings
+        known.settings_memory = _settings_memory(known)
         line = known.sim.kubernetes_line  # type: ignore[attr-defined]
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
         hetzner, kubernetes = self._lenses[cluster]

@@ -25,6 +25,7 @@ from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.passes.history import History
 from reconciler.passes.rounds import ApplyContext
+from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Report
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.conditions import ConditionSink
@@ -91,6 +92,8 @@ class Run:
     """What writes down for dry runs what a loop has suspended."""
     agreement: Agreement | None = None
     """What somebody has agreed to; None: nobody was asked."""
+    settings_memory: SettingsMemory | None = None
+    """What remembers the settings; None: nothing does."""
     time: SharedTime | None = None
     """What passes share with what they leave; None: they leave nothing."""
     readers: Readers = field(init=False)
@@ -108,6 +111,8 @@ class Run:
         """Readers of this simulation, the same in all passes of the run."""
         plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
         plan_context = replace(plan_context, agreement=self.agreement)
+        if self.settings_memory is not None:
+            plan_context = replace(plan_context, settings_memory=self.settings_memory)
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:

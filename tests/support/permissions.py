@@ -29,7 +29,6 @@ BESIDE_PASSES: frozenset[Grant] = frozenset(
         ("create", "leases", ""),
         ("get", "leases", "cloud-controller-manager"),
         ("update", "leases", "cloud-controller-manager"),
-        ("get", "configmaps", "hcloud-reconciler-status"),
         ("patch", "configmaps", "hcloud-reconciler-status"),
     }
 )

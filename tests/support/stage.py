@@ -178,8 +178,9 @@ class Stage:
                 self.cluster.request("DELETE", path)
 
     def remove_config_map(self) -> None:
-        """Forget what was approved, and what the cluster remembers of a project."""
-        self.cluster.request("DELETE", "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler")
+        """Forget what was approved, and what the cluster remembers of a project and of settings."""
+        for name in ("hcloud-reconciler", "hcloud-reconciler-status"):
+            self.cluster.request("DELETE", f"/api/v1/namespaces/kube-system/configmaps/{name}")
 
     def owner(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Status and body of what Hetzner answers to the project's owner, past the fault proxy: ``/servers?name=a``."""

@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.model.key import PLAN
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Note, NoteKind, Plan
 from desired.planner import compute_plan
+from desired.section import Present
 from reconciler.telemetry.announcements import at_most, on_outcome
-from reconciler.telemetry.events import MESSAGE, Event, EventType, subject_of
-from tests.builders import a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
+from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
+from tests.builders import CLUSTER_UID, a_change, a_joining_node, a_lost_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import judge, warnings
 from tests.support.keys import key_of
 
@@ -93,6 +95,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None]] = [
     (NoteKind.UNROUTABLE, None, "FailedToCreateRoute"),
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured"),
     (NoteKind.STUCK, None, None),
+    (NoteKind.SETTINGS, None, None),
     (NoteKind.SUSPENDED, None, None),
     (NoteKind.NO_POD_CIDR, None, None),
     (NoteKind.DEPRECATED, None, None),
@@ -128,6 +131,20 @@ def test_notes_on_others(key: str, kind: NoteKind) -> None:
     plan = Plan(notes=(Note(key_of(key), kind, "the cause"),))
 
     assert list(warnings(plan, WORLD, Settings())) == []
+
+
+def test_changed_settings() -> None:
+    """They are the cluster's, which is known by the UID of a namespace."""
+    plan = Plan(notes=(Note(PLAN, NoteKind.SETTINGS, "HCLOUD_NETWORK k8s -> (unset)"),))
+
+    (event,) = warnings(plan, replace(WORLD, cluster_uid=Present(CLUSTER_UID)), Settings())
+
+    assert event == Event(
+        Subject("Namespace", "kube-system", CLUSTER_UID),
+        EventType.WARNING,
+        "SettingsChanged",
+        "settings: HCLOUD_NETWORK k8s -> (unset)",
+    )
 
 
 def test_a_real_miss() -> None:

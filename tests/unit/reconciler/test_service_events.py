@@ -208,6 +208,7 @@ NOTES: list[tuple[NoteKind, str | None]] = [
     (NoteKind.ORPHAN, None),
     (NoteKind.ANCHOR, None),
     (NoteKind.CLOCK_SKEW, None),
+    (NoteKind.SETTINGS, None),
     (NoteKind.SUSPENDED, None),
     (NoteKind.STUCK, "DeletionStuck"),
 ]

@@ -93,8 +93,16 @@ def test_facts_agree_with_the_plan(name: str) -> None:
     assert any(fact.value != fact.wanted for fact in found.taints) is tainting
 
 
-NOT_TOLD = {GuardName.CLOCK_SKEW, GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA, "undo-window"}
-"""What is said of clocks, what only a loop remembers, and what is said of no Node or Service that is there."""
+NOT_TOLD = {
+    GuardName.CLOCK_SKEW,
+    GuardName.FLAPPING,
+    GuardName.BACK_OFF,
+    GuardName.QUOTA,
+    GuardName.SETTINGS_BLAST_RADIUS,
+    "undo-window",
+}
+"""What is said of clocks, what only a loop remembers, or the cluster of its settings, and what is said of no Node or
+Service that is there."""
 
 
 def test_everything_that_can_be_said_has_a_case() -> None:

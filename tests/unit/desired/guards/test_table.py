@@ -389,6 +389,7 @@ def test_guards_by_name() -> None:
         "absence-proof",
         "clock-skew",
         "node-blast-radius",
+        "settings-blast-radius",
         "address-blast-radius",
         "foreign-owner",
         "adoption",

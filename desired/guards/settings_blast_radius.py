@@ -1,0 +1,172 @@
+"""Guard ``settings-blast-radius``: what follows from a changed setting alone, and interrupts, exposes or takes away.
+
+The plan under the former settings, of the same snapshot, tells what would happen without the difference. What the plan
+has beyond that follows from it, whatever kinds of change bring it about. On several objects it is one hold. Additions,
+and what takes nothing, go on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from desired.guards.facts import Facts, GuardResult, SettingsChange
+from desired.guards.nodes import closes_to_pods, takes_addresses
+from desired.model.former_settings import NETWORK, FormerSettings, shown
+from desired.model.key import PLAN
+from desired.model.load_balancer import Listener
+from desired.model.settings import Settings
+from desired.model.snapshot import Network, Snapshot
+from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.setbacks import Setbacks
+from desired.planner import compute_desired, diff
+from desired.section import Present, Unknown
+
+_ADVICE = "restore the settings, or approve it if the change was meant"
+
+
+def settings_change(
+    plan: Plan, snapshot: Snapshot, settings: Settings, setbacks: Setbacks, former: FormerSettings | Unknown | None
+) -> SettingsChange | None:
+    """What the difference of ``settings`` from the former ones leads to in ``plan``, which is of the same snapshot;
+    None where nothing differs, or nothing is remembered. An empty plan costs no comparison."""
+    if former is None:
+        return None
+    if isinstance(former, Unknown):
+        return SettingsChange(f"the former settings could not be read: {former.why}", plan.changes, is_known=False)
+    differing = former.differing(settings)
+    if not differing:
+        return None
+    says = ", ".join(f"{name} {shown(name, was)} -> {shown(name, now)}" for name, (was, now) in differing.items())
+    noted = former.change if former.change and former.change.values == _new(differing) else None
+    if noted is not None:
+        says = f"{says}, since {noted.since:%Y-%m-%d %H:%M} UTC"
+    known = _plan_under(former, snapshot, settings, setbacks) if plan.changes else plan
+    same = {(change.kind, change.key): change for change in known.changes}
+    follows = tuple(change for change in plan.changes if _differs(change, same.get((change.kind, change.key))))
+    return SettingsChange(says, follows, is_accepted=noted is not None and noted.accepted)
+
+
+def _new(differing: Mapping[str, tuple[object, object]]) -> Mapping[str, object]:
+    return {name: now for name, (_, now) in differing.items()}
+
+
+def _differs(change: Change, former: Change | None) -> bool:
+    return former is None or (change.before, change.after) != (former.before, former.after)
+
+
+def _plan_under(former: FormerSettings, snapshot: Snapshot, settings: Settings, setbacks: Setbacks) -> Plan:
+    before = former.under(settings)
+    world = snapshot
+    if NETWORK in former.differing(settings):
+        # The network that was named is not read any more. That load balancers and servers are in it they say
+        # themselves; without its routes nothing is planned for them.
+        network = None if before.network is None or former.network_id is None else former.network_id
+        there = None if network is None else Network(network, before.network or "")
+        world = replace(snapshot, network=Present(there), routes=None)
+    return diff(world, compute_desired(world, before, setbacks), before)
+
+
+def settings_blast_radius(facts: Facts) -> Iterator[GuardResult]:
+    """What follows from changed settings alone, and takes something from more than one object, is held, all of it as
+    one. While the former settings cannot be read such changes wait."""
+    change = facts.settings_change
+    if change is None or change.is_accepted or not (taking := _taking(change)):
+        return
+    keys, count = tuple(sorted(each.key for each in taking)), len({each.owner for each in taking})
+    if not change.is_known:
+        yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.WAITING, keys, change.says, str(count), "1")
+        return
+    why = f"{count} objects would lose something or become public by changed settings alone: {change.says}"
+    yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.HELD, keys, why, str(count), "1", advice=_ADVICE)
+
+
+def _taking(change: SettingsChange) -> list[Change]:
+    """What of it takes something; empty where that concerns one object alone."""
+    taking = [each for each in change.follows if takes(each)]
+    return taking if len({each.owner for each in taking}) > 1 else []
+
+
+def is_for_the_settings(facts: Facts) -> frozenset[str]:
+    """Keys of the changes that a person approves, or has approved, with all that follows from changed settings."""
+    change = facts.settings_change
+    if change is None or not change.is_known:
+        return frozenset()
+    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change)))
+
+
+def settings_notes(facts: Facts) -> tuple[Note, ...]:
+    """The note on settings that differ while anything follows from that, or that cannot be compared."""
+    change = facts.settings_change
+    if change is None or not change.follows:
+        return ()
+    return (Note(PLAN, NoteKind.SETTINGS, change.says),)
+
+
+def takes(change: Change) -> bool:
+    """Whether the change interrupts something, makes it public, or takes it away."""
+    return _TAKES[change.kind](change)
+
+
+def _never(_change: Change) -> bool:
+    return False
+
+
+def _always(_change: Change) -> bool:
+    return True
+
+
+def _not_added(change: Change) -> bool:
+    return change.verb is not Verb.ADD
+
+
+def _withdraws(change: Change) -> bool:
+    """Whether published entries are gone afterwards. What is known only then follows parts, which tell themselves."""
+    before, after = change.before, change.after
+    return isinstance(before, tuple) and isinstance(after, tuple) and not set(before) <= set(after)
+
+
+def _disturbs(change: Change) -> bool:
+    """Whether a listener goes, or serves otherwise. Of its health check alone only a stricter one disturbs."""
+    before, after = change.before, change.after
+    if not isinstance(before, Listener) or not isinstance(after, Listener):
+        return before is not None
+    if replace(before, health_check=after.health_check) != after:
+        return True
+    was, now = before.health_check, after.health_check
+    if replace(was, interval_s=now.interval_s, timeout_s=now.timeout_s, retries=now.retries) != now:
+        return True
+    pairs = ((was.timeout_s, now.timeout_s), (was.retries, now.retries))
+    return any(isinstance(old, int) and isinstance(new, int) and new < old for old, new in pairs)
+
+
+_TAKES: Mapping[str, Callable[[Change], bool]] = MappingProxyType(
+    {
+        ChangeKind.NODE_INITIALISE: _never,
+        ChangeKind.NODE_ADDRESSES: takes_addresses,
+        ChangeKind.NODE_LABELS: _never,
+        ChangeKind.NODE_SHUTDOWN_TAINT: _never,
+        ChangeKind.NODE_NETWORK_CONDITION: closes_to_pods,
+        ChangeKind.NODE_DELETE: _always,
+        ChangeKind.SERVICE_CLAIM: _never,
+        ChangeKind.SERVICE_STATUS: _withdraws,
+        ChangeKind.SERVICE_RELEASE: _always,
+        ChangeKind.LB_CREATE: _never,
+        ChangeKind.LB_ADOPT: _never,
+        ChangeKind.LB_IDENTITY: _never,
+        ChangeKind.LB_TYPE: _never,
+        ChangeKind.LB_ALGORITHM: _never,
+        ChangeKind.LB_RDNS: _never,
+        ChangeKind.LB_NETWORK: _not_added,
+        ChangeKind.LB_PUBLIC_INTERFACE: _always,
+        ChangeKind.LB_LISTENER: _disturbs,
+        ChangeKind.LB_TARGET: _not_added,
+        ChangeKind.LB_RETAIN: _always,
+        ChangeKind.LB_DELETE: _always,
+        ChangeKind.CERTIFICATE_CREATE: _never,
+        ChangeKind.ROUTE_CREATE: _never,
+        ChangeKind.ROUTE_REPLACE: _always,
+        ChangeKind.ROUTE_DELETE: _always,
+    }
+)
+"""Kind of a change → whether it interrupts, exposes or takes away."""

@@ -1,0 +1,250 @@
+"""Former settings: what decided on plans when a pass last ended well, by the names of flags and variables.
+
+They are kept as JSON with a version of its own, the cluster's UID, the time, and the version of the product. No secret
+is among them. Whoever may write there can have changes held, or a hold left out that the same person may approve. A
+value that we would not write is not remembered; a name that this version does not know is kept as it is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from ipaddress import IPv4Network
+from typing import Any
+
+from desired.annotations.grammars import BOOL
+from desired.annotations.options import Defaults, defaults_of
+from desired.annotations.table import BY_FIELD, Annotation
+from desired.model.settings import AddressFamily, Controller, Settings
+from desired.section import UNMANAGED
+from desired.syntax.selector import parse_selector
+
+KEY = "settings"
+"""In the ConfigMap."""
+Value = bool | int | str | None
+"""Of one setting; None when it is not set."""
+NETWORK = "HCLOUD_NETWORK"
+ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
+_VERSION = 1
+_LONGEST = 65_536
+"""Characters that are looked at."""
+_LONGEST_VALUE = 4096
+_MOST = 100
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChange:
+    """Settings that differ from the former ones, and wait for what follows from that to be done."""
+
+    values: Mapping[str, Value]
+    """Name → the new value."""
+    since: datetime
+    """When a pass met them first."""
+    accepted: bool = False
+    """Whether a person has approved what follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormerSettings:
+    """The settings with which a pass last ended well."""
+
+    values: Mapping[str, Value]
+    """Name → value, also of names that this version does not know."""
+    network_id: int | None
+    """Id of the network that ``HCLOUD_NETWORK`` named; None when it named none."""
+    tool_version: str
+    written_at: datetime
+    change: PendingChange | None = None
+    """What differs by now, as far as a pass has noted it."""
+
+    def differing(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
+        """Name → former and present value of what differs. A network that comes or goes switches routes as well: that
+        is one difference."""
+        now = values_of(settings)
+        both = {name: (self.values[name], value) for name, value in now.items() if name in self.values}
+        found = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+        if None in found.get(NETWORK, ()):
+            found.pop(ROUTES, None)
+        return found
+
+    def under(self, settings: Settings) -> Settings:
+        """``settings`` as they were. What is not remembered is as it is now."""
+        former, defaults = settings, {**_defaults(settings.balancer_defaults)}
+        for name, value in self.values.items():
+            if name in _BY_NAME:
+                former = replace(former, **{_BY_NAME[name]: _READ[_BY_NAME[name]](value)})
+            elif name in _BY_VARIABLE:
+                defaults[name] = value
+        return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None)
+
+    def beside(self, settings: Settings) -> Settings:
+        """``settings`` with the former defaults of load balancers, where these differ."""
+        defaults = self.under(settings).balancer_defaults
+        return replace(settings, former_defaults=None if defaults == settings.balancer_defaults else defaults)
+
+
+_NAMES: Mapping[str, str] = {
+    "network": NETWORK,
+    "routes": ROUTES,
+    "address_family": "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+    "zone_labels": "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
+    "cluster_cidr": "--cluster-cidr",
+    "controllers": "--controllers",
+    "ignore_nodes": "--ignore-nodes",
+    "mirror_labels": "--mirror-labels",
+    "keep_internal_ips": "--keep-internal-ips",
+    "robot": "ROBOT_ENABLED",
+    "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
+}
+"""Field of ``Settings`` → its flag or variable. Those that let less or more of a plan through, as ``--policy`` does,
+are not among them."""
+_BY_NAME = {name: field for field, name in _NAMES.items()}
+_BY_VARIABLE: Mapping[str, tuple[str, Annotation]] = {
+    row.variable: (field, row) for field, row in BY_FIELD.items() if row.variable is not None
+}
+
+
+def _bool(value: Value) -> bool:
+    if value is True or value is False:
+        return value
+    raise ValueError(f"{value!r} is no boolean")
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_VALUE:
+        raise ValueError("it is no text in one line")
+    return value
+
+
+def _optional_text(value: Value) -> str | None:
+    return None if value is None else _text(value)
+
+
+_READ: Mapping[str, Any] = {
+    "network": _optional_text,
+    "routes": _bool,
+    "address_family": lambda value: AddressFamily(_text(value)),
+    "zone_labels": _bool,
+    "cluster_cidr": lambda value: None if value is None else IPv4Network(_text(value)),
+    "controllers": lambda value: frozenset(map(Controller, filter(None, _text(value).split(",")))),
+    "ignore_nodes": lambda value: None if value is None else parse_selector(_text(value)),
+    "mirror_labels": _optional_text,
+    "keep_internal_ips": _bool,
+    "robot": _bool,
+    "forward_internal_ips": _bool,
+}
+"""Field of ``Settings`` → what reads a remembered value. Raises ValueError."""
+
+
+def values_of(settings: Settings) -> Mapping[str, Value]:
+    """Name → value of each setting that decides on a plan."""
+    selector, controllers = settings.ignore_nodes, sorted(settings.controllers)
+    written: Mapping[str, Value] = {
+        "address_family": settings.address_family.value,
+        "cluster_cidr": None if settings.cluster_cidr is None else str(settings.cluster_cidr),
+        "controllers": ",".join(controller.value for controller in controllers),
+        "ignore_nodes": None if selector is None else selector.text,
+    }
+    values = {name: written.get(field, getattr(settings, field)) for field, name in _NAMES.items()}
+    return {**values, **_defaults(settings.balancer_defaults)}
+
+
+def _defaults(defaults: Defaults) -> Mapping[str, Value]:
+    return {variable: _plain(getattr(defaults, field)) for variable, (field, _) in _BY_VARIABLE.items()}
+
+
+def _plain(value: object) -> Value:
+    """A default as JSON has it; a boolean that is false and unset are the same wherever unset is false."""
+    if isinstance(value, bool | int):
+        return value
+    return None if value is UNMANAGED else str(value)
+
+
+def shown(name: str, value: Value) -> str:
+    """A value as people write it."""
+    if value is None or value == "":
+        return "(unset)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    is_time = name in _BY_VARIABLE and _BY_VARIABLE[name][1].grammar.name.startswith("duration")
+    return f"{value}s" if is_time else str(value)
+
+
+def format_former(former: FormerSettings, cluster_uid: str) -> str:
+    """The value in the ConfigMap."""
+    change = former.change
+    fields = {
+        "version": _VERSION,
+        "cluster": cluster_uid,
+        "tool_version": former.tool_version,
+        "written_at": former.written_at.isoformat(),
+        "network_id": former.network_id,
+        "settings": dict(former.values),
+        "change": None
+        if change is None
+        else {"settings": dict(change.values), "since": change.since.isoformat(), "accepted": change.accepted},
+    }
+    return json.dumps(fields, sort_keys=True)
+
+
+def parse_former(text: str | None, cluster_uid: str) -> FormerSettings | None:
+    """Parse the value in the ConfigMap; None where it is missing, malformed, too long or of another cluster."""
+    if text is None or len(text) > _LONGEST:
+        return None
+    try:
+        fields = json.loads(text)
+        if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
+            return None
+        network_id, change = fields["network_id"], fields.get("change")
+        if network_id is not None and not (type(network_id) is int and 0 < network_id <= _LARGEST):
+            return None
+        return FormerSettings(
+            dict(_checked(fields["settings"])),
+            network_id,
+            _text(fields["tool_version"]),
+            _moment(fields["written_at"]),
+            None
+            if change is None
+            else PendingChange(dict(_checked(change["settings"])), _moment(change["since"]), _bool(change["accepted"])),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # the last: json's on deep nesting
+        return None
+
+
+def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    """The values that can be what they are of; of a name that is not known any plain one. Raises ValueError."""
+    if len(values) > _MOST:
+        raise ValueError("there are more settings than any version has")
+    for name, value in values.items():
+        try:
+            if name in _BY_NAME:
+                _READ[_BY_NAME[name]](value)
+            elif name in _BY_VARIABLE:
+                _check_default(_BY_VARIABLE[name][1], value)
+            elif value is not None and not isinstance(value, bool | int):
+                _text(value)
+        except ValueError:
+            continue
+        yield _text(name), value
+
+
+def _check_default(row: Annotation, value: Any) -> None:
+    """Raises ValueError for what the default of this annotation never is."""
+    if value is None:
+        return
+    if row.grammar is BOOL:
+        _bool(value)
+    elif row.grammar.name.startswith(("duration", "number")):
+        if type(value) is not int or not 0 <= value <= _LARGEST:
+            raise ValueError(f"{value!r} is no number")
+    else:
+        row.grammar.read(_text(value))
+
+
+def _moment(text: Any) -> datetime:
+    """Raises ValueError for what is no time with a zone."""
+    moment = datetime.fromisoformat(_text(text))
+    if moment.tzinfo is None:
+        raise ValueError("it has no zone")
+    return moment

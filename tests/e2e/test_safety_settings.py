@@ -1,0 +1,104 @@
+"""Settings that are lost, mistyped and taken back, on a real API server: nothing follows from them without a person."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.balancer_cluster import a_service, balancers, have_services
+from tests.support.in_process import ONCE, one_pass
+from tests.support.stage import Stage
+
+CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+LB = "HCLOUD_LOAD_BALANCERS_"
+INTERNAL = {f"{LB}USE_PRIVATE_IP": "true", f"{LB}DISABLE_PUBLIC_NETWORK": "true"}
+NAMES = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def remembering(balanced: Stage) -> Stage:
+    """The stage with the ConfigMap that the chart brings, and four Services."""
+    body = {"metadata": {"name": "hcloud-reconciler-status", "namespace": "kube-system"}}
+    balanced.cluster.request("POST", CONFIG_MAPS, body)
+    have_services(balanced, *map(a_service, NAMES))
+    return balanced
+
+
+def settled(stage: Stage, **variables: str) -> None:
+    """All is as these settings want it, and they are remembered."""
+    one_pass(stage, ONCE, **variables)
+    assert one_pass(stage, ONCE, **variables)["result"] == "no_changes"
+    stage.forget()
+
+
+def world(stage: Stage) -> list[tuple[bool, int, int]]:
+    """Of each load balancer: whether it is public, how many networks it is in, and how many targets it has."""
+    return [
+        (each["public_net"]["enabled"], len(each["private_net"]), len(each["targets"])) for each in balancers(stage)
+    ]
+
+
+def told(report: Any) -> list[str]:
+    """What is said of settings."""
+    return [note["text"].partition(", since")[0] for note in report["notes"] if note["kind"] == "settings"]
+
+
+def test_settings_that_vanish_together_take_nothing(remembering: Stage) -> None:
+    """A values file that was not merged: network, private targets and closed interfaces are gone from all four."""
+    settled(remembering, **INTERNAL)
+    before = world(remembering)
+    assert before == [(False, 1, 3)] * 4
+
+    for _ in range(2):
+        report = one_pass(remembering, ONCE, HCLOUD_NETWORK="")
+
+        assert report["result"] == "refused"
+        holds = [hold for hold in report["holds"] if hold["rule"] == "settings-blast-radius"]
+        assert [len({key.split("/")[2] for key in hold["keys"] if key.startswith("load_")}) for hold in holds] == [4]
+        (said,) = told(report)
+        assert said.split(", ") == [
+            "HCLOUD_NETWORK private -> (unset)",
+            f"{LB}DISABLE_PUBLIC_NETWORK true -> (unset)",
+            f"{LB}USE_PRIVATE_IP true -> (unset)",
+        ]
+    assert (world(remembering), remembering.written_to_hetzner()) == (before, [])
+    settled(remembering, **INTERNAL)
+
+
+def test_internal_load_balancers_stay_internal(remembering: Stage) -> None:
+    """DISABLE_PUBLIC_NETWORK is lost, or says false."""
+    settled(remembering, **INTERNAL)
+    before = world(remembering)
+    private = {f"{LB}USE_PRIVATE_IP": "true"}
+    for mistaken in (private, {**private, f"{LB}DISABLE_PUBLIC_NETWORK": "false"}):
+        report = one_pass(remembering, ONCE, **mistaken)
+        assert report["result"] == "refused"
+        assert {hold["rule"] for hold in report["holds"]} == {"settings-blast-radius"}
+    assert (world(remembering), remembering.written_to_hetzner()) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("variable", "field"),
+    [(f"{LB}DISABLE_PUBLIC_NETWORK", "public"), (f"{LB}USES_PROXYPROTOCOL", "proxy")],
+)
+def test_a_setting_for_all_is_approved_and_taken_back(remembering: Stage, variable: str, field: str) -> None:
+    """Once for all of it in both directions, and in the end all is as it was at first."""
+    private = {f"{LB}USE_PRIVATE_IP": "true"}
+    settled(remembering, **private)
+
+    def state() -> list[bool]:
+        return [
+            each["public_net"]["enabled"] if field == "public" else each["services"][0]["proxyprotocol"]
+            for each in balancers(remembering)
+        ]
+
+    first = state()
+    for variables in ({**private, variable: "true"}, private):
+        before = state()
+        report = one_pass(remembering, ONCE, **variables)
+        assert [hold["rule"] for hold in report["holds"]] == ["settings-blast-radius"]
+        assert (report["result"], state()) == ("refused", before)
+        approved = {**ONCE, "--approve": report["holds"][0]["hash"]}
+        report = one_pass(remembering, approved, **variables)
+        assert (report["result"], report["holds"], state()) == ("no_changes", [], [not each for each in before])
+        assert told(one_pass(remembering, ONCE, **variables)) == []
+    assert state() == first

@@ -1,0 +1,275 @@
+"""The rule ``settings-blast-radius``: through whole plans, and kind by kind."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.guards.facts import Facts
+from desired.guards.judge import judge
+from desired.guards.settings_blast_radius import settings_change, takes
+from desired.model.former_settings import FormerSettings, PendingChange, values_of
+from desired.model.load_balancer import Attachment, ServerTarget
+from desired.model.route import UNROUTED, NetworkCondition
+from desired.model.service import Ingress
+from desired.model.settings import Settings
+from desired.model.snapshot import AddressType, NodeAddress, Snapshot
+from desired.plan.change import GuardName, NoteKind, Plan, Verdict
+from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.plan.setbacks import NO_SETBACKS
+from desired.planner import compute_desired, diff
+from desired.section import UNMANAGED, Present, Unknown
+from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_claim, a_listener, a_served_service, a_world, annotated
+from tests.builders import NOW, a_change, a_server, a_settled_node
+
+INTERNAL = replace(
+    IN_NETWORK,
+    balancer_defaults=replace(IN_NETWORK.balancer_defaults, use_private_ip=True, disable_public_network=True),
+)
+"""Internal Services by variables alone."""
+WITHOUT = replace(INTERNAL, network=None, balancer_defaults=replace(IN_NETWORK.balancer_defaults))
+"""The same, and the variables are gone."""
+PLACE = Attachment(7, IPv4Address("10.0.0.50"))
+
+
+def former(settings: Settings = INTERNAL, **overrides: Any) -> FormerSettings:
+    """What a pass with these settings has left."""
+    return replace(FormerSettings(values_of(settings), 7, "1.0.0", NOW), **overrides)
+
+
+def with_default(settings: Settings = INTERNAL, **defaults: Any) -> Settings:
+    """The settings with other defaults of load balancers."""
+    return replace(settings, balancer_defaults=replace(settings.balancer_defaults, **defaults))
+
+
+def a_cluster(count: int, settings: Settings = INTERNAL, *, is_public: bool = False, **annotations: str) -> Snapshot:
+    """As many Services with a load balancer each, all as they should be."""
+    server = a_server(private_ips=((7, IPv4Address("10.0.0.2")),))
+    addresses = (
+        NodeAddress(AddressType.HOSTNAME, "web-1"),
+        NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)),
+        NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2"),
+    )
+    published = (Ingress("10.0.0.50", ip_mode="VIP"),)
+    services, balancers = [], []
+    for number in range(1, count + 1):
+        claim = a_claim(annotations=annotated(**annotations))
+        services.append(a_served_service(f"s-{number}", uid=f"uid-{number}", claim=claim, ingress=published))
+        balancers.append(
+            a_balancer(
+                number,
+                service_uid=f"uid-{number}",
+                targets=(ServerTarget(1, use_private_ip=True),),
+                attachments=(PLACE,),
+                spec={"public_interface": is_public, "name": f"lb-{number}"},
+            )
+        )
+    return a_world(
+        services,
+        balancers,
+        nodes=[a_settled_node("web-1", 1, addresses=addresses)],
+        servers=[server],
+        network=Present(NETWORK if settings.network else None),
+    )
+
+
+def judged(world: Snapshot, settings: Settings, known: FormerSettings | Unknown | None) -> Plan:
+    """The judged plan of a world under these settings."""
+    desired = compute_desired(world, settings)
+    plan = diff(world, desired, settings)
+    changed = settings_change(plan, world, settings, NO_SETBACKS, known)
+    return judge(Facts(plan, world, settings, desired, NO_SETBACKS, changed))
+
+
+def held(plan: Plan) -> set[str]:
+    """The objects that the rule holds something of."""
+    keys = {key for hold in plan.holds if hold.rule is GuardName.SETTINGS_BLAST_RADIUS for key in hold.keys}
+    return {plan.by_key[key].owner.name for key in keys}
+
+
+def says(plan: Plan) -> list[str]:
+    """The notes on settings."""
+    return [note.text for note in plan.notes if note.kind is NoteKind.SETTINGS]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        pytest.param(
+            WITHOUT,
+            "HCLOUD_NETWORK 7 -> (unset), HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> (unset),"
+            " HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP true -> (unset)",
+            id="three-variables-vanish-together",
+        ),
+        pytest.param(
+            replace(with_default(use_private_ip=UNMANAGED), network="8"),
+            "HCLOUD_NETWORK 7 -> 8, HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP true -> (unset)",
+            id="another-network-and-use-private-ip-lost",
+        ),
+        pytest.param(
+            with_default(disable_public_network=False),
+            "HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> false",
+            id="internal-ones-become-public",
+        ),
+        pytest.param(
+            with_default(uses_proxyprotocol=True),
+            "HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL (unset) -> true",
+            id="proxyprotocol-for-all",
+        ),
+    ],
+)
+def test_what_a_changed_setting_takes_from_several_is_one_hold(settings: Settings, said: str) -> None:
+    """Issue 33: detached, flipped or opened, four at once, and exit code 0. Said with the names that people set."""
+    world = a_cluster(4, settings)
+    if settings.network == "8":
+        world = replace(world, network=Present(replace(NETWORK, id=8, name="8")))
+    plan = judged(world, settings, former())
+    losing = {"web-1"} if settings.network != "7" else set()  # the Node's internal address
+    assert held(plan) == {f"default/s-{number}" for number in range(1, 5)} | losing
+    assert sum(hold.rule is GuardName.SETTINGS_BLAST_RADIUS for hold in plan.holds) == 1
+    assert sorted(says(plan)[0].split(", ")) == sorted(said.split(", "))
+    assert not any(takes(change) for change in plan.allowed)
+
+
+def test_public_interfaces_of_all_are_not_closed_by_a_setting() -> None:
+    """DISABLE_PUBLIC_NETWORK=true for all; each Service may still ask for it alone."""
+    public = with_default(use_private_ip=True, disable_public_network=UNMANAGED)
+    closed = with_default(disable_public_network=True)
+    world = a_cluster(3, is_public=True)
+    assert held(judged(world, closed, former(public))) == {"default/s-1", "default/s-2", "default/s-3"}
+    own = a_cluster(3, is_public=True, disable_public_network="true")
+    assert held(judged(own, with_default(public, type="lb21"), former(public))) == set()
+
+
+@pytest.mark.parametrize("known", [None, former(WITHOUT), former(change=None, values={})])
+def test_without_a_memory_or_a_difference_nothing_is_held(known: FormerSettings | None) -> None:
+    """The first run, a migration from HCCM, and settings that are as they were."""
+    plan = judged(a_cluster(4, WITHOUT), WITHOUT, known)
+    assert held(plan) == set()
+    assert says(plan) == []
+
+
+def test_one_object_alone_is_not_held_by_the_rule() -> None:
+    """What happens to one is seen, and said; that one becomes public is held as for any other reason."""
+    flipped = with_default(uses_proxyprotocol=True)
+    plan = judged(a_cluster(1, flipped), flipped, former())
+    assert held(plan) == set()
+    assert says(plan) == ["HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL (unset) -> true"]
+    opened = with_default(disable_public_network=False)
+    assert [hold.rule for hold in judged(a_cluster(1, opened), opened, former()).holds] == [GuardName.EXPOSURE]
+
+
+def test_all_that_become_public_are_one_hold() -> None:
+    """And once a person has approved it, what is left of it is asked no more."""
+    opened = with_default(disable_public_network=False)
+    plan = judged(a_cluster(2, opened), opened, former())
+    assert [hold.rule for hold in plan.holds] == [GuardName.SETTINGS_BLAST_RADIUS]
+    values = {"HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK": False}
+    known = former(change=PendingChange(values, NOW, accepted=True))
+    assert judged(a_cluster(1, opened), opened, known).holds == ()
+
+
+def test_what_was_accepted_is_held_no_more() -> None:
+    """Approved once for all of it; another value is another difference."""
+    flipped = with_default(uses_proxyprotocol=True)
+    pending = PendingChange({"HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL": True}, NOW, accepted=True)
+    world = a_cluster(2, flipped)
+    plan = judged(world, flipped, former(change=pending))
+    assert held(plan) == set()
+    assert says(plan) == [f"HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL (unset) -> true, since {NOW:%Y-%m-%d %H:%M} UTC"]
+    other = with_default(flipped, disable_public_network=False)
+    assert held(judged(world, other, former(change=pending))) == {"default/s-1", "default/s-2"}
+
+
+def test_what_cannot_be_read_is_not_absent() -> None:
+    """While the former settings cannot be read, what would take from several waits."""
+    flipped = with_default(uses_proxyprotocol=True)
+    plan = judged(a_cluster(2, flipped), flipped, Unknown("503"))
+    waiting = [change for change in plan.changes if change.decision.rule is GuardName.SETTINGS_BLAST_RADIUS]
+    assert {change.owner.name for change in waiting} == {"default/s-1", "default/s-2"}
+    assert {change.decision.verdict for change in waiting} == {Verdict.WAITING}
+    assert says(plan) == ["the former settings could not be read: 503"]
+
+
+LISTENER = a_listener()
+CHECK = LISTENER.health_check
+ADDRESS = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
+TARGET = ServerTarget(1, use_private_ip=True)
+ENTRIES = (Ingress("203.0.113.1"), Ingress("10.0.0.9"))
+OPEN = NetworkCondition("False", "RouteCreated")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "expected"),
+    [
+        pytest.param("node.addresses", (ADDRESS,), (), True, id="address-lost"),
+        pytest.param("node.addresses", (), (ADDRESS,), False, id="address-got"),
+        pytest.param("node.network_condition", OPEN, UNROUTED, True, id="closed-to-pods"),
+        pytest.param("node.network_condition", UNROUTED, OPEN, False, id="opened-to-pods"),
+        pytest.param("node.labels", {"a": "b"}, {}, False, id="labels"),
+        pytest.param("service.status", ENTRIES, ENTRIES[:1], True, id="address-withdrawn"),
+        pytest.param("service.status", ENTRIES[:1], ENTRIES, False, id="address-published"),
+        pytest.param("lb.type", "lb11", "lb21", False, id="type"),
+        pytest.param("lb.network", None, PLACE, False, id="attached"),
+        pytest.param("lb.network", PLACE, None, True, id="detached"),
+        pytest.param("lb.public_interface", True, False, True, id="closed"),
+        pytest.param("lb.public_interface", False, True, True, id="exposed"),
+        pytest.param("lb.target", None, TARGET, False, id="target-added"),
+        pytest.param("lb.target", TARGET, None, True, id="target-removed"),
+        pytest.param("lb.target", replace(TARGET, use_private_ip=False), TARGET, True, id="target-flipped"),
+        pytest.param("lb.listener", None, LISTENER, False, id="port-added"),
+        pytest.param("lb.listener", LISTENER, None, True, id="port-removed"),
+        pytest.param("lb.listener", LISTENER, replace(LISTENER, proxyprotocol=True), True, id="proxyprotocol"),
+        pytest.param("lb.listener", LISTENER, replace(LISTENER, destination_port=1), True, id="node-port"),
+        pytest.param(
+            "lb.listener",
+            LISTENER,
+            replace(LISTENER, health_check=replace(CHECK, interval_s=60, timeout_s=30, retries=5)),
+            False,
+            id="patient-check",
+        ),
+        pytest.param(
+            "lb.listener", LISTENER, replace(LISTENER, health_check=replace(CHECK, timeout_s=1)), True, id="short-check"
+        ),
+        pytest.param(
+            "lb.listener", LISTENER, replace(LISTENER, health_check=replace(CHECK, retries=1)), True, id="strict-check"
+        ),
+        pytest.param(
+            "lb.listener",
+            LISTENER,
+            replace(LISTENER, health_check=replace(CHECK, protocol=Protocol.HTTP)),
+            True,
+            id="other-check",
+        ),
+    ],
+)
+def test_which_changes_take_something(kind: str, before: Any, after: Any, expected: bool) -> None:
+    """What interrupts, exposes or takes away; additions do not."""
+    verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+    verb = verb if verb in KINDS[kind].verbs else Verb.MODIFY
+    assert takes(a_change("load_balancer/default/web", kind, verb=verb, before=before, after=after)) is expected
+
+
+WHOLE: Mapping[str, bool] = {
+    "node.initialise": False,
+    "node.delete": True,
+    "service.claim": False,
+    "service.release": True,
+    "lb.create": False,
+    "lb.delete": True,
+    "lb.retain": True,
+    "certificate.create": False,
+    "route.create": False,
+    "route.replace": True,
+    "route.delete": True,
+}
+
+
+@pytest.mark.parametrize("kind", ChangeKind)
+def test_each_kind_is_decided(kind: ChangeKind) -> None:
+    """None is forgotten."""
+    key = "route/7/10.244.0.0@24" if kind.startswith("route") else "load_balancer/default/web"
+    assert takes(a_change(key, kind)) is WHOLE.get(kind, takes(a_change(key, kind)))

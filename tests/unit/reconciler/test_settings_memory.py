@@ -1,0 +1,331 @@
+"""The settings are remembered: when they are written, what it costs, and whole passes that meet changed ones."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from actuators.config_maps import put
+from actuators.http.errors import ApiError, Denied, Transient
+from desired.annotations.options import Defaults
+from desired.guards.facts import SettingsChange
+from desired.model.clocks import Clocks
+from desired.model.former_settings import KEY, FormerSettings, parse_former, values_of
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.names import STATUS_CONFIG_MAP
+from desired.plan.change import GuardName, NoteKind
+from desired.section import Present, Unknown
+from reconciler.observe.kubernetes import observe_config_map
+from reconciler.passes.settings_memory import SettingsMemory, SharedLook
+from reconciler.result import Report, Result
+from tests.balancers import IN_NETWORK, annotated
+from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
+from tests.support.balanced_passes import a_balanced_run, balancers, load_balancer_service, published, written
+from tests.support.passes import NAMESPACE, Run
+from tests.support.simulators import Simulation
+
+Simulate = Callable[..., Simulation]
+WORLD = a_snapshot([a_settled_node()], [a_server()], network=Present(a_network(4)))
+BEFORE, NOW_SET = Settings(network="old"), Settings(network="new")
+OPEN = SettingsChange("HCLOUD_NETWORK old -> new", (a_change(),))
+
+
+@dataclass
+class Stored:
+    """The ConfigMap, and what was asked of it."""
+
+    data: Mapping[str, str] | None = field(default_factory=dict)
+    trouble: ApiError | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def read(self) -> Mapping[str, str] | None:
+        """What is there."""
+        self.asked.append("read")
+        if self.trouble is not None:
+            raise self.trouble
+        return self.data
+
+    def write(self, values: Mapping[str, str | None]) -> None:
+        """Something else is there."""
+        self.asked.append("write")
+        if self.trouble is not None:
+            raise self.trouble
+        self.data = {**(self.data or {}), **{key: text for key, text in values.items() if text is not None}}
+
+    @property
+    def known(self) -> FormerSettings | None:
+        """What it says."""
+        return parse_former((self.data or {}).get(KEY), CLUSTER_UID)
+
+
+def a_memory(stored: Stored, settings: Settings = NOW_SET, *, writes: bool = True) -> SettingsMemory:
+    """That of a run that acts, unless told otherwise."""
+    return SettingsMemory(settings, stored.read, stored.write if writes else None, looks_first=writes)
+
+
+def a_pass(
+    memory: SettingsMemory, change: SettingsChange | None = None, world: Snapshot = WORLD, *, whole: bool = True
+) -> FormerSettings | Unknown | None:
+    """What a pass recalls, and then lets be remembered."""
+    former = memory.recall(world, is_planning=change is not None)
+    memory.keep(world, change, is_whole=whole, is_sound=True)
+    return former
+
+
+def is_settled(stored: Stored, settings: Settings) -> bool:
+    """Whether these are remembered, and nothing differs from them."""
+    known = stored.known
+    return known is not None and known.values == values_of(settings) and known.change is None
+
+
+def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
+    """One look and one write; with the same settings another process looks once, and writes nothing."""
+    stored = Stored()
+    memory = a_memory(stored)
+    assert a_pass(memory) is None
+    assert stored.known == FormerSettings(values_of(NOW_SET), 4, stored.known.tool_version, NOW)  # type: ignore[union-attr]
+    a_pass(memory)
+    assert stored.asked == ["read", "write"]
+    assert a_pass(a_memory(stored)) == stored.known
+    assert stored.asked == ["read", "write", "read"]
+
+
+def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
+    """An empty plan needs no comparison."""
+    stored = Stored()
+    memory = a_memory(stored, writes=False)
+    a_pass(memory)
+    assert stored.asked == []
+    a_pass(memory, OPEN)
+    assert stored.asked == ["read"]
+
+
+def _before(**data: str) -> Stored:
+    stored = Stored(data)
+    a_pass(a_memory(stored, BEFORE))
+    stored.asked.clear()
+    return stored
+
+
+@pytest.mark.parametrize("change", [None, replace(OPEN, follows=())])
+def test_a_difference_that_leads_to_nothing_is_remembered_at_once(change: SettingsChange | None) -> None:
+    """What is stored of other names stays."""
+    stored = _before(status="x")
+    a_pass(a_memory(stored), change)
+    assert stored.known is not None
+    assert is_settled(stored, NOW_SET)
+    assert stored.data is not None
+    assert stored.data["status"] == "x"
+
+
+def test_a_difference_that_waits_is_noted_once() -> None:
+    """Since when it is there, also for the next process, and the settings stay those of the last good end."""
+    stored, later = _before(), replace(WORLD, taken_at=NOW.replace(hour=NOW.hour + 1))
+    memory = a_memory(stored)
+    a_pass(memory, OPEN)
+    a_pass(memory, OPEN, later)
+    a_pass(a_memory(stored), OPEN, later)
+    assert stored.asked == ["read", "write", "read"]
+    assert stored.known is not None
+    assert stored.known.values == values_of(BEFORE)
+    assert stored.known.change is not None
+    assert (stored.known.change.since, stored.known.change.accepted) == (NOW, False)
+    a_pass(a_memory(stored, BEFORE), None, later)
+    assert is_settled(stored, BEFORE)
+
+
+def test_what_was_accepted_is_known_to_the_next_process() -> None:
+    """An approval is used once, and what it let through may take several passes."""
+    stored = _before()
+    memory = a_memory(stored)
+    memory.recall(WORLD)
+    memory.accept()
+    recalled = memory.recall(WORLD)
+    assert isinstance(recalled, FormerSettings)
+    assert recalled.change is not None
+    assert recalled.change.accepted
+    memory.keep(WORLD, OPEN, is_whole=False, is_sound=False)
+    assert stored.known is not None
+    assert stored.known.change is not None
+    assert stored.known.change.accepted
+    a_pass(a_memory(stored), OPEN)
+    assert stored.known.change.accepted
+    a_pass(a_memory(stored), None)
+    assert is_settled(stored, NOW_SET)
+
+
+@pytest.mark.parametrize(
+    ("world", "whole", "asked"),
+    [
+        pytest.param(replace(WORLD, cluster_uid=Unknown("403")), True, [], id="no-identity"),
+        pytest.param(replace(WORLD, clocks=Clocks(timedelta(hours=1))), True, ["read"], id="clocks-differ"),
+        pytest.param(WORLD, False, ["read", "write"], id="incomplete-notes-the-difference-alone"),
+    ],
+)
+def test_too_little_is_known(world: Snapshot, asked: list[str], *, whole: bool) -> None:
+    """The settings of a pass that did not end well are none to go by."""
+    stored = _before()
+    a_pass(a_memory(stored), None, world, whole=whole)
+    assert stored.asked == asked
+    assert stored.known is not None
+    assert stored.known.values == values_of(BEFORE)
+
+
+def test_what_cannot_be_read_is_unknown_and_what_may_not_be_is_not_there() -> None:
+    """Who may not read it has never written it."""
+    broken = Stored(trouble=Transient("503"))
+    assert a_pass(a_memory(broken), OPEN) == Unknown("503")
+    assert broken.asked == ["read"]
+    assert a_pass(a_memory(Stored(trouble=Denied("403"))), OPEN) is None
+
+
+def test_a_refused_write_is_not_repeated_each_minute() -> None:
+    """And where there is no ConfigMap none is tried."""
+    stored = Stored()
+    memory = a_memory(stored)
+    memory.recall(WORLD)
+    stored.trouble = Denied("403")
+    a_pass(memory)
+    a_pass(memory)
+    assert stored.asked == ["read", "write"]
+    missing = Stored(None)
+    a_pass(a_memory(missing))
+    assert missing.asked == ["read"]
+
+
+def test_two_share_one_look() -> None:
+    """Who publishes the status takes what the memory has found, once."""
+    stored = Stored({"a": "b"})
+    look = SharedLook(stored.read)
+    assert (look.first(), look.second(), stored.asked) == ({"a": "b"}, {"a": "b"}, ["read"])
+    assert (look.second(), stored.asked) == ({"a": "b"}, ["read", "read"])
+
+
+PRIVATE = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", use_private_ip=True))
+CLOSED = replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, disable_public_network=True))
+
+
+def a_cluster(simulate: Simulate) -> Run:
+    """Two Services that are served with the settings that people want, and these are remembered."""
+    run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("db"), settings=PRIVATE)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}}
+    run.sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
+    run = under(run, PRIVATE)
+    run.converge()
+    assert run.converge().result is Result.NO_CHANGES
+    return run
+
+
+def under(run: Run, settings: Settings, **overrides: Any) -> Run:
+    """Another process with these settings."""
+    reader, writer = run.sim.kubernetes_reader(), run.sim.kubernetes_writer()
+    memory = SettingsMemory(
+        settings,
+        partial(observe_config_map, reader, NAMESPACE, STATUS_CONFIG_MAP),
+        partial(put, writer, NAMESPACE, name=STATUS_CONFIG_MAP),
+        looks_first=True,
+    )
+    return Run(run.sim, settings, settings_memory=memory, **overrides)
+
+
+def are_public(run: Run) -> list[bool]:
+    """Whether each load balancer has a public interface."""
+    return [found["public_net"]["enabled"] for found in balancers(run)]
+
+
+def notes(report: Report) -> list[str]:
+    """Those on settings."""
+    return [note.text for note in report.notes if note.kind is NoteKind.SETTINGS]
+
+
+DIFFERENCE = "HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK (unset) -> true"
+
+
+def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
+    """Nothing is closed before that; then all is, and the settings are those to compare with."""
+    run = a_cluster(simulate)
+    changed = under(run, CLOSED)
+    report = changed.converge()
+    assert report.result is Result.REFUSED
+    assert notes(report) == [DIFFERENCE]
+    (hold,) = report.holds
+    assert (hold.rule, hold.value, hold.limit) == (GuardName.SETTINGS_BLAST_RADIUS, "2", "1")
+    assert are_public(run) == [True, True]
+    assert ("kube-system", "SettingsChanged") in {(e.subject.name, e.reason) for e in changed.ears.events}
+
+    changed.approve(hold.hash)
+    report = changed.converge()
+    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
+    assert are_public(run) == [False, False]
+    again = under(run, CLOSED).converge()
+    assert (again.result, notes(again)) == (Result.NO_CHANGES, [])
+
+
+def test_what_a_setting_did_is_undone_when_it_is_taken_back(simulate: Simulate) -> None:
+    """Nothing becomes public unasked; once that is done, unset keeps again. What a Service asks for itself stays."""
+    run = a_cluster(simulate)
+    own = {"metadata": {"annotations": annotated(disable_public_network="true")}}
+    run.sim.kubernetes_writer().create("/api/v1/namespaces/default/services", load_balancer_service("own"))
+    run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/own", own)
+    under(run, PRIVATE).converge()
+    approve_all(under(run, CLOSED))
+    assert are_public(run) == [False, False, False]
+
+    back = under(run, PRIVATE)
+    report = back.converge()
+    assert notes(report) == ["HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> (unset)"]
+    assert [(hold.rule, hold.value) for hold in report.holds] == [(GuardName.SETTINGS_BLAST_RADIUS, "2")]
+    assert are_public(run) == [False, False, False]
+    approve_all(back)
+    assert sorted(are_public(run)) == [False, True, True]
+    assert published(back, "web") != []
+
+    by_hand = {"metadata": {"annotations": annotated(disable_public_network="true")}}
+    taken = {"metadata": {"annotations": dict.fromkeys(annotated(disable_public_network="true"))}}
+    for body in (by_hand, taken):
+        run.sim.kubernetes_writer().patch("/api/v1/namespaces/default/services/web", body)
+        report = under(run, PRIVATE).converge()
+    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
+    assert sorted(are_public(run)) == [False, False, True]
+
+
+def approve_all(run: Run) -> None:
+    """A person approves all that is held, and a pass does it."""
+    for hold in run.converge().holds:
+        run.approve(hold.hash)
+    report = run.converge()
+    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
+
+
+def test_what_was_not_approved_and_is_taken_back_was_never_there(simulate: Simulate) -> None:
+    """The note goes, and nothing was written to Hetzner."""
+    run = a_cluster(simulate)
+    before = written(run)
+    under(run, CLOSED).converge()
+    report = under(run, PRIVATE).converge()
+    assert (report.result, report.holds, notes(report)) == (Result.NO_CHANGES, (), [])
+    assert (written(run), are_public(run)) == (before, [True, True])
+
+
+def test_the_rest_goes_on_while_a_setting_waits(simulate: Simulate) -> None:
+    """A new Service gets its load balancer, which is made as the settings have it."""
+    run = a_cluster(simulate)
+    run.sim.kubernetes_writer().create("/api/v1/namespaces/default/services", load_balancer_service("new"))
+    changed = under(run, CLOSED)
+    report = changed.converge()
+    assert report.result is Result.REFUSED
+    assert sorted(are_public(run)) == [False, True, True]
+    assert published(changed, "new") != []
+
+
+def test_a_cluster_that_remembers_nothing_is_asked_nothing(simulate: Simulate) -> None:
+    """A migration from HCCM, say."""
+    run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("db"), settings=PRIVATE)
+    run.converge()
+    report = under(run, CLOSED).converge()
+    assert (report.result, report.holds) == (Result.NO_CHANGES, ())
+    assert are_public(run) == [False, False]
