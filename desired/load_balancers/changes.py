@@ -6,6 +6,7 @@ Service is emptied only when nothing can reach it and nobody asks for that to ch
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from desired.annotations.choices import Protocol
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -18,11 +19,12 @@ from desired.load_balancers.published import desired_ingress, lost_addresses, pu
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.load_balancers.wanted import has_our_conditions
 from desired.model.key import Key
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, Listener, LoadBalancer
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed, NoteKind
+from desired.plan.foresight import balancer_after
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED, Unmanaged
 
@@ -388,20 +390,7 @@ def publishes_otherwise(
 ) -> bool:
     """Whether a Service of which this is ``published`` has to publish something else after these changes of its load
     balancer."""
-    spec, attachments, listeners = present.spec, list(present.attachments), dict(present.spec.listeners)
-    for change in parts:
-        match change.before, change.after:
-            case _, bool() as enabled if change.kind is ChangeKind.LB_PUBLIC_INTERFACE:
-                spec = replace(spec, public_interface=enabled)
-            case (Attachment() | None) as before, (Attachment() | None) as after:
-                attachments = [
-                    place for place in attachments if before is None or place.network_id != before.network_id
-                ]
-                attachments += [] if after is None else [after]
-            case (Listener() | None) as before, (Listener() | None) as after:
-                listeners.pop(before.port if before else 0, None)
-                listeners |= {} if after is None else {after.port: after}
-    changed = replace(present, spec=replace(spec, listeners=listeners), attachments=tuple(attachments))
-    is_given = any(isinstance(place.ip, Unmanaged) for place in attachments)
+    changed = reduce(balancer_after, parts, present)
+    is_given = any(isinstance(place.ip, Unmanaged) for place in changed.attachments)
     shows_private = isinstance(lb.options.hostname, Unmanaged) and not lb.options.disable_private_ingress
     return (is_given and shows_private) or not isinstance(_due_ingress(lb, changed, published), Unmanaged)

@@ -5,17 +5,20 @@ They are written together with other changes, or when a verdict has changed, so 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 
 from desired.annotations.warnings import Lack
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Owned, Undecided
 from desired.load_balancers.published import addresses_of_others
 from desired.model.key import Key
-from desired.model.load_balancer import CloudBalancer, Target
+from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
+from desired.plan.foresight import balancer_after
 from desired.plan.kinds import ChangeKind
+from desired.plan.ordering import in_order
 
 _LONGEST = 1024
 """Characters of a message."""
@@ -100,9 +103,9 @@ def _ready(
     is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
     if not is_current and (others := addresses_of_others(service, balancer, hostname)):
         return _condition(CONDITION_READY, "OtherAddressPublished", others)
-    if not _ports(balancer, done):
+    if not balancer.spec.listeners:
         return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
-    if not _targets(balancer, done):
+    if not balancer.targets:
         reasons = _texts(notes, NoteKind.UNREACHABLE) or _texts(notes, NoteKind.NO_TARGETS)
         told = f"; {_sentence(reasons)}" if reasons else ""
         return _condition(CONDITION_READY, _NO_TARGETS, f"load balancer {balancer.id} leads to no Node{told}")
@@ -170,9 +173,9 @@ def _balancer(match: BalancerMatch, done: tuple[Change, ...]) -> CloudBalancer |
     """The Service's load balancer once ``done`` is; None when it has none, or which one is not known."""
     match match:
         case Owned(balancer):
-            return balancer
-        case Adoptable(balancer):
-            return balancer if any(change.kind == ChangeKind.LB_ADOPT for change in done) else None
+            return reduce(balancer_after, in_order(done), balancer)
+        case Adoptable(balancer) if any(change.kind == ChangeKind.LB_ADOPT for change in done):
+            return reduce(balancer_after, in_order(done), balancer)
     return None
 
 
@@ -182,25 +185,6 @@ def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
         if change.kind == ChangeKind.SERVICE_STATUS and isinstance(change.after, tuple):
             return tuple(entry for entry in change.after if isinstance(entry, Ingress))
     return service.ingress
-
-
-def _targets(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[Target]:
-    """The targets of the load balancer once the changes ``done`` are made."""
-    targets = set(balancer.targets)
-    for change in done:
-        if change.kind == ChangeKind.LB_TARGET:
-            targets = targets - {change.before} | ({change.after} if isinstance(change.after, Target) else set())
-    return targets
-
-
-def _ports(balancer: CloudBalancer, done: tuple[Change, ...]) -> set[str]:
-    """The ports on which the load balancer listens once ``done`` is."""
-    ports = {str(port) for port in balancer.spec.listeners}
-    for change in done:
-        if change.kind == ChangeKind.LB_LISTENER:
-            _, port, *_ = change.key.parts
-            ports = ports | {port} if change.after is not None else ports - {port}
-    return ports
 
 
 def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> ServiceCondition:
