@@ -162,7 +162,8 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
         losses = tuple(_losses(_Of(lb, facts), lb.present, in_order(changes)))
         if losses:
             keys = tuple(sorted({key for loss in losses for key in loss.taking}))
-            why = f"load balancer {lb.present.id} {lb.present.spec.name}: {losses[0].why}"
+            cause = facts.plan.by_key[losses[0].taking[0]].reason
+            why = f"load balancer {lb.present.id} {lb.present.spec.name}: {losses[0].why}; {cause}"
             value, limit = str(losses[0].left), str(losses[0].least)
             yield GuardResult(GuardName.TARGET_FLOOR, Verdict.HELD, keys, why, value, limit, advice=_ADVICE)
 

@@ -175,13 +175,14 @@ def test_targets_whose_going_has_a_reason(how: str, count: int, gone: int, held:
 
 
 def test_why_of_the_floor() -> None:
-    """A person reads how many would answer, and where."""
+    """A person reads how many would answer, where, and what brings it about."""
     (zero,) = judged(world_of([out(a_fleet(1)[0])], balancing(1))).holds
     few = next(hold for hold in judged(world_of(a_fleet(1), balancing(3))).holds if hold.rule == "target-floor")
 
     named = f"load balancer 42 {DEFAULT_NAME}"
-    assert zero.why == f"{named}: 0 of 1 targets would answer at port 80"
-    assert few.why == f"{named}: 1 of 3 targets would answer at port 80"
+    label = f"Node n-1 is no target: it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
+    assert zero.why == f"{named}: 0 of 1 targets would answer at port 80; {label}"
+    assert few.why == f"{named}: 1 of 3 targets would answer at port 80; no Node is server 2"
 
 
 OFF = ServerStatus.OFF
