@@ -52,6 +52,7 @@ from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from reconciler.passes.converge import PlanContext
+from reconciler.passes.peak_memory import PeakMemory
 from reconciler.passes.project_memory import Memory
 from reconciler.passes.rounds import ApplyContext, Progress
 from reconciler.passes.settings_memory import SettingsMemory, SharedLook
@@ -106,6 +107,10 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     look = SharedLook(partial(observe_config_map, cluster_reader, config.lease_namespace, STATUS_CONFIG_MAP))
     settings_memory = SettingsMemory(config.settings, look.first)
     plan_context = replace(_plan_context(readers, config), settings_memory=settings_memory)
+    writes = not read_only and config.settings.policy is not Policy.OBSERVE
+    peaks = peaks_of_runs(config, cluster_reader, kubernetes.KubernetesWriter(cluster) if writes else None)
+    if config.mode is not Mode.LOOP:
+        plan_context = replace(plan_context, peaks=peaks.sizes)
     if read_only:
         return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)
@@ -121,6 +126,8 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
         memory = memory_of(config, cluster_reader, writer)
         leader.when_lost(memory.forget)
         apply_context = replace(apply_context, remember=memory.keep)
+        if config.mode is not Mode.LOOP:
+            apply_context = replace(apply_context, remember_peaks=peaks.keep)
         if config.mode is Mode.LOOP:  # nothing else remembers from pass to pass
             trace = trace_of(config, cluster_reader, writer)
             leader.when_lost(trace.forget)
@@ -145,6 +152,14 @@ def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kuber
         config.settings,
         after_changes_only=config.mode is not Mode.LOOP,
     )
+
+
+def peaks_of_runs(
+    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter | None
+) -> PeakMemory:
+    """The most targets of the last hour, beside the Lease; without ``writer`` nothing is added."""
+    write = None if writer is None else partial(put, writer, config.lease_namespace)
+    return PeakMemory(partial(observe_config_map, reader, config.lease_namespace), write, config.settings)
 
 
 def trace_of(

@@ -32,7 +32,7 @@ from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import balancer_after, has_way, readiness, serving
-from desired.plan.kinds import ChangeKind
+from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.ordering import in_order
 from desired.section import Absent
 from desired.syntax.bounds import counted
@@ -212,6 +212,11 @@ class Peak:
     members: frozenset[str]
     at: datetime
     """When it last had so many, by the API server's clock."""
+
+
+def takes_targets(change: Change) -> bool:
+    """Whether the change is of a kind that may take targets from a load balancer."""
+    return change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD
 
 
 def exposure(facts: Facts) -> Iterator[GuardResult]:

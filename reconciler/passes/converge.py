@@ -14,6 +14,7 @@ from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import explain_strange_keys, judge, restrict
+from desired.guards.loss import takes_targets
 from desired.guards.settings_blast_radius import settings_change
 from desired.load_balancers.prices import cost_of_cluster
 from desired.load_balancers.wanted import matters
@@ -68,6 +69,8 @@ class PlanContext:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
+    peaks: Callable[[Snapshot], Mapping[str, int]] | None = None
+    """The most targets of the last hour, for a run that no loop remembers (``Setbacks.peaks``); None: a loop does."""
     agreement: Agreement | None = None
     """What somebody has agreed to: a pass makes no other changes. None: nobody was asked."""
     detail: Detail = Detail.FOLDED
@@ -219,6 +222,8 @@ def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Col
     if apply_context.stop.is_set() or plan_context.only:
         return
     apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
+    if any(isinstance(line.outcome, Applied) and takes_targets(line.change) for line in tried):
+        apply_context.remember_peaks()
 
 
 def _has_used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> bool:
@@ -303,6 +308,8 @@ def _judge(
     if former is None and (plan.changes or any(note.kind is NoteKind.KEPT for note in plan.notes)):
         former = memory.recall(snapshot, is_planning=True)
         desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks, (desired, plan))
+    if plan_context.peaks is not None and any(map(takes_targets, plan.changes)):
+        setbacks = replace(setbacks, peaks=plan_context.peaks(snapshot))
     changed = settings_change(plan, snapshot, settings, setbacks, former)
     facts = Facts(plan, snapshot, settings, desired, setbacks, changed)
     judged = judge(facts, plan_context.approved)

@@ -23,6 +23,7 @@ from reconciler.config.commands import Command
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.observe.kubernetes import observe_config_map, observe_remembered
 from reconciler.passes.history import History
+from reconciler.passes.peak_memory import PeakMemory
 from reconciler.passes.project_memory import Memory
 from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Line, Report
@@ -299,6 +300,12 @@ def _settings_memory(run: Run) -> SettingsMemory:
     return SettingsMemory(run.settings, read, write, looks_first=True)
 
 
+def _peaks(run: Run, settings: Settings) -> PeakMemory:
+    """Of its targets within the last hour, as the command has it."""
+    read = partial(observe_config_map, run.readers.kubernetes, NAMESPACE)
+    return PeakMemory(read, partial(put, run.sim.kubernetes_writer(), NAMESPACE), settings)
+
+
 @dataclass
 class Stage:
     """The truth, its controllers, and what became of it."""
@@ -518,6 +525,8 @@ class Stage:
             lenses = self._new_lenses(cluster)
             known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)  # type: ignore[arg-type]
             known.remember = _memory(known, settings, loop=loop).keep
+            if not loop:
+                known.peaks = _peaks(known, settings)
             if loop:
                 self._configured[cluster] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)

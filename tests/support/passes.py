@@ -24,6 +24,7 @@ from reconciler.observe.world import Readers, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.passes.history import History
+from reconciler.passes.peak_memory import PeakMemory
 from reconciler.passes.rounds import ApplyContext
 from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Report
@@ -88,6 +89,8 @@ class Run:
     """What a loop would have left of calls to Hetzner; None: as many as may be."""
     remember: Callable[[Snapshot, bool], None] | None = None
     """What lets the cluster remember its project; None: nobody does."""
+    peaks: PeakMemory | None = None
+    """What a run that no loop remembers knows of the last hour; None: nothing."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
     """What writes down for dry runs what a loop has suspended."""
     agreement: Agreement | None = None
@@ -113,6 +116,8 @@ class Run:
         plan_context = replace(plan_context, agreement=self.agreement)
         if self.settings_memory is not None:
             plan_context = replace(plan_context, settings_memory=self.settings_memory)
+        if self.peaks is not None:
+            plan_context = replace(plan_context, peaks=self.peaks.sizes)
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:
@@ -148,6 +153,8 @@ class Run:
             actuators = self.time.attends(actuators)
             apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)
         apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
+        if self.peaks is not None:
+            apply_context = replace(apply_context, remember_peaks=self.peaks.keep)
         return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
 
     def approve(self, hold_hash: str) -> None:

@@ -1,0 +1,100 @@
+"""What runs that no loop remembers know of the most targets within the last hour."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from actuators.http.errors import Transient
+from desired.guards.loss import Peak
+from desired.model.snapshot import Snapshot
+from reconciler.passes.peak_memory import PeakMemory, format_peaks, parse_peaks
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
+from tests.builders import CLUSTER_UID, NOW
+from tests.support.balancer_plans import fleet, public
+
+PEAKS = {"42/answering/port 80": Peak(frozenset({"server:1", "server:2"}), NOW)}
+OTHER = "99999999-2222-3333-4444-555555555555"
+
+
+def world(*numbers: int, minutes: int = 0) -> Snapshot:
+    """Load balancer 42 leads to these servers."""
+    found = a_world([a_served_service()], [a_balancer(targets=public(*numbers))], **fleet(*numbers))
+    return replace(found, taken_at=NOW + timedelta(minutes=minutes))
+
+
+def test_what_is_stored_is_read_again() -> None:
+    """By the cluster that wrote it."""
+    assert parse_peaks(format_peaks(PEAKS, CLUSTER_UID), CLUSTER_UID) == PEAKS
+    assert parse_peaks(format_peaks(PEAKS, CLUSTER_UID), OTHER) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "[]",
+        "{" * 100_000,
+        " " * 300_000,
+        '{"version": 2, "cluster": "11111111-2222-3333-4444-555555555555", "peaks": {}}',
+        format_peaks(PEAKS, CLUSTER_UID).replace("+00:00", ""),
+        format_peaks(PEAKS, CLUSTER_UID).replace('"server:1"', "7"),
+        format_peaks(PEAKS, CLUSTER_UID).replace('["server:1", "server:2"]', "null"),
+    ],
+)
+def test_what_we_would_not_write_tells_of_nothing(text: str | None) -> None:
+    """Malformed, too long, of another version, without a zone, no names."""
+    assert parse_peaks(text, CLUSTER_UID) == {}
+
+
+class Stored:
+    """The ConfigMap."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] = {}
+        self.reads = self.writes = 0
+
+    def read(self) -> Mapping[str, str]:
+        self.reads += 1
+        return self.data
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        self.writes += 1
+        self.data |= values
+
+
+def test_a_run_after_another_knows_what_there_was() -> None:
+    """One look and one write for each run that takes some; none for one that takes nothing."""
+    stored = Stored()
+    first = PeakMemory(stored.read, stored.write, LOCATED)
+    first.sizes(world(1, 2, 3, 4))
+    first.sizes(world(1, 2, 3))
+    first.keep()
+    assert (stored.reads, stored.writes) == (1, 1)
+
+    second = PeakMemory(stored.read, stored.write, LOCATED)
+    assert second.sizes(world(1, 2, 3, minutes=20))["42/answering/port 80"] == 4
+    second.keep()
+    assert (stored.reads, stored.writes) == (2, 1)
+
+    late = PeakMemory(stored.read, None, LOCATED)
+    assert late.sizes(world(1, 2, 3, minutes=70))["42/answering/port 80"] == 3
+    late.keep()
+    assert stored.writes == 1
+
+    PeakMemory(stored.read, stored.write, LOCATED).keep()
+    assert (stored.reads, stored.writes) == (3, 1)
+
+
+def test_an_api_in_trouble_ends_no_run() -> None:
+    """A single run then knows of itself alone."""
+
+    def fail(*_: object) -> Any:
+        raise Transient("timeout")
+
+    memory = PeakMemory(fail, fail, LOCATED)
+    assert memory.sizes(world(1, 2))["42/answering/port 80"] == 2
+    memory.keep()
