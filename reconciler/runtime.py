@@ -110,7 +110,7 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     writes = not read_only and config.settings.policy is not Policy.OBSERVE
     peaks = peaks_of_runs(config, cluster_reader, kubernetes.KubernetesWriter(cluster) if writes else None)
     if config.mode is not Mode.LOOP:
-        plan_context = replace(plan_context, peaks=peaks.sizes)
+        plan_context = replace(plan_context, peaks=peaks.peaks)
     if read_only:
         return Runtime(plan_context)
     writer = kubernetes.KubernetesWriter(cluster)

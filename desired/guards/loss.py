@@ -15,9 +15,10 @@ An announced loss lowers the half, and never the one: a drained Node, and by pro
 load balancers. Half is that of the most members within the last hour, as far as a loop remembers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from itertools import pairwise
 
 from desired.annotations.table import BY_FIELD
 from desired.guards.facts import Facts, GuardResult
@@ -31,9 +32,10 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.plan.change import Change, GuardName, Verdict
-from desired.plan.foresight import balancer_after, has_way, readiness, serving
+from desired.plan.foresight import balancer_after, has_way, healthy, serving
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.ordering import in_order
+from desired.plan.setbacks import Peak
 from desired.section import Absent
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
@@ -91,7 +93,12 @@ def _answering(balancer: CloudBalancer, of: _Of) -> Members:
     """By port: ports that the Service gives up are its end and no loss."""
     wanted = of.lb.wanted.listeners if of.lb.wanted is not None else balancer.spec.listeners
     found = serving(balancer, of.facts.snapshot, of.facts.readiness)
-    return {f"port {port}": frozenset(map(of.name, found[port])) for port in sorted(found) if port in wanted}
+    led_to = of.lb.targets.node_targets.led_to
+    return {
+        f"port {port}": frozenset(of.name(t) for t in found[port] if led_to(t) or port in balancer.answering(t))
+        for port in sorted(found)
+        if port in wanted
+    }
 
 
 def _existing(balancer: CloudBalancer, of: _Of) -> Members:
@@ -189,10 +196,14 @@ def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Itera
             there = [members.get(scope, frozenset()) for members in counted_in]
             announced = {of.name(target) for target in present.targets if row.announced(target, of)}
             stay = had - (announced - there[-1])
-            most = max(len(stay), of.facts.setbacks.peaks.get(_scope(present, row, scope), 0))
+            going = {target.name for target in present.targets if row.announced(target, of)}
+            peak = of.facts.setbacks.peaks.get(_scope(present, row, scope), frozenset()) - going
+            most = max(len(stay), len(peak))
             least = max(row.share(most), min(row.fewest, len(had)))
-            left = min(map(len, there if row.on_the_way else there[-1:]))
-            taking = tuple(c.key for c, were, are in zip(changes, there, there[1:], strict=False) if were - are)
+            steps = list(pairwise(there))
+            left = min((len(are) for were, are in steps if row.on_the_way and were - are), default=len(there[-1]))
+            left = min(left, len(there[-1]))
+            taking = tuple(c.key for c, (were, are) in zip(changes, steps, strict=True) if were - are)
             if left >= least or not taking:
                 continue
             lost = counted(len(had) - left, "target")
@@ -203,15 +214,6 @@ def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Itera
 
 LAST_FOR = timedelta(hours=1)
 """How long a peak counts: so many small steps within it mean what one means."""
-
-
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """The most members that a population of one load balancer has had."""
-
-    members: frozenset[str]
-    at: datetime
-    """When it last had so many, by the API server's clock."""
 
 
 def takes_targets(change: Change) -> bool:
@@ -237,10 +239,11 @@ def exposure(facts: Facts) -> Iterator[GuardResult]:
 
 
 def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) -> Mapping[str, Peak]:
-    """Scope → peak, with what there is in this world. A member whose Node was announced to go since counts no more."""
+    """Scope → peak, with what there is in this world: servers of Hetzner Cloud that are reported healthy, and that are
+    targets. A member whose Node was announced to go since counts no more. What a list lacks keeps its peak."""
     if world.load_balancers is None:
         return before
-    ready, now = readiness(world), world.taken_at
+    now = world.taken_at
     given_up_after = settings.waits.given_up_after
     drained = {
         ServerTarget(key.id, use_private_ip=False).name
@@ -248,12 +251,12 @@ def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) ->
         if (key := server_key(node.provider_id)) is not None and key.provider is Provider.CLOUD
         if is_planned_disruption(node, world, given_up_after)
     }
-    found: dict[str, Peak] = {}
+    found: dict[str, Peak] = {} if world.load_balancers.is_whole else dict(before)
     for balancer in world.load_balancers:
         servers = [target for target in balancer.targets if isinstance(target, ServerTarget)]
-        there: dict[str, Iterable[Target]] = {_scope(balancer, BY_PROVIDER, Provider.CLOUD): servers}
-        for port, answering in serving(balancer, world, ready).items():
-            there[_scope(balancer, ANSWERING, f"port {port}")] = answering
+        there: dict[str, list[ServerTarget]] = {_scope(balancer, BY_PROVIDER, Provider.CLOUD): servers}
+        for port, answering in healthy(balancer).items():
+            there[_scope(balancer, ANSWERING, f"port {port}")] = [each for each in servers if each in answering]
         for scope, targets in there.items():
             members, peak = frozenset(target.name for target in targets) - drained, before.get(scope)
             stays = peak is not None and now - peak.at <= LAST_FOR and len(members) < len(peak.members - drained)

@@ -17,12 +17,13 @@ answers, and all was checked, nothing is waited for.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.load_balancers import services_with
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
-from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import balancer_after, healthy, is_down, serving
 from desired.plan.kinds import ChangeKind, Verb
@@ -30,6 +31,7 @@ from desired.plan.ordering import in_order
 from desired.section import Unmanaged
 from desired.syntax.bounds import several
 
+_OF_TRAFFIC = (ChangeKind.LB_TARGET, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_NETWORK)
 _KINDS: tuple[type[ServerTarget] | type[IpTarget], ...] = (ServerTarget, IpTarget)
 _Look = Callable[[CloudBalancer], Mapping[int, Collection[Target]]]
 _CHECK_INTERVAL_S = 15
@@ -42,7 +44,7 @@ _LOOK_AT = (
 
 def target_health(facts: Facts) -> Iterator[GuardResult]:
     """What may not go yet waits for health checks, and is held where a newcomer fails them."""
-    for lb, changes in services_with(facts, ChangeKind.LB_TARGET, ChangeKind.LB_PUBLIC_INTERFACE):
+    for lb, changes in services_with(facts, *_OF_TRAFFIC):
         if lb.present is not None and lb.wanted is not None and not isinstance(lb.wanted.targets, Unmanaged):
             yield from _Replacement(lb, lb.present, facts).judged(in_order(changes))
 
@@ -68,7 +70,7 @@ class _Replacement:
         for kind in _KINDS:
             waiting = [change for change in self.waiting if isinstance(change.before, kind)]
             keys, silent = tuple(sorted(change.key for change in waiting)), self._silent(kind)
-            if silent:
+            if silent and any(change.verb is Verb.MODIFY or self._follower(change) for change in waiting):
                 left = "1 other stays" if len(keys) == 1 else f"{len(keys)} others stay"
                 why = f"{named}: {several(silent)} came and fails its health checks; {left}"
                 yield GuardResult(
@@ -88,7 +90,7 @@ class _Replacement:
             return
         came = [target for target in self._newcomers if isinstance(target, kind)]
         answering = sum(bool(self.present.answering(target)) for target in came)
-        out = sum(self._is_in_doubt(target) for target in came)
+        out = len(self._in_doubt(kind))
         of_kind = sum(bool(self.present.answering(target)) for target in self.present.targets if type(target) is kind)
         most = 0 if self._silent(kind) else min(max(1, answering), max(1, (of_kind + out) // 2))
         sound = [change for change in swaps if self._answers(change.before)]
@@ -102,10 +104,12 @@ class _Replacement:
     def _go(self, ordered: Sequence[Change]) -> None:
         """Let a removal go where as many answer without it as do now, or will at the end: by their health checks, and
         with those that may answer as they are not checked yet."""
-        end = self.present
-        for change in ordered:
-            end = balancer_after(end, change)
-        later, state = self._by_port(self._serving(end)), self.present
+        never = self.facts.setbacks.suspensions.keys() | self.facts.setbacks.refused
+        come = (change for change in ordered if change.verb is not Verb.ADD or change.key not in never)
+        end = reduce(balancer_after, come, self.present)
+        later = self._by_port(self._serving(end))
+        swaps = [change for change in ordered if any(self._is_swap(change, ordered, kind) for kind in _KINDS)]
+        state = reduce(balancer_after, (change for change in swaps if change not in self.waiting), self.present)
 
         def are_enough(look: _Look, without: CloudBalancer) -> bool:
             first, now, left = (self._by_port(look(each)) for each in (self.present, state, without))
@@ -115,7 +119,7 @@ class _Replacement:
             )
 
         for change in ordered:
-            if change.kind != ChangeKind.LB_TARGET or change.verb is not Verb.REMOVE or _makes_room(change, ordered):
+            if change.kind != ChangeKind.LB_TARGET or change.verb is Verb.ADD or change in swaps:
                 continue
             follower, without = self._follower(change), balancer_after(state, change)
             if follower is not None:
@@ -177,18 +181,23 @@ class _Replacement:
         wanted, led_to = self.lb.targets.targets, self.lb.targets.node_targets.led_to
         return (target for target in self.present.targets if target in wanted and led_to(target) is not None)
 
-    def _silent(self, kind: type[Target]) -> list[str]:
-        """Names of newcomers that fail checks which others pass, for no reason of their own. Where only Nodes with a
-        pod answer (externalTrafficPolicy Local), one that answers shows the way for all."""
-        came = [target for target in self._newcomers if isinstance(target, kind)]
+    def _in_doubt(self, kind: type[Target]) -> list[Target]:
+        """Newcomers that do not answer at some port at which another target does, and whose servers and Nodes are up.
+        Where only Nodes with a pod answer (externalTrafficPolicy Local), one that answers shows the way for all."""
+        came = [target for target in self._newcomers if isinstance(target, kind) and not self._is_down(target)]
         if self.lb.service.claim.is_local and any(map(self.present.answering, came)):
             return []
-        return [t.name for t in came if self._is_in_doubt(t) and not self.present.is_unchecked(t)]
+        return [t for t in came if self.present.checks.get(t) and not self._answering <= self.present.answering(t)]
 
-    def _is_in_doubt(self, target: Target) -> bool:
-        """Whether it does not answer at some port at which another one does, and its server and Node are up."""
-        is_short = not self._answering <= self.present.answering(target)
-        return is_short and bool(self.present.checks.get(target)) and not self._is_down(target)
+    def _silent(self, kind: type[Target]) -> list[str]:
+        """Names of those in doubt that fail checks which others pass. A Node without a pod fails none."""
+        if self.lb.service.claim.is_local:
+            return []
+        return [target.name for target in self._in_doubt(kind) if self._failing(target) & self._answering]
+
+    def _failing(self, target: Target) -> frozenset[int]:
+        said = self.present.checks.get(target, {})
+        return frozenset(port for port, health in said.items() if health is Health.UNHEALTHY)
 
     def _is_down(self, target: Target) -> bool:
         server = self.lb.targets.node_targets.led_to(target)
@@ -212,10 +221,18 @@ class _Replacement:
     @property
     def _unchecked(self) -> bool:
         """Whether nothing is known yet of a target whose server may answer."""
-        return any(self.present.is_unchecked(target) and not self._is_down(target) for target in self.present.targets)
+        ours = filter(self._leads_to_a_server, self.present.targets)
+        return any(self.present.is_unchecked(target) and not self._is_down(target) for target in ours)
 
     def _by_port(self, found: Mapping[int, Collection[Target]]) -> Mapping[int, frozenset[str]]:
-        return {port: self._names(targets) for port, targets in found.items()}
+        """Whom targets of others lead to is not known: they count where they are reported healthy."""
+        return {
+            port: self._names(t for t in targets if self._leads_to_a_server(t) or port in self.present.answering(t))
+            for port, targets in found.items()
+        }
+
+    def _leads_to_a_server(self, target: Target) -> bool:
+        return self.lb.targets.node_targets.led_to(target) is not None
 
     def _names(self, targets: Iterable[Target]) -> frozenset[str]:
         """A server is one, by whichever addresses."""

@@ -197,7 +197,7 @@ def _answers(
 ) -> bool:
     said = balancer.checks.get(target, {}).get(port, Health.UNKNOWN)
     if said is not Health.UNKNOWN or not isinstance(target, ServerTarget):
-        return said is not Health.UNHEALTHY
+        return said is Health.HEALTHY or (said is Health.UNKNOWN and isinstance(target, IpTarget))
     server = ServerKey(Provider.CLOUD, target.server_id)
     return _may_reach(target, balancer, world) and not is_down(server, world, ready)
 

@@ -6,6 +6,7 @@ They are a value beside the snapshot: nothing of them was observed. The planner 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 
 from desired.plan.change import GuardName
@@ -47,6 +48,15 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Peak:
+    """The most members that a population of one load balancer has had."""
+
+    members: frozenset[str]
+    at: datetime
+    """When it last had so many, by the API server's clock."""
+
+
+@dataclass(frozen=True, slots=True)
 class Setbacks:
     """Everything that is held against changes by what they met, and by what there was. A run of ``--once`` knows of its
     own pass alone."""
@@ -60,8 +70,8 @@ class Setbacks:
     withheld: Mapping[str, GuardName] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
 
-    peaks: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Scope of a population (``desired.guards.loss``) → the most members that it had within the last hour."""
+    peaks: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Scope of a population (``desired.guards.loss``) → its members when it had most within the last hour."""
 
     @property
     def failed(self) -> frozenset[str]:

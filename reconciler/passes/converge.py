@@ -69,7 +69,7 @@ class PlanContext:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
-    peaks: Callable[[Snapshot], Mapping[str, int]] | None = None
+    peaks: Callable[[Snapshot], Mapping[str, frozenset[str]]] | None = None
     """The most targets of the last hour, for a run that no loop remembers (``Setbacks.peaks``); None: a loop does."""
     agreement: Agreement | None = None
     """What somebody has agreed to: a pass makes no other changes. None: nobody was asked."""

@@ -12,10 +12,10 @@ from datetime import datetime
 
 from actuators.outcome import Applied, Failed, Skipped
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
-from desired.guards.loss import Peak, peaks_of
+from desired.guards.loss import peaks_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
-from desired.plan.setbacks import Bar, Setbacks, Suspension
+from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
@@ -133,7 +133,7 @@ class History:
             for scope, found in self._refusals.items()
         }
         suspensions = {key: suspension for key, suspension in found.items() if suspension is not None}
-        peaks = {scope: len(peak.members) for scope, peak in self._peaks.items()}
+        peaks = {scope: peak.members for scope, peak in self._peaks.items()}
         return Setbacks(suspensions=suspensions, bars=bars, peaks=peaks)
 
     def note(self, report: Report) -> tuple[Change, ...]:

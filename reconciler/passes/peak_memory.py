@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from actuators.http.errors import ApiError
-from desired.guards.loss import Peak, peaks_of
+from desired.guards.loss import peaks_of
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.plan.setbacks import Peak
 from desired.section import Present
 from reconciler.telemetry.logs import pairs
 
@@ -43,9 +44,9 @@ class PeakMemory:
         self._found: Mapping[str, Peak] | None = None
         self._uid = ""
 
-    def sizes(self, snapshot: Snapshot) -> Mapping[str, int]:
-        """Scope → the most members within the last hour, this reading included, as they were when the run first asked.
-        What cannot be read counts for nothing, as before the first run. Never raises an ApiError."""
+    def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+        """Scope → its members when it had most within the last hour, this reading included, as they were when the run
+        first asked. What cannot be read counts for nothing, as before the first run. Never raises an ApiError."""
         if self._found is None:
             self._uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else ""
             try:
@@ -53,7 +54,7 @@ class PeakMemory:
             except ApiError as error:
                 _log.warning("the most targets of the last hour are not known %s", pairs(why=str(error)))
             self._found = peaks_of(snapshot, self._settings, self._stored)
-        return {scope: len(peak.members) for scope, peak in self._found.items()}
+        return {scope: peak.members for scope, peak in self._found.items()}
 
     def keep(self) -> None:
         """Store the peaks after a run that has taken targets. Never raises an ApiError."""

@@ -117,7 +117,7 @@ class Run:
         if self.settings_memory is not None:
             plan_context = replace(plan_context, settings_memory=self.settings_memory)
         if self.peaks is not None:
-            plan_context = replace(plan_context, peaks=self.peaks.sizes)
+            plan_context = replace(plan_context, peaks=self.peaks.peaks)
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:

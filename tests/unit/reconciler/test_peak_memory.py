@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Transient
-from desired.guards.loss import Peak
+from desired.model.load_balancer import Health
 from desired.model.snapshot import Snapshot
+from desired.plan.setbacks import Peak
 from reconciler.passes.peak_memory import PeakMemory, format_peaks, parse_peaks
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW
@@ -21,7 +22,11 @@ OTHER = "99999999-2222-3333-4444-555555555555"
 
 def world(*numbers: int, minutes: int = 0) -> Snapshot:
     """Load balancer 42 leads to these servers."""
-    found = a_world([a_served_service()], [a_balancer(targets=public(*numbers))], **fleet(*numbers))
+    found = a_world(
+        [a_served_service()],
+        [a_balancer(targets=public(*numbers), health=dict.fromkeys(public(*numbers), Health.HEALTHY))],
+        **fleet(*numbers),
+    )
     return replace(found, taken_at=NOW + timedelta(minutes=minutes))
 
 
@@ -70,18 +75,18 @@ def test_a_run_after_another_knows_what_there_was() -> None:
     """One look and one write for each run that takes some; none for one that takes nothing."""
     stored = Stored()
     first = PeakMemory(stored.read, stored.write, LOCATED)
-    first.sizes(world(1, 2, 3, 4))
-    first.sizes(world(1, 2, 3))
+    first.peaks(world(1, 2, 3, 4))
+    first.peaks(world(1, 2, 3))
     first.keep()
     assert (stored.reads, stored.writes) == (1, 1)
 
     second = PeakMemory(stored.read, stored.write, LOCATED)
-    assert second.sizes(world(1, 2, 3, minutes=20))["42/answering/port 80"] == 4
+    assert len(second.peaks(world(1, 2, 3, minutes=20))["42/answering/port 80"]) == 4
     second.keep()
     assert (stored.reads, stored.writes) == (2, 1)
 
     late = PeakMemory(stored.read, None, LOCATED)
-    assert late.sizes(world(1, 2, 3, minutes=70))["42/answering/port 80"] == 3
+    assert len(late.peaks(world(1, 2, 3, minutes=70))["42/answering/port 80"]) == 3
     late.keep()
     assert stored.writes == 1
 
@@ -96,5 +101,5 @@ def test_an_api_in_trouble_ends_no_run() -> None:
         raise Transient("timeout")
 
     memory = PeakMemory(fail, fail, LOCATED)
-    assert memory.sizes(world(1, 2))["42/answering/port 80"] == 2
+    assert len(memory.peaks(world(1, 2))["42/answering/port 80"]) == 2
     memory.keep()

@@ -20,14 +20,17 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.snapshot import NodeAddress, RobotAccount, ServerStatus
+from desired.model.snapshot import NodeAddress, RobotAccount, ServerStatus, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import Plan, Verdict
+from desired.plan.setbacks import Setbacks
+from desired.planner import compute_plan
 from desired.section import UNMANAGED, Present
 from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_listener, a_world
 from tests.builders import a_robot_server, a_settled_node, servers_of
 from tests.support.balancer_plans import asking, fleet, public
 from tests.support.balancer_verdicts import judged
+from tests.support.judging import judge
 
 HERE = Attachment(7, IPv4Address("10.0.0.200"))
 BALANCER = "load_balancer/default/web"
@@ -287,3 +290,95 @@ def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(
     plan = judged(world, replace(IN_NETWORK, robot=True))
 
     assert plan.by_key[f"{BALANCER}/target/{PUBLIC[1].name}"].decision.verdict is verdict
+
+
+OUT = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
+
+
+def goes(plan: Plan) -> set[str]:
+    """The numbers of servers of which a target may go."""
+    return {c.key.rpartition(":")[2] for c in plan.allowed if c.kind == "lb.target" and c.before is not None}
+
+
+def switching_while(leaving: Iterable[int], health: dict[Target, Health], *numbers: int) -> Plan:
+    """A switch to private addresses, while Nodes are kept from the load balancer."""
+    found = fleet(*numbers)
+    nodes = [
+        replace(node, labels={**node.labels, **OUT}) if number in leaving else node
+        for number, node in zip(numbers, found["nodes"], strict=True)
+    ]
+    balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
+    service = asking(use_private_ip="true")
+    return judged(a_world([service], [balancer], network=Present(NETWORK), **(found | {"nodes": nodes})), IN_NETWORK)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "leaving", "expected"),
+    [
+        pytest.param((1, 2), (2,), {"1"}, id="one of two"),
+        pytest.param((1, 2, 3, 4), (3, 4), {"1", "3"}, id="two of four"),
+        pytest.param((1, 2, 3, 4), (4,), {"1"}, id="one of four"),
+    ],
+)
+def test_a_switch_and_a_removal_at_once(numbers: tuple[int, ...], leaving: tuple[int, ...], expected: set[str]) -> None:
+    """What goes by the one is missing to the other."""
+    assert goes(switching_while(leaving, dict.fromkeys(public(*numbers), H), *numbers)) == expected
+
+
+def test_servers_that_are_two_targets_keep_the_one_that_answers() -> None:
+    """Their private addresses are not checked yet."""
+    private_ones = [ServerTarget(number, use_private_ip=True) for number in (1, 2, 3, 4)]
+    health: dict[Target, Health] = {**dict.fromkeys(public(1, 2, 3, 4), H), **dict.fromkeys(private_ones, U)}
+
+    assert goes(switching_while((), health, 1, 2, 3, 4)) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"), [pytest.param(U, WAITS, id="not checked yet"), pytest.param(H, OK, id="it answers")]
+)
+def test_a_network_goes_last(said: Health, verdict: Verdict) -> None:
+    """Where nothing needs it any more, once that has answered."""
+    health: dict[Target, Health] = dict.fromkeys(public(1, 2), said)
+    balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
+    plan = judged(a_world([asking()], [balancer], **fleet(1, 2)), LOCATED)
+
+    assert plan.by_key[f"{BALANCER}/network/7"].decision.verdict is verdict
+
+
+def draining(health: dict[Target, Health], *numbers: int) -> Snapshot:
+    """The first of these Nodes is kept from the load balancer."""
+    found = fleet(*numbers)
+    found["nodes"] = [
+        replace(node, labels={**node.labels, **OUT}) if number == numbers[0] else node
+        for number, node in zip(numbers, found["nodes"], strict=True)
+    ]
+    return a_world([asking()], [a_balancer(targets=list(health), health=health)], **found)
+
+
+def test_a_selector_that_finds_nothing_keeps_no_node() -> None:
+    """It is not checked for ever, and a Node that is drained goes all the same."""
+    assert goes(judged(draining({**dict.fromkeys(public(1, 2, 3), H), SELECTOR: U}, 1, 2, 3), LOCATED)) == {"1"}
+
+
+def test_what_cannot_be_added_keeps_nothing() -> None:
+    """A Node that is drained does not wait for one whose addition was refused."""
+    world = draining(dict.fromkeys(public(1, 2, 3), H), 1, 2, 3, 5)
+    refused = Setbacks(refused=frozenset({f"{BALANCER}/target/server:5"}))
+
+    assert goes(judged(world, LOCATED)) == set()
+    assert goes(judge(compute_plan(world, LOCATED), world, LOCATED, (), refused)) == {"1"}
+
+
+def test_nodes_without_a_pod_hold_nothing() -> None:
+    """With the policy Local they fail their health checks by design."""
+    health: dict[Target, Health] = {
+        ServerTarget(1, use_private_ip=True): H,
+        ServerTarget(2, use_private_ip=True): X,
+        **dict.fromkeys(public(4, 5), H),
+    }
+    balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
+    asked = asking(use_private_ip="true")
+    service = replace(asked, claim=replace(asked.claim, external_traffic_policy="Local"))
+    plan = judged(a_world([service], [balancer], network=Present(NETWORK), **fleet(1, 2, 4, 5)), IN_NETWORK)
+
+    assert (goes(plan), plan.holds) == ({"4"}, ())
