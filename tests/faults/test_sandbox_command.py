@@ -167,24 +167,19 @@ def test_a_rate_limit_that_lets_nothing_through(run: Callable[..., Ran]) -> None
 
 
 @pytest.mark.parametrize(
-    "address",
+    ("address", "shown"),
     [
-        "",
-        "nonsense",
-        "http://",
-        "https:///path",
-        "ftp://host",
-        "host:6443",
-        "http://host:x",
-        "http://h?a=1",
-        "http://a b",
+        *((address, address) for address in ("", "nonsense", "http://", "https:///path", "ftp://host", "host:6443")),
+        ("http://a b", "http://a b"),
+        ("http://host:x", "http://..."),
+        ("http://h?a=1", "http://h"),
     ],
 )
-def test_the_address_for_a_proxy(run: Callable[..., Ran], address: str) -> None:
-    """What no request could be sent to is refused before a port is opened."""
+def test_the_address_for_a_proxy(run: Callable[..., Ran], address: str, shown: str) -> None:
+    """What no request could be sent to is refused before a port is opened, and no secret in it is printed."""
     ran = run("--proxy", address)
 
-    said = f"reconcile: error: --proxy is {address!r}: expect an address such as https://127.0.0.1:6443"
+    said = f"reconcile: error: --proxy is {shown!r}: expect an address such as https://127.0.0.1:6443"
     assert (ran.code, ran.refusal) == (64, said)
 
 
