@@ -11,8 +11,9 @@ end, or on the way there as well, whatever kinds of change bring it about and ho
 | existing, by provider | the same of each provider: neither outvotes the other | half |
 | foreign | the targets of others that the load balancer keeps | all, also on the way |
 
-An announced loss lowers the half, and never the one: a drained Node, and by provider a Node that a person keeps from
-load balancers. Half is that of the most members within the last hour, as far as a loop remembers.
+A server that is known to be gone answers nothing, whatever its health checks said last: ``absence-proof`` asks for the
+proof. An announced loss lowers the half, and never the one: a drained Node, and by provider a Node that a person keeps
+from load balancers. Half is that of the most members within the last hour, as far as a loop remembers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,6 +71,10 @@ class _Of:
         reason = removal_reason(target, server, self.lb.targets.claiming(server), self.facts.snapshot)
         return server if reason.server_lives else None
 
+    def is_gone(self, target: Target) -> bool:
+        """Whether the server that a target leads to is known to be gone."""
+        return self.lb.targets.node_targets.led_to(target) is not None and self.server(target) is None
+
 
 @dataclass(frozen=True, slots=True)
 class Population:
@@ -94,8 +99,12 @@ def _answering(balancer: CloudBalancer, of: _Of) -> Members:
     wanted = of.lb.wanted.listeners if of.lb.wanted is not None else balancer.spec.listeners
     found = serving(balancer, of.facts.snapshot, of.facts.readiness)
     led_to = of.lb.targets.node_targets.led_to
+
+    def counts(target: Target, port: int) -> bool:
+        return not of.is_gone(target) and (led_to(target) is not None or port in balancer.answering(target))
+
     return {
-        f"port {port}": frozenset(of.name(t) for t in found[port] if led_to(t) or port in balancer.answering(t))
+        f"port {port}": frozenset(of.name(target) for target in found[port] if counts(target, port))
         for port in sorted(found)
         if port in wanted
     }

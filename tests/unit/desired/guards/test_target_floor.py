@@ -375,6 +375,16 @@ def test_dead_targets_are_never_held(
     assert set(removals(1, 2, 3)) <= {change.key for change in judged(snapshot).allowed}
 
 
+def test_what_health_checks_said_last_of_a_dead_target_is_void() -> None:
+    """The server is proven gone, and the load balancer has not noticed yet: nothing is lost by its removal."""
+    balancer = balancing(4)
+    balancer = replace(balancer, checks={target: {80: Health.HEALTHY} for target in balancer.targets})
+    snapshot = world_of(a_fleet(1), balancer, [1])
+    snapshot = replace(snapshot, confirmations=dict.fromkeys((2, 3, 4), Absent()))
+
+    assert floor_of(snapshot) is None
+
+
 def test_an_ignored_target_that_is_dead_keeps_nothing_up() -> None:
     """A target that stays and leads nowhere is none."""
     nodes = [out(a_settled_node("n-1", 1)), a_lost_node("n-2", 2, labels={"spare": ""})]
