@@ -80,7 +80,7 @@ class _Replacement:
                 why = f"{named}: waits until what replaces it answers its health checks"
                 yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, keys, why, due_in_s=self._due_in_s)
         if self.waiting or self._unchecked:
-            closing = tuple(sorted(change.key for change in ordered if _takes_away_the_way_back(change, ordered)))
+            closing = tuple(sorted(change.key for change in ordered if _closes_a_way(change, ordered)))
             why = f"{named}: waits until all targets are reached another way"
             yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, closing, why, due_in_s=self._due_in_s)
 
@@ -149,8 +149,9 @@ class _Replacement:
         return next((target for target in self._newcomers if server is not None and led_to(target) == server), None)
 
     def _takes_over(self, new: Target, old: object) -> bool:
-        """Whether a server gets no less traffic by its new address alone. One that answers by neither has no say, where
-        another one answers by an address like the new one, and none has lost a port by its own."""
+        """Whether a dedicated server can do with its new address alone: it answers by that wherever it does by the old
+        one. A server that answers by neither follows the others: once one of them answers by its new address, while
+        none has lost a port by that."""
         by_old = self.present.answering(old) if isinstance(old, IpTarget) else frozenset()
         by_new = self.present.answering(new)
         if by_old or by_new:
@@ -259,7 +260,7 @@ def _makes_room(change: Change, ordered: Sequence[Change]) -> bool:
     return any(change.key in other.depends_on for other in adds)
 
 
-def _takes_away_the_way_back(change: Change, ordered: Sequence[Change]) -> bool:
+def _closes_a_way(change: Change, ordered: Sequence[Change]) -> bool:
     """Whether the change ends a way by which targets are reached: the public interface, or a network that is left for
     good. A move to another network comes back, and what it takes on the way is for ``target-floor``."""
     if change.kind == ChangeKind.LB_PUBLIC_INTERFACE:

@@ -243,25 +243,20 @@ class Removal:
     """One sentence for people."""
     server_lives: bool
     """Whether traffic may be lost: False only where the server is known to be gone."""
-    explained: bool
-    """Whether a person's choice or the server's end is the cause (``target-floor``)."""
 
 
 def removal_reason(target: Target, server: ServerKey, members: Collection[NodeTarget], snapshot: Snapshot) -> Removal:
     """The reason for the removal of ``target``, which leads to ``server`` and is none of ``desired_targets``. The
     ``members`` are all of the load balancer's, or those of them that claim the server.
-
-    Of several Nodes with the server each has to explain it.
     """
     claims = [member for member in members if member.server == server]
     nodes = [snapshot.nodes.items[member.node] for member in claims]
     if isinstance(find_server(server, snapshot, nodes), Absent):
-        return Removal(f"{server.name} is gone", server_lives=False, explained=True)
+        return Removal(f"{server.name} is gone", server_lives=False)
     if not claims:
-        return Removal(f"no Node is {server.name}", server_lives=True, explained=False)
+        return Removal(f"no Node is {server.name}", server_lives=True)
     others = [member for member in claims if member.membership is not Membership.TARGET or member.target == target]
     if not others:
-        return Removal(f"{server.name} is a target by its other address", server_lives=True, explained=True)
+        return Removal(f"{server.name} is a target by its other address", server_lives=True)
     why = "; ".join(sorted(f"Node {member.node} is no target: {member.why}" for member in others))
-    explained = all(member.membership is Membership.EXCLUDED for member in others)
-    return Removal(why, server_lives=True, explained=explained)
+    return Removal(why, server_lives=True)

@@ -339,10 +339,6 @@ class CloudBalancer:
     """Ports of the listeners whose health check nothing passes: every target is known to fail it, and every server that
     a selector has found. All of them where there is no target."""
 
-    def passed(self, target: Target) -> int:
-        """Number of health checks that the target passes: traffic reaches it by so many listeners."""
-        return sum(said is Health.HEALTHY for said in self.checks.get(target, {}).values())
-
     def answering(self, target: Target) -> frozenset[int]:
         """The ports at which the target answers its health checks."""
         return frozenset(port for port, said in self.checks.get(target, {}).items() if said is Health.HEALTHY)

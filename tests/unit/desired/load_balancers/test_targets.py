@@ -518,8 +518,8 @@ def test_settled_at_the_limit() -> None:
     assert desired_targets(ABC, with_targets(*first.targets), 2) == first
 
 
-NOBODY = Removal("no Node is server 1", server_lives=True, explained=False)
-GONE = Removal("server 1 is gone", server_lives=False, explained=True)
+NOBODY = Removal("no Node is server 1", server_lives=True)
+GONE = Removal("server 1 is gone", server_lives=False)
 
 
 @pytest.mark.parametrize(
@@ -535,43 +535,43 @@ GONE = Removal("server 1 is gone", server_lives=False, explained=True)
         pytest.param(
             [no_target("n", EXCLUDED, 1)],
             a_snapshot([a_settled_node("n", 1)]),
-            Removal("Node n is no target: because", server_lives=True, explained=True),
+            Removal("Node n is no target: because", server_lives=True),
             id="excluded-and-only-missing-in-the-list",
         ),
         pytest.param(
             [no_target("n", EXCLUDED, 1)],
             a_snapshot([a_settled_node("n", 1)], [a_server()]),
-            Removal("Node n is no target: because", server_lives=True, explained=True),
+            Removal("Node n is no target: because", server_lives=True),
             id="excluded",
         ),
         pytest.param(
             [no_target("n", UNUSABLE, 1)],
             a_snapshot([a_settled_node("n", 1)], [a_server()]),
-            Removal("Node n is no target: because", server_lives=True, explained=False),
+            Removal("Node n is no target: because", server_lives=True),
             id="unusable",
         ),
         pytest.param(
             [no_target("n", OVER_LIMIT, 1), no_target("m", EXCLUDED, 2)],
             a_snapshot([a_settled_node("n", 1)], [a_server()]),
-            Removal("Node n is no target: because", server_lives=True, explained=False),
+            Removal("Node n is no target: because", server_lives=True),
             id="no-room",
         ),
         pytest.param(
             [no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)],
             a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()]),
-            Removal("Node a is no target: because; Node b is no target: because", server_lives=True, explained=False),
+            Removal("Node a is no target: because; Node b is no target: because", server_lives=True),
             id="only-one-of-two-nodes-explains-it",
         ),
         pytest.param(
             [wanting("n", 1, by_private=True)],
             a_snapshot([a_settled_node("n", 1)], [a_server()]),
-            Removal("server 1 is a target by its other address", server_lives=True, explained=True),
+            Removal("server 1 is a target by its other address", server_lives=True),
             id="by-its-other-address",
         ),
         pytest.param(
             [wanting("n", 1)],
             a_snapshot([a_settled_node("n", 1)], [a_server()]),
-            Removal("Node n is no target: it serves", server_lives=True, explained=False),
+            Removal("Node n is no target: it serves", server_lives=True),
             id="wanted-and-yet-removed",
         ),
     ],
