@@ -51,7 +51,7 @@ class ServiceOperation(Operation):
 
 
 _SERVED = a_service("web", 80, 443)
-_LABEL = "PUT /v1/load_balancers/[0-9]+"
+_PEAKS = "PATCH /api/v1/namespaces/kube-system/configmaps/hcloud-reconciler"
 _EXCHANGED = (_hetzner("remove_target"), _hetzner("add_target"))
 OPERATIONS = {
     "create": ServiceOperation(
@@ -73,7 +73,7 @@ OPERATIONS = {
     ),
     "switch to private IP": ServiceOperation(
         lambda stage: annotate(stage, use_private_ip="true"),
-        (_LABEL, *_EXCHANGED, _LABEL, *_EXCHANGED * 2, _LABEL),
+        (*_EXCHANGED * 3, _PEAKS),
         begins_with=_SERVED,
     ),
     "add and remove a port": ServiceOperation(
