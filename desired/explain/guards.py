@@ -11,6 +11,7 @@ from desired.guards.absence_proof import servers_presumed_gone
 from desired.guards.anchor import AnchorState, anchor_of
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import GUARDS
+from desired.guards.loss import takes_targets
 from desired.guards.nodes import closes_to_pods, losses_of, takes_addresses
 from desired.guards.preconditions import other_controllers
 from desired.model.key import Key
@@ -26,8 +27,6 @@ from desired.planner import DesiredState, compute_desired, diff
 from desired.routes.gateways import Gateways
 from desired.syntax.provider_id import Provider, ServerKey
 
-_OF_TRAFFIC = frozenset({ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE})
-"""What may take targets from a load balancer."""
 _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.SILENT_CLUSTER: lambda change: change.row.writes_cloud and change.verb is not Verb.ADD,
     GuardName.NODE_BLAST_RADIUS: lambda change: change.kind == ChangeKind.NODE_DELETE,
@@ -38,8 +37,8 @@ _LOOKS_AT: Mapping[str, Callable[[Change], bool]] = {
     GuardName.IP_LOSS: lambda change: change.kind == ChangeKind.LB_DELETE,
     GuardName.ADDRESS_IN_USE: lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips),
     GuardName.LISTENER_LOSS: lambda change: change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.MODIFY,
-    GuardName.TARGET_FLOOR: lambda change: change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD,
-    GuardName.TARGET_HEALTH: lambda change: change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD,
+    GuardName.TARGET_FLOOR: takes_targets,
+    GuardName.TARGET_HEALTH: takes_targets,
     GuardName.EXPOSURE: lambda change: change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True,
     GuardName.CERTIFICATE_ISSUANCE: lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known,
     GuardName.ROUTE_BLAST_RADIUS: lambda change: change.kind in {ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE},

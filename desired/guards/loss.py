@@ -34,7 +34,7 @@ from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import balancer_after, has_way, healthy, serving
-from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.kinds import OF_TRAFFIC, ChangeKind, Verb
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import Peak
 from desired.section import Absent
@@ -43,11 +43,6 @@ from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 Members = Mapping[str, frozenset[str]]
 """Scope, such as a port, → names of its members."""
-_OF_TRAFFIC = (
-    ChangeKind.LB_TARGET,
-    ChangeKind.LB_NETWORK,
-    ChangeKind.LB_PUBLIC_INTERFACE,
-)
 _ADVICE = "check the Nodes and settings that are named, or approve it if an outage does no harm"
 
 
@@ -57,11 +52,6 @@ class _Of:
 
     lb: DesiredLoadBalancer
     facts: Facts
-
-    def name(self, target: Target) -> str:
-        """Of a target that leads to a server the server, by whichever address; else its own."""
-        server = self.lb.targets.node_targets.led_to(target)
-        return target.name if server is None else server.name
 
     def server(self, target: Target) -> ServerKey | None:
         """The server that a target leads to; None when it is none of a Node, or gone."""
@@ -98,16 +88,13 @@ def _answering(balancer: CloudBalancer, of: _Of) -> Members:
     """By port: ports that the Service gives up are its end and no loss."""
     wanted = of.lb.wanted.listeners if of.lb.wanted is not None else balancer.spec.listeners
     found = serving(balancer, of.facts.snapshot, of.facts.readiness)
-    led_to = of.lb.targets.node_targets.led_to
-
-    def counts(target: Target, port: int) -> bool:
-        return not of.is_gone(target) and (led_to(target) is not None or port in balancer.answering(target))
-
-    return {
-        f"port {port}": frozenset(of.name(target) for target in found[port] if counts(target, port))
-        for port in sorted(found)
+    there = {
+        port: [target for target in targets if not of.is_gone(target)]
+        for port, targets in sorted(found.items())
         if port in wanted
     }
+    named = of.lb.targets.node_targets.names_by_port(there, balancer)
+    return {f"port {port}": names for port, names in named.items()}
 
 
 def _existing(balancer: CloudBalancer, of: _Of) -> Members:
@@ -172,7 +159,7 @@ POPULATIONS = (
 def target_floor(facts: Facts) -> Iterator[GuardResult]:
     """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
     has one hold, with all that takes some."""
-    for lb, changes in services_with(facts, *_OF_TRAFFIC):
+    for lb, changes in services_with(facts, *OF_TRAFFIC):
         if lb.present is None:
             continue
         losses = tuple(_losses(_Of(lb, facts), lb.present, in_order(changes)))
@@ -200,23 +187,22 @@ def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Itera
     for change in changes:
         states.append(balancer_after(states[-1], change))
     for row in POPULATIONS:
+        announced = [target for target in present.targets if row.announced(target, of)]
+        going = frozenset(map(of.lb.targets.node_targets.name_of, announced))
         counted_in = [row.members(state, of) for state in states]
         for scope, had in counted_in[0].items():
             there = [members.get(scope, frozenset()) for members in counted_in]
-            announced = {of.name(target) for target in present.targets if row.announced(target, of)}
-            stay = had - (announced - there[-1])
-            going = {target.name for target in present.targets if row.announced(target, of)}
-            peak = of.facts.setbacks.peaks.get(_scope(present, row, scope), frozenset()) - going
-            most = max(len(stay), len(peak))
-            least = max(row.share(most), min(row.fewest, len(had)))
-            steps = list(pairwise(there))
-            left = min((len(are) for were, are in steps if row.on_the_way and were - are), default=len(there[-1]))
-            left = min(left, len(there[-1]))
+            steps, end = list(pairwise(there)), there[-1]
             taking = tuple(c.key for c, (were, are) in zip(changes, steps, strict=True) if were - are)
+            peak = of.facts.setbacks.peaks.get(_scope(present, row, scope), frozenset())
+            most = max(len(had - (going - end)), len(peak.difference(target.name for target in announced)))
+            least = max(row.share(most), min(row.fewest, len(had)))
+            on_the_way = [len(are) for were, are in steps if were - are] if row.on_the_way else []
+            left = min([*on_the_way, len(end)])
             if left >= least or not taking:
                 continue
             lost = counted(len(had) - left, "target")
-            returns = "" if len(there[-1]) <= left else " until the changes are done"
+            returns = "" if len(end) <= left else " until the changes are done"
             why = row.says.format(left=left, had=max(len(had), most), scope=scope, lost=lost) + returns
             yield _Loss(taking, left, least, why)
 
@@ -227,7 +213,7 @@ LAST_FOR = timedelta(hours=1)
 
 def takes_targets(change: Change) -> bool:
     """Whether the change is of a kind that may take targets from a load balancer."""
-    return change.kind in _OF_TRAFFIC and change.verb is not Verb.ADD
+    return change.kind in OF_TRAFFIC and change.verb is not Verb.ADD
 
 
 def exposure(facts: Facts) -> Iterator[GuardResult]:
@@ -252,11 +238,10 @@ def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) ->
     targets. A member whose Node was announced to go since counts no more. What a list lacks keeps its peak."""
     if world.load_balancers is None:
         return before
-    now = world.taken_at
-    given_up_after = settings.waits.given_up_after
+    now, given_up_after = world.taken_at, settings.waits.given_up_after
     drained = {
         ServerTarget(key.id, use_private_ip=False).name
-        for node in world.nodes
+        for node in world.nodes.items.values()
         if (key := server_key(node.provider_id)) is not None and key.provider is Provider.CLOUD
         if is_planned_disruption(node, world, given_up_after)
     }

@@ -68,6 +68,25 @@ class TargetCandidates:
                 return self.by_address.get(ip)
         return None
 
+    def name_of(self, target: Target) -> str:
+        """The name of the server that an existing target leads to, by whichever address; else the target's own."""
+        server = self.led_to(target)
+        return target.name if server is None else server.name
+
+    def names_by_port(
+        self, found: Mapping[int, Iterable[Target]], balancer: CloudBalancer
+    ) -> Mapping[int, frozenset[str]]:
+        """Port → names of the targets found there. Whom targets of others lead to is not known: they count where the
+        load balancer reports them healthy."""
+        return {
+            port: frozenset(
+                self.name_of(target)
+                for target in targets
+                if self.led_to(target) is not None or port in balancer.answering(target)
+            )
+            for port, targets in found.items()
+        }
+
     @cached_property
     def known(self) -> "dict[object, DesiredTargets]":
         """What was decided for load balancers with these candidates (``desired_targets``)."""

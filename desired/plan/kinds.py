@@ -183,3 +183,5 @@ _ROWS = (
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ROWS})
 """Kind's name → its row, in the order of the table."""
+OF_TRAFFIC = frozenset({ChangeKind.LB_TARGET, ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE})
+"""Kinds by which the targets that a load balancer reaches become others."""
