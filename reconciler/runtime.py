@@ -105,11 +105,10 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     robot = robot_readers(config, account)
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
     look = SharedLook(partial(observe_config_map, cluster_reader, config.lease_namespace, STATUS_CONFIG_MAP))
-    settings_memory = SettingsMemory(config.settings, look.first)
-    plan_context = replace(_plan_context(readers, config), settings_memory=settings_memory)
-    writes = not read_only and config.settings.policy is not Policy.OBSERVE
-    peaks = peaks_of_runs(config, cluster_reader, kubernetes.KubernetesWriter(cluster) if writes else None)
-    if config.mode is not Mode.LOOP:
+    plan_context = replace(_plan_context(readers, config), settings_memory=SettingsMemory(config.settings, look.first))
+    peaks = None
+    if config.mode is not Mode.LOOP:  # which remembers by itself
+        peaks = PeakMemory(partial(observe_config_map, cluster_reader, config.lease_namespace), config.settings)
         plan_context = replace(plan_context, peaks=peaks.peaks)
     if read_only:
         return Runtime(plan_context)
@@ -126,9 +125,10 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
         memory = memory_of(config, cluster_reader, writer)
         leader.when_lost(memory.forget)
         apply_context = replace(apply_context, remember=memory.keep)
-        if config.mode is not Mode.LOOP:
-            apply_context = replace(apply_context, remember_peaks=peaks.keep)
-        if config.mode is Mode.LOOP:  # nothing else remembers from pass to pass
+        if peaks is not None:
+            keep = partial(peaks.keep, partial(put, writer, config.lease_namespace))
+            apply_context = replace(apply_context, remember_peaks=keep)
+        else:  # nothing else remembers from pass to pass
             trace = trace_of(config, cluster_reader, writer)
             leader.when_lost(trace.forget)
             apply_context = replace(apply_context, trace_suspended=trace.keep)
@@ -152,14 +152,6 @@ def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kuber
         config.settings,
         after_changes_only=config.mode is not Mode.LOOP,
     )
-
-
-def peaks_of_runs(
-    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter | None
-) -> PeakMemory:
-    """The most targets of the last hour, beside the Lease; without ``writer`` nothing is added."""
-    write = None if writer is None else partial(put, writer, config.lease_namespace)
-    return PeakMemory(partial(observe_config_map, reader, config.lease_namespace), write, config.settings)
 
 
 def trace_of(

@@ -49,6 +49,11 @@ class Grammar(Generic[T]):
     longest: Bound = bounds.VALUE
     """The limit beyond which a text is not read."""
 
+    @property
+    def is_duration(self) -> bool:
+        """Whether its values are seconds, which are written with their unit."""
+        return self.name.startswith("duration")
+
     def parse(self, text: str) -> T:
         """The value that ``text`` means. Raises ValueError that says what is expected."""
         self.longest.check(text)

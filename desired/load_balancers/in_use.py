@@ -42,7 +42,7 @@ def shown(field: str, value: object) -> str:
         case bool():
             return str(value).lower()
         case int():
-            return f"{value}s" if BY_FIELD[field].grammar.name.startswith("duration") else str(value)
+            return f"{value}s" if BY_FIELD[field].grammar.is_duration else str(value)
         case tuple():
             return ", ".join(str(item) for item in value)
         case Selector():

@@ -5,7 +5,6 @@ is among them. Whoever may write there can have changes held, or a hold left out
 value that we would not write is not remembered; a name that this version does not know is kept as it is.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +14,8 @@ from typing import Any
 from desired.annotations.grammars import BOOL
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.table import BY_FIELD, Annotation
+from desired.model.clocks import parse_moment
+from desired.model.record import format_record, parse_record
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
@@ -25,7 +26,6 @@ Value = bool | int | str | None
 """Of one setting; None when it is not set."""
 NETWORK = "HCLOUD_NETWORK"
 ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
-_VERSION = 1
 _LONGEST = 65_536
 """Characters that are looked at."""
 _LONGEST_VALUE = 4096
@@ -167,7 +167,7 @@ def shown(name: str, value: Value) -> str:
         return "(unset)"
     if isinstance(value, bool):
         return str(value).lower()
-    is_time = name in _BY_VARIABLE and _BY_VARIABLE[name][1].grammar.name.startswith("duration")
+    is_time = name in _BY_VARIABLE and _BY_VARIABLE[name][1].grammar.is_duration
     return f"{value}s" if is_time else str(value)
 
 
@@ -175,8 +175,6 @@ def format_former(former: FormerSettings, cluster_uid: str) -> str:
     """The value in the ConfigMap."""
     change = former.change
     fields = {
-        "version": _VERSION,
-        "cluster": cluster_uid,
         "tool_version": former.tool_version,
         "written_at": former.written_at.isoformat(),
         "network_id": former.network_id,
@@ -185,31 +183,30 @@ def format_former(former: FormerSettings, cluster_uid: str) -> str:
         if change is None
         else {"settings": dict(change.values), "since": change.since.isoformat(), "accepted": change.accepted},
     }
-    return json.dumps(fields, sort_keys=True)
+    return format_record(cluster_uid, fields)
 
 
 def parse_former(text: str | None, cluster_uid: str) -> FormerSettings | None:
     """Parse the value in the ConfigMap; None where it is missing, malformed, too long or of another cluster."""
-    if text is None or len(text) > _LONGEST:
-        return None
-    try:
-        fields = json.loads(text)
-        if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
-            return None
-        network_id, change = fields["network_id"], fields.get("change")
-        if network_id is not None and not (type(network_id) is int and 0 < network_id <= _LARGEST):
-            return None
-        return FormerSettings(
-            dict(_checked(fields["settings"])),
-            network_id,
-            _text(fields["tool_version"]),
-            _moment(fields["written_at"]),
-            None
-            if change is None
-            else PendingChange(dict(_checked(change["settings"])), _moment(change["since"]), _bool(change["accepted"])),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # the last: json's on deep nesting
-        return None
+    return parse_record(text, cluster_uid, _LONGEST, _former)
+
+
+def _former(fields: Mapping[str, Any]) -> FormerSettings:
+    network_id, change = fields["network_id"], fields.get("change")
+    if network_id is not None and not (type(network_id) is int and 0 < network_id <= _LARGEST):
+        raise ValueError(f"{network_id!r} is no id")
+    return FormerSettings(
+        dict(_checked(fields["settings"])),
+        network_id,
+        _text(fields["tool_version"]),
+        parse_moment(_text(fields["written_at"])),
+        None if change is None else _pending(change),
+    )
+
+
+def _pending(fields: Mapping[str, Any]) -> PendingChange:
+    since = parse_moment(_text(fields["since"]))
+    return PendingChange(dict(_checked(fields["settings"])), since, _bool(fields["accepted"]))
 
 
 def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
@@ -235,16 +232,8 @@ def _check_default(row: Annotation, value: Any) -> None:
         return
     if row.grammar is BOOL:
         _bool(value)
-    elif row.grammar.name.startswith(("duration", "number")):
+    elif row.grammar.is_duration or row.grammar.name.startswith("number"):
         if type(value) is not int or not 0 <= value <= _LARGEST:
             raise ValueError(f"{value!r} is no number")
     else:
         row.grammar.read(_text(value))
-
-
-def _moment(text: Any) -> datetime:
-    """Raises ValueError for what is no time with a zone."""
-    moment = datetime.fromisoformat(_text(text))
-    if moment.tzinfo is None:
-        raise ValueError("it has no zone")
-    return moment

@@ -5,14 +5,16 @@ there may name another project's ids, so that what is remembered is a witness an
 Nodes that are not found. A value that we would not write, or of another cluster, remembers nothing.
 """
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from desired.model.record import format_record, parse_record
 
 KEY = "anchor"
 """In the ConfigMap."""
 MOST = 100
 """Ids of load balancers that are remembered: any one of them is enough."""
-_VERSION = 1
 _LONGEST = 4096
 """Characters that are looked at; ``MOST`` ids of 19 digits take 2,300."""
 _LARGEST_ID = 2**63 - 1
@@ -32,27 +34,18 @@ NOTHING = Remembered()
 
 def format_remembered(remembered: Remembered, cluster_uid: str) -> str:
     """The value in the ConfigMap."""
-    fields = {
-        "version": _VERSION,
-        "cluster": cluster_uid,
-        "network": remembered.network,
-        "load_balancers": list(remembered.load_balancers),
-    }
-    return json.dumps(fields, sort_keys=True)
+    fields = {"network": remembered.network, "load_balancers": list(remembered.load_balancers)}
+    return format_record(cluster_uid, fields)
 
 
 def parse_remembered(text: str | None, cluster_uid: str) -> Remembered:
     """Parse the value in the ConfigMap; NOTHING where it is missing, malformed, too long or of another cluster."""
-    if text is None or len(text) > _LONGEST:
-        return NOTHING
-    try:
-        fields = json.loads(text)
-        if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
-            return NOTHING
-        network = None if fields["network"] is None else _id(fields["network"])
-        found = tuple(sorted({_id(value) for value in fields["load_balancers"]}))
-    except (ValueError, KeyError, TypeError, RecursionError):  # the last: json's on deep nesting
-        return NOTHING
+    return parse_record(text, cluster_uid, _LONGEST, _remembered) or NOTHING
+
+
+def _remembered(fields: Mapping[str, Any]) -> Remembered:
+    network = None if fields["network"] is None else _id(fields["network"])
+    found = tuple(sorted({_id(value) for value in fields["load_balancers"]}))
     return Remembered(network, found[:MOST])
 
 

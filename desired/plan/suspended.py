@@ -5,14 +5,14 @@ Whoever may write there may write anything, and a controller may be gone: the tr
 is void an hour after it was written. A value that we would not write, or of another cluster, tells of nothing.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
 from desired.model.clocks import TOLERANCE, parse_moment, shown_moment
+from desired.model.record import format_record, parse_record
 from desired.plan.change import GuardName
 
 KEY = "suspended"
@@ -23,7 +23,6 @@ MOST = 50
 """Changes that a trace names."""
 RULES = frozenset({GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
 """The guards on what the controller alone remembers."""
-_VERSION = 1
 _LONGEST = 65_536
 """Characters of a trace that are looked at: more than ``MOST`` changes take."""
 _LONGEST_TEXT = 300
@@ -71,8 +70,6 @@ def first_suspended(changes: Iterable[SuspendedChange]) -> tuple[SuspendedChange
 def format_trace(changes: Collection[SuspendedChange], by: str, cluster_uid: str, now: datetime) -> str:
     """The value in the ConfigMap, with texts that are not too long. ``changes`` are ``MOST`` at most."""
     fields = {
-        "version": _VERSION,
-        "cluster": cluster_uid,
         "by": _cut(by),
         "written_at": now.isoformat(),
         "changes": [
@@ -87,25 +84,23 @@ def format_trace(changes: Collection[SuspendedChange], by: str, cluster_uid: str
             for change in changes
         ],
     }
-    return json.dumps(fields, sort_keys=True)
+    return format_record(cluster_uid, fields)
 
 
 def parse_trace(text: str | None, cluster_uid: str, now: datetime) -> Trace:
     """Parse the value in the ConfigMap; NO_TRACE where it is missing, malformed, too long, too old, of the future or of
     another cluster. A suspension that has ended is left out."""
-    if text is None or len(text) > _LONGEST:
-        return NO_TRACE
-    try:
-        fields = json.loads(text)
-        if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
-            return NO_TRACE
-        if not -TOLERANCE <= now - parse_moment(fields["written_at"]) <= LIFETIME:
-            return NO_TRACE
-        found = [_change(each) for each in fields["changes"][:MOST]]
-        by = _cut(_text(fields["by"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # the last: json's on deep nesting
-        return NO_TRACE
-    return Trace(by, {change.key: change for change in found if change.until is None or change.until > now})
+    trace = parse_record(text, cluster_uid, _LONGEST, lambda fields: _trace(fields, now)) or NO_TRACE
+    live = {key: found for key, found in trace.changes.items() if found.until is None or found.until > now}
+    return replace(trace, changes=live)
+
+
+def _trace(fields: Mapping[str, Any], now: datetime) -> Trace | None:
+    """None for what is too old, or of the future."""
+    if not -TOLERANCE <= now - parse_moment(fields["written_at"]) <= LIFETIME:
+        return None
+    found = [_change(each) for each in fields["changes"][:MOST]]
+    return Trace(_cut(_text(fields["by"])), {change.key: change for change in found})
 
 
 def _change(fields: Mapping[str, Any]) -> SuspendedChange:

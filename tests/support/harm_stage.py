@@ -300,12 +300,6 @@ def _settings_memory(run: Run) -> SettingsMemory:
     return SettingsMemory(run.settings, read, write, looks_first=True)
 
 
-def _peaks(run: Run, settings: Settings) -> PeakMemory:
-    """Of its targets within the last hour, as the command has it."""
-    read = partial(observe_config_map, run.readers.kubernetes, NAMESPACE)
-    return PeakMemory(read, partial(put, run.sim.kubernetes_writer(), NAMESPACE), settings)
-
-
 @dataclass
 class Stage:
     """The truth, its controllers, and what became of it."""
@@ -526,7 +520,7 @@ class Stage:
             known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)  # type: ignore[arg-type]
             known.remember = _memory(known, settings, loop=loop).keep
             if not loop:
-                known.peaks = _peaks(known, settings)
+                known.peaks = PeakMemory(partial(observe_config_map, known.readers.kubernetes, NAMESPACE), settings)
             if loop:
                 self._configured[cluster] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)

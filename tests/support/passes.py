@@ -8,6 +8,7 @@ from functools import partial
 
 from actuators.apply import within_budget
 from actuators.approvals import approve, use_up
+from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
@@ -154,7 +155,8 @@ class Run:
             apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)
         apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
         if self.peaks is not None:
-            apply_context = replace(apply_context, remember_peaks=self.peaks.keep)
+            keep = partial(self.peaks.keep, partial(put, writer, NAMESPACE))
+            apply_context = replace(apply_context, remember_peaks=keep)
         return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
 
     def approve(self, hold_hash: str) -> None:

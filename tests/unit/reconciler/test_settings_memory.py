@@ -1,7 +1,7 @@
 """The settings are remembered: when they are written, what it costs, and whole passes that meet changed ones."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actuators.config_maps import put
-from actuators.http.errors import ApiError, Denied, Transient
+from actuators.http.errors import Denied, Transient
 from desired.annotations.options import Defaults
 from desired.guards.facts import SettingsChange
 from desired.model.clocks import Clocks
@@ -27,6 +27,7 @@ from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_se
 from tests.support.balanced_passes import a_balanced_run, balancers, load_balancer_service, published, written
 from tests.support.passes import NAMESPACE, Run
 from tests.support.simulators import Simulation
+from tests.support.stored import Stored
 
 Simulate = Callable[..., Simulation]
 WORLD = a_snapshot([a_settled_node()], [a_server()], network=Present(a_network(4)))
@@ -34,27 +35,8 @@ BEFORE, NOW_SET = Settings(network="old"), Settings(network="new")
 OPEN = SettingsChange("HCLOUD_NETWORK old -> new", (a_change(),))
 
 
-@dataclass
-class Stored:
-    """The ConfigMap, and what was asked of it."""
-
-    data: Mapping[str, str] | None = field(default_factory=dict)
-    trouble: ApiError | None = None
-    asked: list[str] = field(default_factory=list)
-
-    def read(self) -> Mapping[str, str] | None:
-        """What is there."""
-        self.asked.append("read")
-        if self.trouble is not None:
-            raise self.trouble
-        return self.data
-
-    def write(self, values: Mapping[str, str | None]) -> None:
-        """Something else is there."""
-        self.asked.append("write")
-        if self.trouble is not None:
-            raise self.trouble
-        self.data = {**(self.data or {}), **{key: text for key, text in values.items() if text is not None}}
+class Kept(Stored):
+    """With what is of interest in it."""
 
     @property
     def known(self) -> FormerSettings | None:
@@ -62,7 +44,7 @@ class Stored:
         return parse_former((self.data or {}).get(KEY), CLUSTER_UID)
 
 
-def a_memory(stored: Stored, settings: Settings = NOW_SET, *, writes: bool = True) -> SettingsMemory:
+def a_memory(stored: Kept, settings: Settings = NOW_SET, *, writes: bool = True) -> SettingsMemory:
     """That of a run that acts, unless told otherwise."""
     return SettingsMemory(settings, stored.read, stored.write if writes else None, looks_first=writes)
 
@@ -76,7 +58,7 @@ def a_pass(
     return former
 
 
-def is_settled(stored: Stored, settings: Settings) -> bool:
+def is_settled(stored: Kept, settings: Settings) -> bool:
     """Whether these are remembered, and nothing differs from them."""
     known = stored.known
     return known is not None and known.values == values_of(settings) and known.change is None
@@ -84,7 +66,7 @@ def is_settled(stored: Stored, settings: Settings) -> bool:
 
 def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
     """One look and one write; with the same settings another process looks once, and writes nothing."""
-    stored = Stored()
+    stored = Kept()
     memory = a_memory(stored)
     assert a_pass(memory) is None
     assert stored.known == FormerSettings(values_of(NOW_SET), 4, stored.known.tool_version, NOW)  # type: ignore[union-attr]
@@ -96,7 +78,7 @@ def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
 
 def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
     """An empty plan needs no comparison."""
-    stored = Stored()
+    stored = Kept()
     memory = a_memory(stored, writes=False)
     a_pass(memory)
     assert stored.asked == []
@@ -104,8 +86,8 @@ def test_a_dry_run_looks_when_something_is_planned_and_writes_nothing() -> None:
     assert stored.asked == ["read"]
 
 
-def _before(**data: str) -> Stored:
-    stored = Stored(data)
+def _before(**data: str) -> Kept:
+    stored = Kept(data)
     a_pass(a_memory(stored, BEFORE))
     stored.asked.clear()
     return stored
@@ -177,29 +159,29 @@ def test_too_little_is_known(world: Snapshot, asked: list[str], *, whole: bool) 
 
 def test_what_cannot_be_read_is_unknown_and_what_may_not_be_is_not_there() -> None:
     """Who may not read it has never written it."""
-    broken = Stored(trouble=Transient("503"))
+    broken = Kept(trouble=Transient("503"))
     assert a_pass(a_memory(broken), OPEN) == Unknown("503")
     assert broken.asked == ["read"]
-    assert a_pass(a_memory(Stored(trouble=Denied("403"))), OPEN) is None
+    assert a_pass(a_memory(Kept(trouble=Denied("403"))), OPEN) is None
 
 
 def test_a_refused_write_is_not_repeated_each_minute() -> None:
     """And where there is no ConfigMap none is tried."""
-    stored = Stored()
+    stored = Kept()
     memory = a_memory(stored)
     memory.recall(WORLD)
     stored.trouble = Denied("403")
     a_pass(memory)
     a_pass(memory)
     assert stored.asked == ["read", "write"]
-    missing = Stored(None)
+    missing = Kept(None)
     a_pass(a_memory(missing))
     assert missing.asked == ["read"]
 
 
 def test_two_share_one_look() -> None:
     """Who publishes the status takes what the memory has found, once."""
-    stored = Stored({"a": "b"})
+    stored = Kept({"a": "b"})
     look = SharedLook(stored.read)
     assert (look.first(), look.second(), stored.asked) == ({"a": "b"}, {"a": "b"}, ["read"])
     assert (look.second(), stored.asked) == ({"a": "b"}, ["read", "read"])

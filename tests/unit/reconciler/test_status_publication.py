@@ -1,8 +1,7 @@
 """What whoever holds the Lease publishes: when it is written, how much of it, and what a forged one can do."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -17,32 +16,14 @@ from reconciler.result import Line, Report, Requests
 from reconciler.telemetry import logs
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.keys import key_of
+from tests.support.stored import Stored
 
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
 CHANGE = a_change("node/a", "node.delete").ruled(HELD)
 
 
-@dataclass
-class Stored:
-    """The ConfigMap, and what was asked of it."""
-
-    data: dict[str, str] | None = field(default_factory=dict)
-    trouble: ApiError | None = None
-    asked: list[str] = field(default_factory=list)
-
-    def read(self) -> Mapping[str, str] | None:
-        """What is there."""
-        self.asked.append("read")
-        if self.trouble is not None:
-            raise self.trouble
-        return self.data
-
-    def write(self, values: Mapping[str, str]) -> None:
-        """Something else is there."""
-        self.asked.append("write")
-        if self.trouble is not None:
-            raise self.trouble
-        self.data = {**(self.data or {}), **values}
+class Kept(Stored):
+    """With what is of interest in it."""
 
     @property
     def status(self) -> PublishedStatus | None:
@@ -67,7 +48,7 @@ def a_pass(*holds: Hold, seconds: float = 0, **members: object) -> Report:
 def test_it_is_written_when_people_would_see_a_change() -> None:
     """At once when a hold comes or goes, else ten seconds apart, and again after half an hour; an idle pass sends
     nothing."""
-    stored = Stored()
+    stored = Kept()
     publication = StatusPublication(stored.read, stored.write, "ccm-0")
     applied = (Line(a_change("node/b"), Applied()),)
     told: list[tuple[float, list[str]]] = []
@@ -94,7 +75,7 @@ def test_it_is_written_when_people_would_see_a_change() -> None:
 
 def test_a_hold_that_measures_something_else_is_news() -> None:
     """Nobody waits for an end that has moved, or reads a number of half an hour ago."""
-    stored = Stored()
+    stored = Kept()
     publication = StatusPublication(stored.read, stored.write, "ccm-0")
     ends_later = replace(a_hold(), end=HoldEnd("if it stays not Ready", 1800.0))
     ends_then = replace(a_hold(), end=HoldEnd("if it stays not Ready", 1740.0))
@@ -108,7 +89,7 @@ def test_a_hold_that_measures_something_else_is_news() -> None:
 
 def test_what_it_says() -> None:
     """The pass in numbers, and each hold with its changes, since when, and how it ends."""
-    stored = Stored()
+    stored = Kept()
     publication = StatusPublication(stored.read, stored.write, "ccm-0")
 
     publication.keep(a_pass(a_hold()), 1.234)
@@ -131,7 +112,7 @@ def test_what_it_says() -> None:
 
 def test_a_new_leader_keeps_since_when() -> None:
     """Of holds that the last one published, unless that was of another cluster or says something impossible."""
-    stored = Stored()
+    stored = Kept()
     StatusPublication(stored.read, stored.write, "ccm-0").keep(a_pass(a_hold()))
 
     def since_after(data: str) -> datetime:
@@ -160,7 +141,7 @@ def test_a_new_leader_keeps_since_when() -> None:
 )
 def test_trouble_disturbs_nobody(trouble: ApiError | None, asked: int) -> None:
     """It is put off for five minutes, and tried again then."""
-    stored = Stored(None if trouble is None else {}, trouble)
+    stored = Kept(None if trouble is None else {}, trouble)
     publication = StatusPublication(stored.read, stored.write, "ccm-0")
     for seconds in (0, 60, 299):
         publication.keep(a_pass(seconds=seconds))
@@ -173,7 +154,7 @@ def test_trouble_disturbs_nobody(trouble: ApiError | None, asked: int) -> None:
 
 def test_what_was_not_read_is_not_published() -> None:
     """A pass without a snapshot, or of another leader, says nothing."""
-    stored = Stored()
+    stored = Kept()
     publication = StatusPublication(stored.read, stored.write, "ccm-0")
     publication.keep(Report(errors=("the API server does not answer",)))
     publication.keep(a_pass(not_leader="ccm-1 leads"))
@@ -228,7 +209,7 @@ def test_a_forged_status(written: str, forged: str) -> None:
 def test_an_error_with_a_secret() -> None:
     """An error may repeat what was sent, or be of characters that JSON has not."""
     logs.hide("a-token-of-hetzner")
-    stored = Stored()
+    stored = Kept()
 
     StatusPublication(stored.read, stored.write, "ccm-0").keep(
         a_pass(errors=("401: a-token-of-hetzner", "\ud800 is wrong"))

@@ -1,7 +1,6 @@
 """What a controller has suspended is written down for dry runs: when, and what that costs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -19,30 +18,17 @@ from reconciler.passes.suspension_trace import SuspensionTrace
 from reconciler.result import Line, Report, Result
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot, an_identity
 from tests.support.passes import NAMESPACE, Run
+from tests.support.stored import Stored
 
 CHANGE = a_change()
 
 
-@dataclass
-class Stored:
-    """The ConfigMap, and what was asked of it."""
+class Kept(Stored):
+    """With what is of interest in it."""
 
-    data: dict[str, str] | None = field(default_factory=dict)
-    trouble: ApiError | None = None
-    asked: list[str] = field(default_factory=list)
-
-    def read(self) -> Mapping[str, str] | None:
-        """What is there."""
-        self.asked.append("read")
-        if self.trouble is not None:
-            raise self.trouble
-        return self.data
-
-    def write(self, trace: str | None) -> None:
-        """Something else is there."""
-        self.asked.append("take away" if trace is None else "write")
-        if self.trouble is not None:
-            raise self.trouble
+    def write_trace(self, trace: str | None) -> None:
+        """Something else is there, or nothing."""
+        self.ask("take away" if trace is None else "write")
         self.data = {} if trace is None else {KEY: trace}
 
     def named(self, minutes: float = 0) -> list[str]:
@@ -51,9 +37,9 @@ class Stored:
         return sorted(parse_trace(text, CLUSTER_UID, NOW + timedelta(minutes=minutes)).changes)
 
 
-def a_trace(stored: Stored) -> SuspensionTrace:
+def a_trace(stored: Kept) -> SuspensionTrace:
     """That of a loop."""
-    return SuspensionTrace(stored.read, stored.write, "ccm-0")
+    return SuspensionTrace(stored.read, stored.write_trace, "ccm-0")
 
 
 def waits(rule: GuardName = GuardName.FLAPPING, due_in_s: float = 3600.0, change: Change = CHANGE) -> Line:
@@ -71,7 +57,7 @@ FAILS = Line(CHANGE, Failed("422 invalid input"))
 
 def test_from_the_suspension_to_its_end() -> None:
     """It is written when it begins, again after half an hour, and taken away at its end; other passes send nothing."""
-    stored = Stored()
+    stored = Kept()
     trace = a_trace(stored)
     seen = []
     for minutes in range(62):
@@ -86,7 +72,7 @@ def test_from_the_suspension_to_its_end() -> None:
 @pytest.mark.parametrize("first", [FAILS, waits(GuardName.QUOTA, 60.0)], ids=["fails", "waits-for-a-quota"])
 def test_what_fails_is_written_down_when_it_lasts(first: Line) -> None:
     """Not what goes by itself within a minute, and not anew with each try."""
-    stored = Stored({})
+    stored = Kept({})
     trace = a_trace(stored)
     trace.keep(a_pass(first))
     trace.keep(a_pass(waits(GuardName.BACK_OFF, 1.0), minutes=0.1))
@@ -103,7 +89,7 @@ def test_what_fails_is_written_down_when_it_lasts(first: Line) -> None:
 
 def test_another_change_of_the_key_begins_anew() -> None:
     """It leads elsewhere, and has not failed for long."""
-    stored = Stored()
+    stored = Kept()
     trace = a_trace(stored)
     for minutes, line in enumerate([FAILS, Line(a_change(after=an_identity(labels={})), Failed("no")), FAILS]):
         trace.keep(a_pass(line, minutes=minutes))
@@ -112,7 +98,7 @@ def test_another_change_of_the_key_begins_anew() -> None:
 
 def test_an_idle_pass_asks_nothing() -> None:
     """Not even for what a predecessor left: without a plan it misleads nobody."""
-    stored = Stored({KEY: "a predecessor's"})
+    stored = Kept({KEY: "a predecessor's"})
     trace = a_trace(stored)
     for minutes in range(90):
         trace.keep(a_pass(minutes=minutes))
@@ -121,7 +107,7 @@ def test_an_idle_pass_asks_nothing() -> None:
 
 def test_what_a_predecessor_left_goes_with_the_first_plan() -> None:
     """Its memory is gone with it; other data is left as it is, which the write sees to."""
-    stored = Stored({KEY: "a predecessor's"})
+    stored = Kept({KEY: "a predecessor's"})
     trace = a_trace(stored)
     trace.keep(a_pass(Line(CHANGE, Applied())))
     trace.keep(a_pass(Line(CHANGE, Applied()), minutes=1))
@@ -130,7 +116,7 @@ def test_what_a_predecessor_left_goes_with_the_first_plan() -> None:
 
 def test_a_process_that_has_lost_the_lead_asks_again() -> None:
     """Another one may have written meanwhile."""
-    stored = Stored()
+    stored = Kept()
     trace = a_trace(stored)
     trace.keep(a_pass(waits()))
     trace.forget()
@@ -140,7 +126,7 @@ def test_a_process_that_has_lost_the_lead_asks_again() -> None:
 
 def test_what_could_not_be_read_is_still_suspended() -> None:
     """A gap ends nothing, and neither does an error."""
-    stored = Stored()
+    stored = Kept()
     trace = a_trace(stored)
     trace.keep(a_pass(waits()))
     gap = replace(a_snapshot(), servers=Section.missing("500"))
@@ -158,7 +144,7 @@ def test_what_could_not_be_read_is_still_suspended() -> None:
 )
 def test_nothing_is_written_of_what_nobody_could_read(unsure: object) -> None:
     """Then no dry run could tell whose it is, or how old."""
-    stored = Stored()
+    stored = Kept()
     a_trace(stored).keep(Report(snapshot=unsure, lines=(waits(),)))  # type: ignore[arg-type]
     assert stored.asked == []
 
@@ -166,7 +152,7 @@ def test_nothing_is_written_of_what_nobody_could_read(unsure: object) -> None:
 @pytest.mark.parametrize("trouble", [Denied("403"), Transient("500"), None])
 def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError | None) -> None:
     """Without a ConfigMap, or the permission, it is tried again after an hour."""
-    stored = Stored(None if trouble is None else {}, trouble)
+    stored = Kept(None if trouble is None else {}, trouble)
     trace = a_trace(stored)
     for minutes in range(60):
         trace.keep(a_pass(waits(), minutes=minutes))
