@@ -16,7 +16,7 @@ from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.table import BY_FIELD, Annotation
 from desired.model.clocks import parse_moment
 from desired.model.record import format_record, parse_record
-from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.settings import DECIDING, AddressFamily, Controller, Settings
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
 
@@ -24,8 +24,7 @@ KEY = "settings"
 """In the ConfigMap."""
 Value = bool | int | str | None
 """Of one setting; None when it is not set."""
-NETWORK = "HCLOUD_NETWORK"
-ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
+NETWORK, ROUTES = DECIDING["network"], DECIDING["routes"]
 _LONGEST = 65_536
 """Characters that are looked at."""
 _LONGEST_VALUE = 4096
@@ -84,22 +83,7 @@ class FormerSettings:
         return replace(settings, former_defaults=None if defaults == settings.balancer_defaults else defaults)
 
 
-_NAMES: Mapping[str, str] = {
-    "network": NETWORK,
-    "routes": ROUTES,
-    "address_family": "HCLOUD_INSTANCES_ADDRESS_FAMILY",
-    "zone_labels": "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
-    "cluster_cidr": "--cluster-cidr",
-    "controllers": "--controllers",
-    "ignore_nodes": "--ignore-nodes",
-    "mirror_labels": "--mirror-labels",
-    "keep_internal_ips": "--keep-internal-ips",
-    "robot": "ROBOT_ENABLED",
-    "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
-}
-"""Field of ``Settings`` → its flag or variable. Those that let less or more of a plan through, as ``--policy`` does,
-are not among them."""
-_BY_NAME = {name: field for field, name in _NAMES.items()}
+_BY_NAME = {name: field for field, name in DECIDING.items()}
 _BY_VARIABLE: Mapping[str, tuple[str, Annotation]] = {
     row.variable: (field, row) for field, row in BY_FIELD.items() if row.variable is not None
 }
@@ -146,7 +130,7 @@ def values_of(settings: Settings) -> Mapping[str, Value]:
         "controllers": ",".join(controller.value for controller in controllers),
         "ignore_nodes": None if selector is None else selector.text,
     }
-    values = {name: written.get(field, getattr(settings, field)) for field, name in _NAMES.items()}
+    values = {name: written.get(field, getattr(settings, field)) for field, name in DECIDING.items()}
     return {**values, **_defaults(settings.balancer_defaults)}
 
 

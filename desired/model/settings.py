@@ -1,9 +1,11 @@
 """Settings: the operator's choices, as far as rules depend on them. Filled from flags and environment."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network
+from types import MappingProxyType
 
 from desired.annotations.options import Defaults
 from desired.syntax.selector import Selector
@@ -90,3 +92,22 @@ class Settings:
         """The range of pods to which routes are managed; None when none are. As HCCM, which starts no route controller
         without ``--cluster-cidr``."""
         return self.cluster_cidr if self.routes and Controller.ROUTE in self.controllers else None
+
+
+DECIDING: Mapping[str, str] = MappingProxyType(
+    {
+        "network": "HCLOUD_NETWORK",
+        "routes": "HCLOUD_NETWORK_ROUTES_ENABLED",
+        "address_family": "HCLOUD_INSTANCES_ADDRESS_FAMILY",
+        "zone_labels": "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
+        "cluster_cidr": "--cluster-cidr",
+        "controllers": "--controllers",
+        "ignore_nodes": "--ignore-nodes",
+        "mirror_labels": "--mirror-labels",
+        "keep_internal_ips": "--keep-internal-ips",
+        "robot": "ROBOT_ENABLED",
+        "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
+    }
+)
+"""Field of ``Settings`` → its flag or variable, of those that decide on what is planned. Not among them are those that
+let less or more of a plan through, as ``policy`` does, and the defaults of load balancers, which annotations name."""

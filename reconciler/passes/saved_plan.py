@@ -15,7 +15,7 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from desired.annotations.table import BY_FIELD
-from desired.model.settings import Settings
+from desired.model.settings import DECIDING, Settings
 from desired.model.to_builtins import digest
 from desired.plan.change import Verdict
 from desired.plan.kinds import KINDS
@@ -35,21 +35,7 @@ MOST_BYTES = 32 * 2**20
 _NAMED = 5
 """How many settings that differ an error names."""
 
-_OF_SETTINGS: Mapping[str, str] = {
-    "address_family": "HCLOUD_INSTANCES_ADDRESS_FAMILY",
-    "zone_labels": "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED",
-    "network": "HCLOUD_NETWORK",
-    "routes": "HCLOUD_NETWORK_ROUTES_ENABLED",
-    "cluster_cidr": "--cluster-cidr",
-    "policy": "--policy",
-    "controllers": "--controllers",
-    "ignore_nodes": "--ignore-nodes",
-    "mirror_labels": "--mirror-labels",
-    "keep_internal_ips": "--keep-internal-ips",
-    "robot": "ROBOT_ENABLED",
-    "forward_internal_ips": "ROBOT_FORWARD_INTERNAL_IPS",
-    "undo_window": "--load-balancer-undo",
-}
+_OF_SETTINGS: Mapping[str, str] = {**DECIDING, "policy": "--policy", "undo_window": "--load-balancer-undo"}
 """Field of ``Settings`` → what people set. ``only`` is none: it restricts a plan, and a saved one says to what."""
 _OF_WAITS: Mapping[str, str] = {
     "not_ready_for": "--delete-not-ready-for",
