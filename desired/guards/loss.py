@@ -13,10 +13,12 @@ end, or on the way there as well, whatever kinds of change bring it about and ho
 
 A server that is known to be gone answers nothing, whatever its health checks said last: ``absence-proof`` asks for the
 proof. An announced loss lowers the half, and never the one: a drained Node, and by provider a Node that a person keeps
-from load balancers. Half is that of the most members within the last hour, as far as a loop remembers.
+from load balancers. Half is that of the most members within the last hour, as far as a loop remembers. Where nothing
+answers at a port, who answered there within that hour may again, and counts as taken: checks that fail for all at once
+may be wrong for a moment.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -33,7 +35,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.plan.change import Change, GuardName, Verdict
-from desired.plan.foresight import balancer_after, has_way, healthy, serving
+from desired.plan.foresight import balancer_after, has_way, healthy, is_down, serving
 from desired.plan.kinds import OF_TRAFFIC, ChangeKind, Verb
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import Peak
@@ -82,6 +84,8 @@ class Population:
     """How many stay in any case."""
     on_the_way: bool = False
     """Whether every state counts, or the last one alone."""
+    lately: Callable[[CloudBalancer, _Of], Members] = lambda _balancer, _of: {}
+    """Those besides the members whose going counts as a loss as well."""
 
 
 def _answering(balancer: CloudBalancer, of: _Of) -> Members:
@@ -95,6 +99,27 @@ def _answering(balancer: CloudBalancer, of: _Of) -> Members:
     }
     named = of.lb.targets.node_targets.names_by_port(there, balancer)
     return {f"port {port}": names for port, names in named.items()}
+
+
+def _lately(balancer: CloudBalancer, of: _Of) -> Members:
+    found = answered_lately(balancer, of.lb.present or balancer, of.facts)
+    return {f"port {port}": frozenset(map(of.lb.targets.node_targets.name_of, there)) for port, there in found.items()}
+
+
+def answered_lately(
+    balancer: CloudBalancer, at_first: CloudBalancer, facts: Facts
+) -> Mapping[int, frozenset[ServerTarget]]:
+    """Port at which nothing answered ``at_first`` → the targets that answered there within the last hour, as far as a
+    loop remembers, and whose servers and Nodes are up: they may answer again the next moment."""
+    quiet = (port for port, there in healthy(at_first).items() if not there)
+    peaks = {port: facts.setbacks.peaks.get(_scope(at_first, ANSWERING, f"port {port}")) for port in quiet}
+    up = [
+        target
+        for target in (balancer.targets if any(peaks.values()) else ())
+        if isinstance(target, ServerTarget) and has_way(target, balancer)
+        if not is_down(ServerKey(Provider.CLOUD, target.server_id), facts.snapshot, facts.readiness)
+    ]
+    return {port: frozenset(each for each in up if each.name in peak) for port, peak in peaks.items() if peak}
 
 
 def _existing(balancer: CloudBalancer, of: _Of) -> Members:
@@ -133,7 +158,13 @@ def _is_kept_out(target: Target, of: _Of) -> bool:
 
 
 ANSWERING = Population(
-    "answering", _answering, "{left} of {had} targets would answer at {scope}", _is_drained, fewest=1, on_the_way=True
+    "answering",
+    _answering,
+    "{left} of {had} targets would answer at {scope}",
+    _is_drained,
+    fewest=1,
+    on_the_way=True,
+    lately=_lately,
 )
 BY_PROVIDER = Population(
     "provider", _by_provider, "{left} of {had} targets at Hetzner {scope} would be left", _is_kept_out
@@ -189,15 +220,16 @@ def _losses(of: _Of, present: CloudBalancer, changes: Sequence[Change]) -> Itera
     for row in POPULATIONS:
         announced = [target for target in present.targets if row.announced(target, of)]
         going = frozenset(map(of.lb.targets.node_targets.name_of, announced))
-        counted_in = [row.members(state, of) for state in states]
+        counted_in, lately = [row.members(state, of) for state in states], [row.lately(state, of) for state in states]
         for scope, had in counted_in[0].items():
             there = [members.get(scope, frozenset()) for members in counted_in]
-            steps, end = list(pairwise(there)), there[-1]
-            taking = tuple(c.key for c, (were, are) in zip(changes, steps, strict=True) if were - are)
+            may = [found | (also.get(scope, frozenset()) - going) for found, also in zip(there, lately, strict=True)]
+            losing = [bool(were - are) for were, are in pairwise(may)]
+            end, taking = there[-1], tuple(c.key for c, loses in zip(changes, losing, strict=True) if loses)
             peak = of.facts.setbacks.peaks.get(_scope(present, row, scope), frozenset())
             most = max(len(had - (going - end)), len(peak.difference(target.name for target in announced)))
             least = max(row.share(most), min(row.fewest, len(had)))
-            on_the_way = [len(are) for were, are in steps if were - are] if row.on_the_way else []
+            on_the_way = [len(are) for are, loses in zip(there[1:], losing, strict=True) if loses and row.on_the_way]
             left = min([*on_the_way, len(end)])
             if left >= least or not taking:
                 continue
@@ -256,6 +288,12 @@ def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) ->
             stays = peak is not None and now - peak.at <= LAST_FOR and len(members) < len(peak.members - drained)
             found[scope] = Peak(peak.members - drained, peak.at) if peak and stays else Peak(members, now)
     return found
+
+
+def without_balancers(peaks: Mapping[str, Peak], ids: Collection[int]) -> Mapping[str, Peak]:
+    """The peaks of other load balancers than these: what a person let go of is no loss afterwards."""
+    prefixes = tuple(f"{number}/" for number in ids)
+    return {scope: peak for scope, peak in peaks.items() if not scope.startswith(prefixes)} if ids else peaks
 
 
 def _scope(balancer: CloudBalancer, row: Population, scope: str) -> str:

@@ -12,7 +12,7 @@ finds in the targets that are there.
 
 Of the third row those that answer go first, and of them last those that alone answer at a port. A newcomer that fails
 its checks holds what is left, unless its server or its Node is down: that says nothing of the way. Where nothing
-answers, and all was checked, nothing is waited for.
+answers, and all was checked, nothing is waited for; but who answered within the last hour counts as answering.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +21,7 @@ from functools import cached_property, reduce
 
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.load_balancers import services_with
+from desired.guards.loss import answered_lately
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
@@ -89,11 +90,11 @@ class _Replacement:
         swaps = [change for change in self._swaps if isinstance(change.before, kind)]
         if not swaps or len(self.present.targets) == 1:
             return
-        of_kind = sum(isinstance(t, kind) and self._answers(t) for t in self.present.targets)
+        of_kind = sum(isinstance(t, kind) and self._answered(t) for t in self.present.targets)
         answering = sum(isinstance(t, kind) and self._answers(t) for t in self._newcomers)
         out = len(self._in_doubt(kind))
         most = 0 if self._silent(kind) else min(max(1, answering), max(1, (of_kind + out) // 2))
-        sound = [change for change in swaps if self._answers(change.before)]
+        sound = [change for change in swaps if self._answered(change.before)]
         for change in sorted(sound, key=lambda change: turn_of(change, self.present)):
             out += 1
             if out > most:
@@ -129,10 +130,12 @@ class _Replacement:
                 self.waiting.append(change)
 
     def _looks_at(self, balancer: CloudBalancer) -> tuple[Mapping[int, frozenset[str]], Mapping[int, frozenset[str]]]:
-        """Port → names of those that answer: by their health checks, and with those that may."""
+        """Port → names of those that answer: by their health checks, or did lately where nothing does; and with those
+        that may."""
         may_answer = serving(balancer, self.facts.snapshot, self.facts.readiness)
+        answering = {**healthy(balancer), **answered_lately(balancer, self.present, self.facts)}
         named = self.lb.targets.node_targets.names_by_port
-        return named(healthy(balancer), balancer), named(may_answer, balancer)
+        return named(answering, balancer), named(may_answer, balancer)
 
     @cached_property
     def _swaps(self) -> tuple[Change, ...]:
@@ -189,12 +192,14 @@ class _Replacement:
         return bool(self.present.checks.get(target)) and not self.present.is_unchecked(target)
 
     def _in_doubt(self, kind: type[Target]) -> list[Target]:
-        """Newcomers that do not answer at some port at which another target does, and whose servers and Nodes are up.
+        """Newcomers that do not answer at some port at which another target does, or did lately where nothing does
+        now, and whose servers and Nodes are up.
         Where only Nodes with a pod answer (externalTrafficPolicy Local), one that answers shows the way for all."""
         came = [target for target in self._newcomers if isinstance(target, kind) and not self._is_down(target)]
         if self.lb.service.claim.is_local and any(map(self._answers, came)):
             return []
-        return [t for t in came if self.present.checks.get(t) and not self._answering <= self.present.answering(t)]
+        ports = self._answering | self._lately.keys()
+        return [t for t in came if self.present.checks.get(t) and not ports <= self.present.answering(t)]
 
     def _silent(self, kind: type[Target]) -> list[str]:
         """Names of those in doubt that fail checks which others pass. A Node without a pod fails none."""
@@ -216,6 +221,14 @@ class _Replacement:
     def _may_answer(self, target: object) -> bool:
         """Whether nothing is known yet of a target whose server may answer."""
         return isinstance(target, _KINDS) and self.present.is_unchecked(target) and not self._is_down(target)
+
+    def _answered(self, target: object) -> bool:
+        """Whether the target answers, or did within the last hour where nothing does now."""
+        return self._answers(target) or any(target in there for there in self._lately.values())
+
+    @cached_property
+    def _lately(self) -> Mapping[int, frozenset[ServerTarget]]:
+        return answered_lately(self.present, self.present, self.facts)
 
     def _answers(self, target: object) -> bool:
         return isinstance(target, _KINDS) and bool(self.present.answering(target))

@@ -524,6 +524,47 @@ def test_many_small_steps_mean_what_one_means() -> None:
     assert (result.keys, result.value, result.limit) == (removals(4), "3", "4")
 
 
+@pytest.mark.parametrize(
+    ("answered", "healths", "held"),
+    [
+        pytest.param((1, 2, 3), "XXX", ("0", "2"), id="all answered within the hour"),
+        pytest.param((1, 2), "XXX", ("0", "1"), id="some did"),
+        pytest.param((2, 3), "XXX", None, id="what goes did not"),
+        pytest.param((), "XXX", None, id="none did, or nothing is remembered"),
+        pytest.param((1, 2, 3), "XHH", None, id="the others answer"),
+    ],
+)
+def test_checks_that_fail_for_all_at_once_take_nothing(
+    answered: tuple[int, ...], healths: str, held: tuple[str, str] | None
+) -> None:
+    """What answered within the last hour may answer the next moment again."""
+    states = {"H": Health.HEALTHY, "X": Health.UNHEALTHY}
+    checks = {ServerTarget(number, use_private_ip=False): states[one] for number, one in enumerate(healths, start=1)}
+    nodes = [out(a_fleet(1)[0]), *a_fleet(3)[1:]]
+    world = world_of(nodes, a_balancer(targets=list(checks), health=checks))
+    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in answered)}
+    then = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))
+
+    found = list(target_floor(then))
+
+    assert [(each.keys, each.value, each.limit) for each in found] == ([(removals(1), *held)] if held else [])
+
+
+@pytest.mark.parametrize("why", ["off", "not Ready", "drained"])
+def test_what_is_known_not_to_answer_is_no_loss(why: str) -> None:
+    """Nothing answers, and the one that goes does not for a reason of its own, or was announced to go."""
+    first = a_settled_node("n-1", ready=Readiness.FALSE if why == "not Ready" else Readiness.TRUE)
+    node = out(first, "taint" if why == "drained" else "label")
+    checks = dict.fromkeys((ServerTarget(number, use_private_ip=False) for number in (1, 2, 3)), Health.UNHEALTHY)
+    world = world_of([node, *a_fleet(3)[1:]], a_balancer(targets=list(checks), health=checks))
+    if why == "off":
+        off = replace(a_server(1, "n-1"), status=ServerStatus.OFF)
+        world = replace(world, servers=servers_of(off, *(a_server(number, f"n-{number}") for number in (2, 3))))
+    peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
+
+    assert not list(target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))))
+
+
 def test_what_is_announced_in_this_pass_lowers_the_peak() -> None:
     """Two of three are tainted by an autoscaler, and the loop remembers all three."""
     world = world_of([*(out(node, "taint") for node in a_fleet(2)), a_fleet(3)[2]], balancing(3))

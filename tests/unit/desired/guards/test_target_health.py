@@ -23,7 +23,7 @@ from desired.model.load_balancer import (
 from desired.model.snapshot import NodeAddress, RobotAccount, ServerStatus, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import Plan, Verdict
-from desired.plan.setbacks import Setbacks
+from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_plan
 from desired.section import UNMANAGED, Present
 from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_listener, a_world
@@ -76,6 +76,7 @@ def switching(
     to_private: bool = True,
     approved: Iterable[str] = (),
     place: Attachment = HERE,
+    setbacks: Setbacks = NO_SETBACKS,
     **options: str,
 ) -> Plan:
     """The plan for a load balancer that leads to ``old`` by the addresses that are left, and to ``new`` by others."""
@@ -88,7 +89,7 @@ def switching(
     for number in down:
         nodes["servers"][number - 1] = replace(nodes["servers"][number - 1], status=ServerStatus.OFF)
     world = a_world([service], [balancer], network=Present(NETWORK), **nodes)
-    return judged(world, IN_NETWORK, tuple(approved))
+    return judge(compute_plan(world, IN_NETWORK), world, IN_NETWORK, tuple(approved), setbacks)
 
 
 def seen(plan: Plan) -> Seen:
@@ -133,6 +134,24 @@ def seen(plan: Plan) -> Seen:
 def test_addresses_are_switched_in_turn(old: Healths, new: Healths, expected: Seen) -> None:
     """As many at once as answer the new way, one at least, half at most."""
     assert seen(switching(old, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "answered", "expected"),
+    [
+        pytest.param({1: X, 2: X, 3: X}, {}, (1, 2, 3), Seen(some(1), some(2, 3)), id="one goes first"),
+        pytest.param({2: X, 3: X}, {1: U}, (1, 2, 3), Seen(wait=some(2, 3)), id="the first is not checked yet"),
+        pytest.param({2: X, 3: X}, {1: X}, (1, 2, 3), Seen(wait=some(2, 3)), id="the first fails as they do"),
+        pytest.param({2: X, 3: X}, {1: H}, (1, 2, 3), Seen(some(2, 3)), id="the first answers"),
+        pytest.param({1: X, 2: X, 3: X}, {}, (), Seen(some(1, 2, 3)), id="none has answered for an hour"),
+    ],
+)
+def test_checks_that_fail_for_all_at_once_hurry_no_switch(
+    old: Healths, new: Healths, answered: tuple[int, ...], expected: Seen
+) -> None:
+    """They may be wrong for a moment: what answered within the last hour counts as answering, until something does."""
+    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in answered)}
+    assert seen(switching(old, new, setbacks=Setbacks(peaks=peaks))) == expected
 
 
 BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80: X, 443: X}
