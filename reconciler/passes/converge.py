@@ -143,6 +143,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         unneeded = _unneeded(plan_context, observation.snapshot, judged)
         strange = judged.strange  # what this pass removes was something when it began
         setbacks = replace(setbacks, withheld=_withheld(judged.plan))
+        let_go: frozenset[int] = frozenset()
         for turn in range(ROUNDS):
             if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, apply_context, turn):
                 break
@@ -151,18 +152,19 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
                 observation = replace(observation, snapshot=replace(observation.snapshot, at_first=known))
             is_last = turn == ROUNDS - 1
             kinds = apply_round(judged, observation.snapshot, apply_context, attempts, is_last=is_last)
-            if _has_used(judged, attempts, GuardName.SETTINGS_BLAST_RADIUS):
+            if _used(judged, attempts, GuardName.SETTINGS_BLAST_RADIUS):
                 plan_context.settings_memory.accept()  # what later rounds and passes do of it is asked no more
+            let_go |= {change.cloud_id for change in _used(judged, attempts, GuardName.TARGET_FLOOR) if change.cloud_id}
             observation = observe_again(
                 plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last
             )
             judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, replace(judged, strange=strange))
-        seen = replace(seen, notes=(*seen.notes, *unneeded))
+        seen = replace(seen, notes=(*seen.notes, *unneeded), let_go=let_go)
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
-        _remember(plan_context, apply_context, tried, observation.snapshot)
+        _remember(plan_context, apply_context, tried, seen)
         _remember_settings(plan_context, apply_context, seen, judged)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
@@ -217,21 +219,21 @@ def _tell(
         )
 
 
-def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Collection[Line], last: Snapshot) -> None:
+def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Collection[Line], seen: Report) -> None:
     """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan."""
-    if apply_context.stop.is_set() or plan_context.only:
+    if seen.snapshot is None or apply_context.stop.is_set() or plan_context.only:
         return
-    apply_context.remember(last, any(isinstance(line.outcome, Applied) for line in tried))
+    apply_context.remember(seen.snapshot, any(isinstance(line.outcome, Applied) for line in tried))
     if any(isinstance(line.outcome, Applied) and takes_targets(line.change) for line in tried):
-        apply_context.remember_peaks()
+        apply_context.remember_peaks(seen.let_go)
 
 
-def _has_used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> bool:
-    """Whether changes of an approved hold of this rule were made, or tried."""
+def _used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> tuple[Change, ...]:
+    """The changes of approved holds of this rule that were made, or tried."""
     approved = {key for hold in judged.plan.holds if hold.rule is rule and hold.approved for key in hold.keys}
-    return bool(approved) and any(
-        line.change.key in approved and isinstance(line.outcome, Applied | Failed) for line in attempts.tried()
-    )
+    ended = attempts.tried() if approved else ()
+    tried = (line.change for line in ended if isinstance(line.outcome, Applied | Failed))
+    return tuple(change for change in tried if change.key in approved)
 
 
 def _remember_settings(

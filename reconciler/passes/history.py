@@ -12,7 +12,7 @@ from datetime import datetime
 
 from actuators.outcome import Applied, Failed, Skipped
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
-from desired.guards.loss import peaks_of
+from desired.guards.loss import peaks_of, without_balancers
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
@@ -148,7 +148,8 @@ class History:
         seen_at = now if self._asked_at is None else self._asked_at
         self._note_refusals(report, now)
         if report.snapshot is not None:
-            self._peaks = peaks_of(report.snapshot, report.settings, self._peaks)
+            before = without_balancers(self._peaks, report.let_go)
+            self._peaks = peaks_of(report.snapshot, report.settings, before)
         if report.snapshot is not None and not report.obstacles and not is_incomplete(report):
             named = {line.change.key for line in report.lines}
             for key, trail in self._trails.items():

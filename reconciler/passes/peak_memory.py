@@ -5,12 +5,12 @@ It is read by a run whose plan takes targets, and written by one that has taken 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC
 from typing import Any
 
 from actuators.http.errors import ApiError
-from desired.guards.loss import peaks_of
+from desired.guards.loss import peaks_of, without_balancers
 from desired.model.clocks import parse_moment
 from desired.model.record import format_record, parse_record
 from desired.model.settings import Settings
@@ -50,18 +50,19 @@ class PeakMemory:
             self._found = peaks_of(snapshot, self._settings, self._stored)
         return {scope: peak.members for scope, peak in self._found.items()}
 
-    def keep(self, write: Callable[[Mapping[str, str | None]], None]) -> None:
-        """Store the peaks after a run that has taken targets. ``write`` sets keys of the ConfigMap, and may raise an
-        ApiError, which this never does."""
-        if not self._uid or self._found is None or self._found == self._stored:
+    def keep(self, write: Callable[[Mapping[str, str | None]], None], let_go: Collection[int] = ()) -> None:
+        """Store the peaks after a run that has taken targets, but for those of load balancers from which a person
+        ``let_go`` of them. ``write`` sets keys of the ConfigMap, and may raise an ApiError, which this never does."""
+        found = without_balancers(self._found or {}, let_go)
+        if not self._uid or self._found is None or found == self._stored:
             return
-        text = format_peaks(self._found, self._uid)
+        text = format_peaks(found, self._uid)
         if len(text) > _LONGEST:
             _log.warning("the most targets of the last hour are too many to be remembered %s", pairs(size=len(text)))
             return
         try:
             write({KEY: text})
-            self._stored = self._found
+            self._stored = found
         except ApiError as error:
             _log.warning("the most targets of the last hour are not remembered %s", pairs(why=str(error)))
 

@@ -75,8 +75,9 @@ class ApplyContext:
     """What passes have left, which goes on."""
     remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
     """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
-    remember_peaks: Callable[[], None] = lambda: None
-    """Lets runs of the next hour know how many targets there were before some were taken."""
+    remember_peaks: Callable[[Collection[int]], None] = lambda _let_go: None
+    """Lets runs of the next hour know how many targets there were before some were taken, but for the load balancers
+    of which a person has let them go (``Report.let_go``)."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
     """Writes down for dry runs which changes the pass with this report has left alone, by what a loop remembers."""
 

@@ -77,6 +77,17 @@ def test_a_run_after_another_knows_what_there_was() -> None:
     assert stored.asked == ["read", "write", "read", "read"]
 
 
+def test_what_a_person_let_go_of_is_not_remembered() -> None:
+    """The load balancers from which an approved hold took targets start anew, others do not."""
+    stored = Stored()
+    first = PeakMemory(stored.read, LOCATED)
+    first.peaks(world(1, 2, 3, 4))
+    first.keep(stored.write, {4})
+    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))["42/answering/port 80"]) == 4
+    first.keep(stored.write, {42})
+    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))["42/answering/port 80"]) == 1
+
+
 def test_an_api_in_trouble_ends_no_run() -> None:
     """A single run then knows of itself alone."""
 
