@@ -1,8 +1,9 @@
 """Guard ``settings-blast-radius``: what follows from a changed setting alone, and interrupts, exposes or takes away.
 
 The plan under the former settings, of the same snapshot, tells what would happen without the difference. What the plan
-has beyond that follows from it, whatever kinds of change bring it about. On several objects it is one hold. Additions,
-and what takes nothing, go on.
+has beyond that follows from it, whatever kinds of change bring it about. On several objects it is one hold; on a single
+one where it interrupts what alone answers at a port, which no order of changes avoids. Additions go on, and so does
+what takes nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from desired.model.load_balancer import Listener
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.foresight import healthy, subject
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, diff
@@ -68,23 +70,35 @@ def _plan_under(former: FormerSettings, snapshot: Snapshot, settings: Settings, 
 
 
 def settings_blast_radius(facts: Facts) -> Iterator[GuardResult]:
-    """What follows from changed settings alone, and takes something from more than one object, is held, all of it as
-    one. While the former settings cannot be read such changes wait."""
+    """What follows from changed settings alone, and takes something from more than one object or interrupts one, is
+    held, all of it as one. While the former settings cannot be read such changes wait."""
     change = facts.settings_change
-    if change is None or change.is_accepted or not (taking := _taking(change)):
+    if change is None or change.is_accepted or not (taking := _taking(change, facts.snapshot)):
         return
     keys, count = tuple(sorted(each.key for each in taking)), len({each.owner for each in taking})
+    limit = "1" if count > 1 else "0"
     if not change.is_known:
-        yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.WAITING, keys, change.says, str(count), "1")
+        yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.WAITING, keys, change.says, str(count), limit)
         return
-    why = f"{count} objects would lose something or become public by changed settings alone: {change.says}"
-    yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.HELD, keys, why, str(count), "1", advice=_ADVICE)
+    what = f"{count} objects would lose something or become public"
+    what = what if count > 1 else f"{taking[0].owner} would have no target that answers for a while"
+    why = f"{what} by changed settings alone: {change.says}"
+    yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.HELD, keys, why, str(count), limit, advice=_ADVICE)
 
 
-def _taking(change: SettingsChange) -> list[Change]:
-    """What of it takes something; empty where that concerns one object alone."""
+def _taking(change: SettingsChange, snapshot: Snapshot) -> list[Change]:
+    """What of it takes something; empty where that concerns one object alone, and interrupts nothing."""
     taking = [each for each in change.follows if takes(each)]
-    return taking if len({each.owner for each in taking}) > 1 else []
+    is_held = len({each.owner for each in taking}) > 1 or any(_interrupts(each, snapshot) for each in taking)
+    return taking if is_held else []
+
+
+def _interrupts(change: Change, snapshot: Snapshot) -> bool:
+    """Whether the change replaces the target that alone answers at a port by another address of the same server."""
+    if change.kind != ChangeKind.LB_TARGET or change.verb is not Verb.MODIFY:
+        return False
+    balancer = subject(snapshot, change)
+    return balancer is not None and any(there == {change.before} for there in healthy(balancer).values())
 
 
 def is_for_the_settings(facts: Facts) -> frozenset[str]:
@@ -92,7 +106,7 @@ def is_for_the_settings(facts: Facts) -> frozenset[str]:
     change = facts.settings_change
     if change is None or not change.is_known:
         return frozenset()
-    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change)))
+    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change, facts.snapshot)))
 
 
 def settings_notes(facts: Facts) -> tuple[Note, ...]:

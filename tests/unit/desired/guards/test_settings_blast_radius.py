@@ -12,7 +12,7 @@ from desired.guards.facts import Facts
 from desired.guards.judge import judge
 from desired.guards.settings_blast_radius import settings_change, takes
 from desired.model.former_settings import FormerSettings, PendingChange, values_of
-from desired.model.load_balancer import Attachment, ServerTarget
+from desired.model.load_balancer import Attachment, Health, ServerTarget
 from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.service import Ingress
 from desired.model.settings import Settings
@@ -160,6 +160,40 @@ def test_one_object_alone_is_not_held_by_the_rule() -> None:
     assert says(plan) == ["HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL (unset) -> true"]
     opened = with_default(disable_public_network=False)
     assert [hold.rule for hold in judged(a_cluster(1, opened), opened, former()).holds] == [GuardName.EXPOSURE]
+
+
+@pytest.mark.parametrize(
+    ("healths", "own", "expected"),
+    [
+        pytest.param("H", None, {"default/web"}, id="the only target"),
+        pytest.param("HX", None, {"default/web"}, id="the only one of two that answers"),
+        pytest.param("HH", None, set(), id="one of two goes first"),
+        pytest.param("X", None, set(), id="it does not answer"),
+        pytest.param("H", "true", set(), id="the Service asks for it itself"),
+    ],
+)
+def test_an_interruption_that_no_order_avoids_is_held(healths: str, own: str | None, expected: set[str]) -> None:
+    """USE_PRIVATE_IP=true of the whole cluster, and a single Service: what alone answers has another address then."""
+    states = {"H": Health.HEALTHY, "X": Health.UNHEALTHY}
+    checks = {ServerTarget(number, use_private_ip=False): states[one] for number, one in enumerate(healths, start=1)}
+    servers = [
+        a_server(number, f"n-{number}", private_ips=((7, IPv4Address(f"10.0.0.{number}")),))
+        for number in range(1, len(healths) + 1)
+    ]
+    asked = annotated(**({} if own is None else {"use_private_ip": own}))
+    balancer = a_balancer(targets=list(checks), health=checks, attachments=(PLACE,))
+    world = a_world(
+        [a_served_service(claim=a_claim(annotations=asked))],
+        [balancer],
+        nodes=[a_settled_node(server.name, server.id) for server in servers],
+        servers=servers,
+        network=Present(NETWORK),
+    )
+    private = with_default(IN_NETWORK, use_private_ip=True)
+    plan = judged(world, private, former(IN_NETWORK))
+
+    assert held(plan) == expected
+    assert [hold.value for hold in plan.holds if hold.rule is GuardName.SETTINGS_BLAST_RADIUS] == ["1"] * len(expected)
 
 
 def test_all_that_become_public_are_one_hold() -> None:
