@@ -62,7 +62,8 @@ class _Replacement:
     """What does not go now, in order."""
 
     def judged(self) -> Iterator[GuardResult]:
-        """What waits, and what is held. Servers of Hetzner Cloud and addresses are no matter of each other."""
+        """What waits, and what is held. Servers of Hetzner Cloud and addresses are no matter of each other, unless one
+        makes room for the other."""
         if not self.present.spec.listeners:
             return  # nothing is checked, and nothing is lost
         for kind in _KINDS:
@@ -73,7 +74,7 @@ class _Replacement:
         for kind in _KINDS:
             waiting = [change for change in self.waiting if isinstance(change.before, kind)]
             keys, silent = tuple(sorted(change.key for change in waiting)), self._silent(kind)
-            if silent and any(change.verb is Verb.MODIFY or self._follower(change.before) for change in waiting):
+            if silent and any(change in self._swaps or self._follower(change.before) for change in waiting):
                 left = "1 other stays" if len(keys) == 1 else f"{len(keys)} others stay"
                 why = f"{named}: {several(silent)} came and fails its health checks; {left}"
                 yield GuardResult(GuardName.TARGET_HEALTH, Verdict.HELD, keys, why, "0", "1", due_in_s, advice=_LOOK_AT)
@@ -90,8 +91,8 @@ class _Replacement:
         swaps = [change for change in self._swaps if isinstance(change.before, kind)]
         if not swaps or len(self.present.targets) == 1:
             return
-        of_kind = sum(isinstance(t, kind) and self._answered(t) for t in self.present.targets)
-        answering = sum(isinstance(t, kind) and self._answers(t) for t in self._newcomers)
+        of_kind = sum(isinstance(t, self._with_heirs(kind)) and self._answered(t) for t in self.present.targets)
+        answering = sum(isinstance(t, self._with_heirs(kind)) and self._answers(t) for t in self._newcomers)
         out = len(self._in_doubt(kind))
         most = 0 if self._silent(kind) else min(max(1, answering), max(1, (of_kind + out) // 2))
         sound = [change for change in swaps if self._answered(change.before)]
@@ -153,6 +154,12 @@ class _Replacement:
             )
         )
 
+    def _with_heirs(self, kind: type[Target]) -> tuple[type[Target], ...]:
+        """The kind, and those of the targets for which targets of this kind make room."""
+        going = {change.key for change in self._swaps if isinstance(change.before, kind)}
+        added = [change for change in self.ordered if change.verb is Verb.ADD and going.intersection(change.depends_on)]
+        return (kind, *(each for each in _KINDS if any(isinstance(change.after, each) for change in added)))
+
     @cached_property
     def _newcomers(self) -> tuple[Target, ...]:
         """The targets of Nodes that are there and stay."""
@@ -195,7 +202,8 @@ class _Replacement:
         """Newcomers that do not answer at some port at which another target does, or did lately where nothing does
         now, and whose servers and Nodes are up.
         Where only Nodes with a pod answer (externalTrafficPolicy Local), one that answers shows the way for all."""
-        came = [target for target in self._newcomers if isinstance(target, kind) and not self._is_down(target)]
+        kinds = self._with_heirs(kind)
+        came = [target for target in self._newcomers if isinstance(target, kinds) and not self._is_down(target)]
         if self.lb.service.claim.is_local and any(map(self._answers, came)):
             return []
         ports = self._answering | self._lately.keys()

@@ -26,7 +26,7 @@ from desired.plan.change import Plan, Verdict
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_plan
 from desired.section import UNMANAGED, Present
-from tests.balancers import IN_NETWORK, LOCATED, NETWORK, a_balancer, a_listener, a_world
+from tests.balancers import IN_NETWORK, LB11, LOCATED, NETWORK, a_balancer, a_listener, a_world
 from tests.builders import a_robot_server, a_settled_node, servers_of
 from tests.support.balancer_plans import asking, fleet, public
 from tests.support.balancer_verdicts import judged
@@ -312,6 +312,39 @@ def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(
 
 
 OUT = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
+
+
+@pytest.mark.parametrize(
+    ("came", "verdicts"),
+    [
+        pytest.param({}, [OK, WAITS, WAITS], id="one makes room"),
+        pytest.param({PUBLIC[1]: U}, [WAITS, WAITS], id="what came is not checked yet"),
+        pytest.param({PUBLIC[1]: X}, [HOLDS, HOLDS], id="it fails"),
+        pytest.param({PUBLIC[1]: H}, [OK, WAITS], id="it answers"),
+    ],
+)
+def test_servers_that_make_room_for_dedicated_ones(came: Mapping[Target, Health], verdicts: list[Verdict]) -> None:
+    """A load balancer is full of targets at Hetzner Cloud, and all of them are replaced by addresses."""
+    left = public(1, 2, 3)[len(came) :]
+    health: dict[Target, Health] = {**dict.fromkeys(left, H), **came}
+    account = [a_robot_server(number, f"db-{number}", ipv4=IPv4Address(PUBLIC[number].ip)) for number in (1, 2, 3)]
+    metal = [a_settled_node(f"db-{number}", provider_id=f"hrobot://{number}") for number in (1, 2, 3)]
+    found = fleet(1, 2, 3)
+    nodes = [*(replace(node, labels={**node.labels, **OUT}) for node in found["nodes"]), *metal]
+    small = replace(LB11, name="small", max_targets=3)
+    balancer = a_balancer(targets=list(health), health=health, type=small)
+    world = a_world(
+        [asking(type="small")],
+        [balancer],
+        nodes=nodes,
+        servers=found["servers"],
+        balancer_types={"small": small},
+        robot=RobotAccount(servers_of(*account)),
+    )
+    plan = judged(world, replace(LOCATED, robot=True))
+
+    going = [change for change in plan.changes if change.before in left]
+    assert sorted(change.decision.verdict for change in going) == sorted(verdicts)
 
 
 def goes(plan: Plan) -> set[str]:
