@@ -5,7 +5,7 @@ no evidence of a load balancer of ours by itself.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_network
 
 from desired.annotations.options import Options
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, ServerTarget, is_private_address
@@ -13,7 +13,8 @@ from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY, FINALIZER_BALANCER
 from desired.section import UNMANAGED, Present, Unmanaged
-from desired.syntax.bounds import ADDRESS, shown_name
+from desired.syntax.address import parse_address
+from desired.syntax.bounds import shown_name
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 _VIP = "VIP"
@@ -204,12 +205,7 @@ def _meaning(entry: Ingress) -> tuple[object, ...]:
 
 def _parsed(text: str | None) -> object:
     """The address that ``text`` is, or else the text: what somebody else published need not be one."""
-    if text is not None and ADDRESS.is_exceeded(text):
-        return text
-    try:
-        return ip_address(text or "")
-    except ValueError:
-        return text or ""
+    return parse_address(text) or text or ""
 
 
 def _is_of(entry: Ingress, found: PrimaryIp) -> bool:

@@ -10,10 +10,9 @@ from typing import overload
 from desired.model.settings import AddressFamily
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server
 from desired.syntax import bounds
+from desired.syntax.address import IPAddress, parse_address
 from desired.syntax.bounds import measured_text
 from desired.syntax.provider_id import Provider
-
-IPAddress = IPv4Address | IPv6Address
 
 _PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9])", re.ASCII)
 """Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous. In an
@@ -70,7 +69,7 @@ def addresses_with_origins(
 
 def why_not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> str | None:
     """Why an InternalIP on a Robot server's Node is left out, in words that follow it; None when it is kept."""
-    ip = _ip(address.address)
+    ip = parse_address(address.address)
     if ip is None:
         return "is no IP address"
     if ip == server.ipv4 or (server.ipv6 and ip == first_host(server.ipv6)):
@@ -85,11 +84,11 @@ def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddre
     Without ``HCLOUD_NETWORK`` the cloud names no private address, and never one in a VPN or behind a vSwitch. What is
     no IP address is left out.
     """
-    known = {_ip(address.address) for address in offered if address.type != AddressType.HOSTNAME}
+    known = {parse_address(address.address) for address in offered if address.type != AddressType.HOSTNAME}
     kept = (
         address
         for address in current
-        if address.type == AddressType.INTERNAL_IP and _ip(address.address) not in {None, *known}
+        if address.type == AddressType.INTERNAL_IP and parse_address(address.address) not in {None, *known}
     )
     return (*offered, *kept)
 
@@ -158,16 +157,6 @@ def first_host(network: None) -> None: ...
 def first_host(network: IPv6Network | None) -> IPv6Address | None:
     """The first host of a server's network, which is what Hetzner's images configure; None without a network."""
     return None if network is None else IPv6Address(int(network.network_address) | 1)
-
-
-def _ip(text: str) -> IPAddress | None:
-    """The address that ``text`` means, however it is written; None when it is none."""
-    if bounds.ADDRESS.is_exceeded(text):
-        return None
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
 
 
 def _parse_ip(text: str) -> IPAddress:

@@ -8,11 +8,12 @@ Nodes and the names and addresses of servers, so that no order of writes leads e
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from itertools import chain
 
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.section import Present
+from desired.syntax.address import parse_address
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
@@ -70,7 +71,7 @@ class Others:
         another network is another one.
         """
         for address in addresses:
-            ip = None if address.type == AddressType.HOSTNAME else _ip(address.address)
+            ip = None if address.type == AddressType.HOSTNAME else parse_address(address.address)
             for holding in () if ip is None else _meant(ip, server, network_id):
                 rivals = self._having.get(holding, set()) - {server.key}
                 if rivals:
@@ -103,13 +104,6 @@ def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) 
     if other is None:
         return Hostname(server.name)
     return Hostname(node.name, f"{named}; the Node's own name is its Hostname")
-
-
-def _ip(text: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
 
 
 def _holdings(server: Server) -> Iterator[Holding]:

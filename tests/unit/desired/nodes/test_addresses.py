@@ -9,13 +9,13 @@ from desired.model.settings import AddressFamily
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server
 from desired.nodes.addresses import (
     AddressOrigin,
-    IPAddress,
     UnusableNodeIP,
     addresses_with_origins,
     choose_addresses,
     parse_node_ips,
     with_internal_ips,
 )
+from desired.syntax.address import IPAddress
 from tests.builders import a_dual_stack_server, a_network, a_robot_server, a_server
 
 IPV4, IPV6, DUAL = AddressFamily.IPV4, AddressFamily.IPV6, AddressFamily.DUALSTACK

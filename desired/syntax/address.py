@@ -1,0 +1,17 @@
+"""Addresses in text that somebody else wrote, such as a kubelet or another controller."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from desired.syntax.bounds import ADDRESS
+
+IPAddress = IPv4Address | IPv6Address
+
+
+def parse_address(text: str | None) -> IPAddress | None:
+    """The address that ``text`` means, however it is written; None when it is none, or too long to be one."""
+    if text is None or ADDRESS.is_exceeded(text):
+        return None
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
