@@ -30,7 +30,8 @@ from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.targets import removal_reason
-from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, LoadBalancer, ServerTarget, Target, is_private_address
+from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
@@ -40,6 +41,7 @@ from desired.plan.kinds import OF_TRAFFIC, ChangeKind, Verb
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import Peak
 from desired.section import Absent
+from desired.syntax.address import parse_address
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
@@ -250,19 +252,31 @@ def takes_targets(change: Change) -> bool:
 
 def exposure(facts: Facts) -> Iterator[GuardResult]:
     """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
-    from outside would be, whatever setting was lost, mistyped or changed for all."""
+    from outside would be, whatever setting was lost, mistyped or changed for all. So does a new one in the place of one
+    that somebody deleted, as long as the Service publishes nothing but private addresses."""
     elsewhere = is_for_the_settings(facts)  # one hold for all of them
-    for lb, changes in services_with(facts, ChangeKind.LB_PUBLIC_INTERFACE):
-        opening = tuple(c.key for c in changes if c.kind == ChangeKind.LB_PUBLIC_INTERFACE and c.after is True)
-        if (
-            lb.present is None
-            or elsewhere.issuperset(opening)
-            or BY_FIELD["disable_public_network"].full_key in lb.service.claim.annotations
-        ):
+    for lb, changes in services_with(facts, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_CREATE):
+        opening = tuple(change.key for change in changes if _opens(change, lb))
+        own_word = BY_FIELD["disable_public_network"].full_key in lb.service.claim.annotations
+        if own_word or elsewhere.issuperset(opening):
             continue
-        why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
+        why = f"Service {lb.service.id} publishes private addresses alone, and its new load balancer would be public"
+        if lb.present is not None:
+            why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
         asks = f"set {BY_FIELD['disable_public_network'].full_key} on Service {lb.service.id} to say which it is"
         yield GuardResult(GuardName.EXPOSURE, Verdict.HELD, opening, why, "public", "internal", advice=asks)
+
+
+def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
+    """Whether what was internal is public after the change."""
+    if isinstance(change.after, LoadBalancer):
+        return change.after.public_interface is not False and _publishes_inside_alone(lb.service)
+    return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
+
+
+def _publishes_inside_alone(service: Service) -> bool:
+    published = [parse_address(entry.ip) for entry in service.ingress]
+    return bool(published) and all(address is not None and is_private_address(address) for address in published)
 
 
 def peaks_of(world: Snapshot, settings: Settings, before: Mapping[str, Peak]) -> Mapping[str, Peak]:

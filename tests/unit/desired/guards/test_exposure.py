@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Defaults
+from desired.model.service import Ingress
 from desired.plan.change import Verdict
 from desired.section import Present
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_world
@@ -13,6 +14,31 @@ from tests.support.balancer_plans import HERE, asking, fleet, private
 from tests.support.balancer_verdicts import judged, verdicts
 
 PUBLIC = "load_balancer/default/web/public"
+
+
+@pytest.mark.parametrize(
+    ("published", "annotations", "default", "expected"),
+    [
+        pytest.param(("10.0.0.9",), {}, False, (Verdict.HELD, "exposure"), id="a setting was lost"),
+        pytest.param(("10.0.0.9",), {}, True, (Verdict.ALLOWED, None), id="it is internal again"),
+        pytest.param(
+            ("10.0.0.9",), {"disable_public_network": "false"}, False, (Verdict.ALLOWED, None), id="asked for"
+        ),
+        pytest.param(("203.0.113.9", "10.0.0.9"), {}, False, (Verdict.ALLOWED, None), id="it was public"),
+        pytest.param((), {}, False, (Verdict.ALLOWED, None), id="nothing was published"),
+        pytest.param(("nonsense",), {}, False, (Verdict.ALLOWED, None), id="what nobody understands"),
+    ],
+)
+def test_an_internal_load_balancer_that_was_deleted(
+    published: tuple[str, ...], annotations: dict[str, str], default: bool, expected: Any
+) -> None:
+    """By hand, beside the setting that kept it internal: the new one would be public."""
+    entries = tuple(Ingress(ip) for ip in published)
+    service = replace(asking(use_private_ip="true", **annotations), ingress=entries)
+    world = a_world([service], [], network=Present(NETWORK), **fleet(1))
+    settings = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", disable_public_network=default))
+
+    assert verdicts(judged(world, settings))["load_balancer/default/web"] == expected
 
 
 @pytest.mark.parametrize(
