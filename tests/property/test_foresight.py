@@ -25,11 +25,12 @@ from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.foresight import after
 from desired.plan.kinds import KINDS
-from desired.plan.ordering import ready_now
+from desired.plan.ordering import bridged
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
 from desired.section import UNMANAGED
 from reconciler.observe.world import observe_world
+from reconciler.passes.attempts import Attempts
 from reconciler.runtime import actuators_with
 from tests.property.plan_worlds import PlanWorld, plan_worlds
 from tests.property.strategies import SEED
@@ -123,21 +124,26 @@ class _Steps:
             Writers(reader, self.run.writer, actions),
             self.run.sim.robot_reader(),
         )
+        self._attempts = Attempts()
 
     def look(self) -> Snapshot:
         """The world, read whole."""
         return observe_world(self.run.readers, self.run.settings).snapshot
 
-    def ready(self, snapshot: Snapshot, done: set[str], given_up: set[str]) -> tuple[Change, ...]:
-        """The changes that can be made now, with all that a person could approve."""
+    def ready(self, snapshot: Snapshot) -> list[Change]:
+        """The changes that a round would begin with, whatever it has tried before, with all that a person could
+        approve. One that comes after another of them is planned from what that one leaves."""
         desired = compute_desired(snapshot, self.run.settings)
         facts = Facts(diff(snapshot, desired, self.run.settings), snapshot, self.run.settings, desired, NO_SETBACKS)
         plan: Plan = judge(facts, [hold.hash for hold in judge(facts).holds])
-        return ready_now(plan, done, given_up)
+        todo = bridged(self._attempts.todo(plan), plan)
+        waiting = {change.key for change in todo}
+        return [change for change in todo if waiting.isdisjoint((*change.depends_on, *change.follows))]
 
     def make(self, change: Change, snapshot: Snapshot) -> bool:
         """Apply one change. Returns whether it is done."""
         outcome = apply([change], snapshot, self._actuators, stop=threading.Event())[change.key]
+        self._attempts.add(change, outcome)
         return isinstance(outcome, Applied)
 
 
@@ -151,15 +157,14 @@ def test_what_is_seen_after_a_change_was_foreseen() -> None:
     @settings(max_examples=WORLDS, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
     @given(plan_worlds())
     def law(world: PlanWorld) -> None:
-        steps, done, given_up = _Steps(world), set[str](), set[str]()
+        steps = _Steps(world)
         before = steps.look()
         for _ in range(MOST_STEPS):
-            ready = steps.ready(before, done, given_up)
+            ready = steps.ready(before)
             if not ready:
                 break
             change = min(ready, key=lambda change: (seen[change.kind], change.order))
             is_done = steps.make(change, before)
-            (done if is_done else given_up).add(change.key)
             now = steps.look()
             if is_done:
                 assert [*differences(after(before, change), now)] == [], (change.key, change.before, change.after)
