@@ -15,6 +15,7 @@ from typing import Any
 
 from actuators.approvals import approve, remember
 from actuators.config_maps import put
+from actuators.http.retry import Retry
 from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
 from desired.names import STATUS_CONFIG_MAP
@@ -65,6 +66,7 @@ from tests.support.harm_truth import (
 )
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import Run
+from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
 
 HOME, ELSEWHERE = "home", "elsewhere"
@@ -312,8 +314,8 @@ class Stage:
     reports: dict[str, Report] = field(default_factory=dict)
     """Cluster → what its controller said last."""
     waited: dict[str, float] = field(default_factory=dict)
-    """Node or Service → seconds for which it had waited, while a controller was at work, until the last run had
-    initialized or published it."""
+    """Node or Service → seconds for which it had waited, while a loop was at work, until the last run had initialized
+    or published it."""
     _loops: dict[str, Run] = field(default_factory=dict)
     _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _of_loops: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
@@ -338,9 +340,11 @@ class Stage:
     _hung: bool = False
     _began: float | None = None
     """When the run that is at work began."""
+    _is_called: bool = False
+    """Whether something has happened that the loop at work should see."""
     _busy_s: float = 0.0
     _came: dict[str, float] = field(default_factory=dict)
-    """Node or Service → how long controllers had been at work when it came."""
+    """Node or Service → how long loops had been at work when it came."""
     _meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """What happens after the next writes to Hetzner, one after each."""
     _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS, IDLE})
@@ -360,10 +364,10 @@ class Stage:
         began = self.truth.clock.timestamp()
         hetzner, kubernetes = self._lenses[cluster]
         hetzner.after_write = lambda _: self._happen(fewest, before, worst)
-        self._began, self.waited = began, {}
+        self._began, self.waited = (began if loop else None), {}
         kubernetes.after_write = self._note_written
         self._see(began, before, lies)
-        report = product.converge()
+        report = self._passes(product) if loop else product.converge()
         self._busy_s, self._began = self._busy(), None
         self.reports[cluster] = report
         if hetzner.writes or kubernetes.writes:
@@ -392,6 +396,14 @@ class Stage:
         found += self._losses(deed, cluster, worst, lies)
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
+
+    def _passes(self, product: Run) -> Report:
+        """A pass of a loop, and those that are called for meanwhile, until nothing goes on any more that they left."""
+        self._is_called = False
+        report = product.converge()
+        while product.time is not None and product.time.under_way.goes_on and not self._is_called:
+            product.time.rest(1.0)
+        return self._passes(product) if self._is_called else report
 
     def controller(self, cluster: str = "a") -> Run:
         """A controller of this cluster that nobody lies to, and that remembers nothing."""
@@ -443,13 +455,15 @@ class Stage:
                     self._decided[uid] = resets(seen, uid, HOME)
 
     def meanwhile(self, happens: Callable[[], object]) -> None:
-        """This happens while the next run is at work: after its first write to Hetzner that has nothing yet."""
+        """This happens while the next run is at work, after its first write to Hetzner that has nothing yet; a loop is
+        called for another pass by it."""
         self._meanwhile.append(happens)
 
     def _happen(self, fewest: dict[int, int], before: Seen, worst: dict[Port, frozenset[str]]) -> None:
         self._count(fewest, before, worst)
         if self._meanwhile:
             self._meanwhile.pop(0)()
+            self._is_called = True
 
     def _note_written(self, request: Request) -> None:
         """Note how long a Node or a Service has waited for the run, and for those before it."""
@@ -463,7 +477,7 @@ class Stage:
             self.waited[name] = self._busy() - self._came.get(name, self._busy_s)
 
     def _busy(self) -> float:
-        """Seconds for which controllers have been at work until now."""
+        """Seconds for which loops have been at work until now."""
         now = self.truth.clock.timestamp()
         return self._busy_s + (now - (now if self._began is None else self._began))
 
@@ -524,6 +538,7 @@ class Stage:
             if loop:
                 self._configured[cluster] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
+                known.is_called = lambda: self._is_called
                 self._loops[cluster] = known
         else:
             lenses = self._of_loops[cluster]
@@ -537,6 +552,10 @@ class Stage:
             self._log_in(known, metal_lens, lies)
         known.settings = replace(settings, network="8") if "network" in lies else settings
         known.settings_memory = _settings_memory(known)
+        if loop and self._hung and known.time is None:
+            known.time = SharedTime(truth.clock)
+            connection = known.readers.hetzner._connection
+            connection._retry = Retry(known.sim.stop, sleep=known.time.sleep)
         line = known.sim.kubernetes_line  # type: ignore[attr-defined]
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
         hetzner, kubernetes = self._lenses[cluster]
