@@ -162,13 +162,16 @@ class Served:
 
 def losses(served: Served) -> list[str]:
     """What answered and does not any more, what was shown to the world, and who waited for others, in words."""
-    found = {*_waits(served)}
+    found, shut = {*_waits(served)}, dict[str, list[str]]()
     for owner, service, balancer in wishes(served.before, served.clusters, served.project):
         root = f"load_balancer/{id_of(service)}"
         if balancer is not None and not served.let(root):
             now = balancer_of(served.after, served.project, service, served.before.uid(owner))
             found.update(f"{root} {what}" for what in _lost(served, owner, service, balancer, now))
-            found.update(f"{root} {what}" for what in _entrances(served, owner, service, balancer))
+            found.update(f"{root} {what}" for what in _opened(served, owner, service, balancer))
+            shut[root] = [f"{root} {what}" for what in _shut(served, owner, service, balancer)]
+    if sum(map(bool, shut.values())) > 1:  # what a setting takes from one object alone, docs/safety.md lets pass
+        found.update(*shut.values())
     return sorted(found)
 
 
@@ -213,23 +216,30 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _entrances(served: Served, owner: str, service: Raw, balancer: Raw) -> Iterator[str]:
-    """Where clients come in: nobody is locked out of what was open, and nobody is let in where it was closed."""
+def _opened(served: Served, owner: str, service: Raw, balancer: Raw) -> Iterator[str]:
+    """Nobody is let in where it was closed."""
     now = served.after.balancers[served.project].get(balancer["id"])
-    if now is None or owner in served.stale:
-        return
-    was_open, is_open = balancer["public_net"]["enabled"], now["public_net"]["enabled"]
     closed = asked(service, served.environment, "disable-public-network")
-    if was_open and not is_open and closed != "true":
-        yield "loses its public interface, and nobody has asked for that"
-    if not was_open and is_open and closed != "false":
+    if now is None or owner in served.stale or balancer["public_net"]["enabled"]:
+        return
+    if now["public_net"]["enabled"] and closed != "false":
         yield "becomes public, and nobody has asked for that"
     networks, wanted = {each["network"] for each in balancer["private_net"]}, served.environment.get("HCLOUD_NETWORK")
     is_elsewhere = networks.isdisjoint(each["network"] for each in now["private_net"])
     names = {str(each["id"]): each["name"] for each in served.before.projects[served.project]["networks"]}
     is_right = wanted is not None and bool({str(each) for each in networks} & {wanted, *_ids_of(wanted, names)})
-    if not was_open and networks and is_elsewhere and is_right:
+    if networks and is_elsewhere and is_right:
         yield "leaves the network in which alone it is reached, and nobody has asked for that"
+
+
+def _shut(served: Served, owner: str, service: Raw, balancer: Raw) -> Iterator[str]:
+    """Nobody is locked out of what was open."""
+    now = served.after.balancers[served.project].get(balancer["id"])
+    if now is None or owner in served.stale:
+        return
+    closed = asked(service, served.environment, "disable-public-network")
+    if balancer["public_net"]["enabled"] and not now["public_net"]["enabled"] and closed != "true":
+        yield "loses its public interface, and nobody has asked for that"
     spoke = {each["listen_port"]: each["proxyprotocol"] for each in balancer["services"]}
     for each in now["services"]:
         wish = asked(service, served.environment, "uses-proxyprotocol")

@@ -1050,11 +1050,12 @@ class Stage:
         return [*said, *self._of_unwanted(seen)]
 
     def _undecided(self, seen: Seen, cluster: str, service: Raw) -> Iterator[tuple[str, str, str]]:
-        """What settings have changed while they were mistaken, and what is not as it was."""
+        """What settings have changed while they were mistaken, and what is not as it was. What people ask for by now is
+        not to be as it was."""
         uid = service["metadata"]["uid"]
         now = resets(seen, uid, HOME)
         for what, had in self._decided.get(uid, {}).items():
-            if now.get(what) != had:
+            if now.get(what) != had and asked(service, self.environment, _ASKED_BY[what]) is None:
                 key = f"load_balancer/default/{service['metadata']['name']}"
                 yield cluster, key, f"has {what} {now.get(what)}, which was {had} before settings were mistaken"
 
@@ -1111,6 +1112,8 @@ def _written(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_ASKED_BY: Mapping[str, str] = {"public": "disable-public-network", "proxyprotocol": "uses-proxyprotocol"}
+"""What settings decide of a load balancer → the annotation that decides it as well."""
 _FOR_A_PERSON = frozenset(
     {"ambiguous", "foreign", "limit", "malformed", "no-targets", "unroutable", "unsupported", "unusable-target"}
 )
