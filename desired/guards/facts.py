@@ -1,13 +1,15 @@
 """Input and output of a guard: ``Facts`` and ``GuardResult``."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from desired.guards.anchor import Anchor, anchor_of, witnesses
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.nodes.disruption import drained_servers
 from desired.plan.change import Change, GuardName, HoldEnd, Note, Plan, Verdict
 from desired.plan.foresight import readiness
 from desired.plan.setbacks import Setbacks
@@ -79,12 +81,25 @@ class Facts:
         return readiness(self.snapshot)
 
     @cached_property
+    def drained(self) -> frozenset[ServerKey]:
+        """The servers of which each Node was announced to go."""
+        return drained_servers(self.snapshot, self.settings.waits.given_up_after)
+
+    @cached_property
     def by_owner(self) -> Mapping[Key, tuple[Change, ...]]:
         """Key of a Node or Service → its changes."""
         grouped: dict[Key, list[Change]] = {}
         for change in self.plan.changes:
             grouped.setdefault(change.owner, []).append(change)
         return {owner: tuple(changes) for owner, changes in grouped.items()}
+
+    def balancers(self, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:
+        """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
+        for owner, changes in self.by_owner.items():
+            if any(change.kind in kinds for change in changes):
+                lb = self.desired.services.get(owner.name)
+                if isinstance(lb, DesiredLoadBalancer):
+                    yield lb, changes
 
     @cached_property
     def notes_by_key(self) -> Mapping[str, tuple[Note, ...]]:

@@ -17,12 +17,13 @@ from desired.guards.load_balancers import (
     address_in_use,
     adoption,
     certificate_issuance,
+    exposure,
     foreign_owner,
     ip_loss,
     listener_loss,
     undo_window,
 )
-from desired.guards.loss import exposure, target_floor
+from desired.guards.loss import target_floor
 from desired.guards.nodes import address_blast_radius, node_blast_radius
 from desired.guards.preconditions import (
     anchor_notes,

@@ -1,4 +1,4 @@
-"""Guards on changes of load balancers; those on their targets are in ``targets``.
+"""Guards on changes of load balancers; those on their targets are in ``targets`` and ``loss``.
 
 | Guard | Withholds |
 |---|---|
@@ -6,14 +6,19 @@
 | ``adoption`` | an adoption that removes something, or of a load balancer that may be somebody else's |
 | ``undo-window`` | the deletion of a released load balancer before its time |
 | ``ip-loss`` | the deletion of one that a Service wants, or whose Service has vanished; another published address |
+| ``exposure`` | what opens an internal load balancer, but for an annotation of its own Service |
 | ``address-in-use`` | the creation of a load balancer with a Primary IP that something else has |
 | ``listener-loss`` | a change of a listener by which clients lose what no Service has given up |
 | ``certificate-issuance`` | an https port without its certificate |
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from desired.annotations.table import BY_FIELD
 from desired.guards.facts import Facts, GuardResult
+from desired.guards.loss import Population, all_stay
+from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership
@@ -31,22 +36,25 @@ from desired.load_balancers.ownership import (
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
-from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, PrimaryIp
+from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, LoadBalancer, PrimaryIp, is_private_address
+from desired.model.service import Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Unknown, Unmanaged
+from desired.syntax.address import parse_address
 from desired.syntax.bounds import counted
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
+_ANNOTATION = BY_FIELD["disable_public_network"].full_key
 
 
 def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
-    for lb, changes in services_with(facts, *_KINDS):
+    for lb, changes in facts.balancers(*_KINDS):
         if isinstance(lb.match, Foreign | Contested):
             keys = tuple(change.key for change in changes)
             yield GuardResult(GuardName.FOREIGN_OWNER, Verdict.REFUSED, keys, lb.match.why)
@@ -57,10 +65,11 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
     for another Service's return, is in use without an owner, or was released by another Service: everything after the
     adoption changes where traffic goes.
 
-    The hold covers the removals as well, so that an approval is void when there is one more. While some of them cannot
-    be told the adoption waits: afterwards nobody would be asked.
+    It counts no population: what is held is whose the load balancer is. The hold covers the removals as well, so that
+    an approval is void when there is one more. While some of them cannot be told the adoption waits: afterwards nobody
+    would be asked.
     """
-    for lb, changes in services_with(facts, ChangeKind.LB_ADOPT):
+    for lb, changes in facts.balancers(ChangeKind.LB_ADOPT):
         if not isinstance(lb.match, Adoptable) or lb.match.returns:
             continue
         adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
@@ -111,6 +120,9 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
             yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why)
 
 
+_ADDRESSES = Population(GuardName.IP_LOSS, all_stay, "{why}", "{advice}")
+
+
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
     same namespace and name has come back and did not get it, because the list of load balancers lacked it then. For
@@ -120,48 +132,71 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     go. Nor is a published address replaced while another load balancer of the project has it and carries traffic, which
     no other owner's label names: clients would lose it all the same.
     """
-    for lb, changes in services_with(facts, ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
+    for lb, changes in facts.balancers(ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
         other = lb.match.publisher if isinstance(lb.match, Owned | Adoptable | Missing) else None
-        kinds = {change.kind for change in changes}
         if other is not None:
-            kind = ChangeKind.LB_CREATE if ChangeKind.LB_CREATE in kinds else ChangeKind.SERVICE_STATUS
-            keys = tuple(change.key for change in changes if change.kind == kind)
+            creations = [change.key for change in changes if change.kind == ChangeKind.LB_CREATE]
+            keys = creations or [change.key for change in changes if change.kind == ChangeKind.SERVICE_STATUS]
             why = f"Service {lb.service.id} publishes an address of load balancer {other.id} {other.spec.name}, which"
             why += f" carries traffic, with {_use_of(other)}, and would publish another one"
             label = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
-            yield GuardResult(
-                GuardName.IP_LOSS, Verdict.HELD, keys, why, "1", "0", advice=f"where it is the Service's: {label}"
-            )
+            yield from _ADDRESSES.losses(keys, 0, 1, why=why, advice=f"where it is the Service's: {label}")
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
-    due = (
-        [each for each in facts.desired.pending_deletions if each.due_at <= facts.snapshot.taken_at]
-        if deletions
-        else []
-    )
-    vanished = {pending.balancer.key for pending in due if pending.vanished is not None}
-    returned = {
-        pending.balancer.key: pending.returned for pending in due if loses_addresses(pending.balancer, facts.snapshot)
-    }
+    now = facts.snapshot.taken_at
+    due = {each.balancer.key: each for each in facts.desired.pending_deletions if deletions and each.due_at <= now}
     for change in deletions:
-        service, heir = facts.snapshot.service(change.owner), returned.get(change.owner)
+        service, pending = facts.snapshot.service(change.owner), due.get(change.owner)
         if service is not None and wants_balancer(service):
             why = f"Service {service.id} still wants a load balancer, and the addresses of this one would be lost"
-        elif heir is not None:
-            why = f"Service {heir} has come back, and the addresses of this one, which was its, would be lost: it gets"
-            why += " it back once it has no other, so delete that, or approve this"
-        elif change.owner in vanished:
+        elif pending and pending.returned is not None and loses_addresses(pending.balancer, facts.snapshot):
+            why = f"Service {pending.returned} has come back, and the addresses of this one, which was its, would be"
+            why += " lost: it gets it back once it has no other, so delete that, or approve this"
+        elif pending and pending.vanished is not None:
             why = f"{change.reason}, and load balancer {change.cloud_id} was not released: it may be in use, is paid"
             why += " for, and its deletion policy is not known; approve its deletion, or protect it against deletion"
         else:
             continue
-        yield GuardResult(GuardName.IP_LOSS, Verdict.HELD, (change.key,), why, "1", "0")
+        yield from _ADDRESSES.losses((change.key,), 0, 1, why=why, advice="")
+
+
+_INTERNAL = Population(
+    GuardName.EXPOSURE, all_stay, "{why}", f"set {_ANNOTATION} on Service {{service}} to say which it is"
+)
+
+
+def exposure(facts: Facts) -> Iterator[GuardResult]:
+    """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
+    from outside would be, whatever setting was lost, mistyped or changed for all. So does a new one in the place of one
+    that somebody deleted, as long as the Service publishes nothing but private addresses."""
+    elsewhere = is_for_the_settings(facts)  # one hold for all of them
+    for lb, changes in facts.balancers(ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_CREATE):
+        opening = [change.key for change in changes if _opens(change, lb)]
+        if _ANNOTATION in lb.service.claim.annotations or elsewhere.issuperset(opening):
+            continue
+        why = f"Service {lb.service.id} publishes private addresses alone, and its new load balancer would be public"
+        if lb.present is not None:
+            why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
+        for loss in _INTERNAL.losses(opening, 0, 1, why=why, service=lb.service.id):
+            yield replace(loss, value="public", limit="internal")
+
+
+def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
+    """Whether what was internal is public after the change."""
+    if isinstance(change.after, LoadBalancer):
+        return change.after.public_interface is not False and _publishes_inside_alone(lb.service)
+    return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
+
+
+def _publishes_inside_alone(service: Service) -> bool:
+    published = [parse_address(entry.ip) for entry in service.ingress]
+    return bool(published) and all(address is not None and is_private_address(address) for address in published)
 
 
 def address_in_use(facts: Facts) -> Iterator[GuardResult]:
     """No Primary IP is taken from what has it: the creation that asks for it waits for a load balancer of this cluster
     that is about to go, and is refused otherwise. Of several Services that ask for one the oldest gets it."""
     asking: dict[int, list[tuple[PrimaryIp, DesiredLoadBalancer, tuple[str, ...]]]] = {}
-    for lb, changes in services_with(facts, ChangeKind.LB_CREATE):
+    for lb, changes in facts.balancers(ChangeKind.LB_CREATE):
         creations = tuple(change.key for change in changes if change.kind == ChangeKind.LB_CREATE)
         for found in lb.primary_ips.by_field.values():
             asking.setdefault(found.id, []).append((found, lb, creations))
@@ -214,7 +249,7 @@ def listener_loss(facts: Facts) -> Iterator[GuardResult]:
 
     One hold for each listener. What the Service asks for besides is a change of its own, which is not held.
     """
-    for lb, changes in services_with(facts, ChangeKind.LB_LISTENER):
+    for lb, changes in facts.balancers(ChangeKind.LB_LISTENER):
         for change in changes:
             before, after = change.before, change.after
             if not isinstance(before, Listener) or not isinstance(after, Listener):
@@ -242,7 +277,7 @@ def listener_loss(facts: Facts) -> Iterator[GuardResult]:
 
 def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
     """An https port waits for its managed certificate; the rest of the load balancer does not."""
-    for lb, changes in services_with(facts, ChangeKind.LB_LISTENER):
+    for lb, changes in facts.balancers(ChangeKind.LB_LISTENER):
         if lb.certificates.pending is None or any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
             continue
         for change in changes:
@@ -251,15 +286,6 @@ def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
                 yield GuardResult(
                     GuardName.CERTIFICATE_ISSUANCE, Verdict.WAITING, (change.key,), why, due_in_s=due_in_s
                 )
-
-
-def services_with(facts: Facts, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:
-    """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
-    for owner, changes in facts.by_owner.items():
-        if any(change.kind in kinds for change in changes):
-            lb = facts.desired.services.get(owner.name)
-            if isinstance(lb, DesiredLoadBalancer):
-                yield lb, changes
 
 
 def _awaited(balancer: CloudBalancer) -> str:

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.load_balancers import services_with
 from desired.guards.loss import answered_lately
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
@@ -44,7 +43,7 @@ _LOOK_AT = (
 
 def target_health(facts: Facts) -> Iterator[GuardResult]:
     """What may not go yet waits for health checks, and is held where a newcomer fails them."""
-    for lb, changes in services_with(facts, *OF_TRAFFIC):
+    for lb, changes in facts.balancers(*OF_TRAFFIC):
         if lb.present is not None and lb.wanted is not None and not isinstance(lb.wanted.targets, Unmanaged):
             yield from _Replacement(lb, lb.present, facts, in_order(changes)).judged()
 

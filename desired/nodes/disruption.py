@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from desired.model.snapshot import Node, Readiness, Snapshot, Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED
+from desired.syntax.provider_id import ServerKey, server_key
 
 _ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
 
@@ -11,6 +12,15 @@ _ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
 def is_planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
     """Whether the Node is cordoned, being deleted, tainted by an autoscaler, or given up."""
     return planned_disruption(node, snapshot, given_up_after) is not None
+
+
+def drained_servers(snapshot: Snapshot, given_up_after: timedelta) -> frozenset[ServerKey]:
+    """The servers of which each Node was announced to go; without those that have no Node."""
+    drained: dict[ServerKey, bool] = {}
+    for node in snapshot.nodes:
+        if (server := server_key(node.provider_id)) is not None:
+            drained[server] = drained.get(server, True) and is_planned_disruption(node, snapshot, given_up_after)
+    return frozenset(server for server, is_drained in drained.items() if is_drained)
 
 
 def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:

@@ -91,6 +91,7 @@ def test_the_runbook_tells_of_each_guard_that_a_person_may_meet() -> None:
     rows = re.findall(r"^ +\| (`[^|]+`) \|", held, re.MULTILINE)
     sources = "".join(file.read_text("utf-8") for file in (ROOT / "desired" / "guards").glob("*.py"))
     stopping = set(re.findall(r"GuardName\.(\w+),\s+Verdict\.(?:HELD|REFUSED)", sources))
+    stopping |= set(re.findall(r"(?:Population|OfTargets)\(\s*GuardName\.(\w+),", sources))  # rows of what is held
 
     assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == {GuardName[name] for name in stopping}
 

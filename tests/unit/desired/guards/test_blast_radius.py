@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.nodes import NodeLosses, eases_in_s, is_control_plane, last_of_control_plane, losses_of
+from desired.guards.nodes import NodeLosses, easing_of, last_of_control_plane, losses_of
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Node, Readiness, Server, Snapshot, Taint
 from desired.section import Section
@@ -25,6 +25,7 @@ from tests.builders import (
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
 CONTROL_PLANE = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}
+K3S = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": "true"}
 MASTER = SERVER_LABELS | {"node-role.kubernetes.io/master": ""}
 READY = a_settled_node("z", 9)
 
@@ -215,22 +216,8 @@ def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readine
 )
 def test_eases_in(snapshot: Snapshot, expected: float | None) -> None:
     """A hold is worth another look when the next lost Node has been silent for so long that it counts as announced."""
-    assert eases_in_s(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == expected
-
-
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        pytest.param({}, False, id="worker"),
-        pytest.param({"node-role.kubernetes.io/control-plane": ""}, True, id="control-plane"),
-        pytest.param({"node-role.kubernetes.io/master": ""}, True, id="by-the-old-name"),
-        pytest.param({"node-role.kubernetes.io/control-plane": "false"}, True, id="whatever-its-value"),
-        pytest.param({"node-role.kubernetes.io/worker": ""}, False, id="another-role"),
-    ],
-)
-def test_is_control_plane(labels: dict[str, str], expected: bool) -> None:
-    """Either label makes a Node one of the control plane, whatever its value: kubeadm's is empty, k3s's is true."""
-    assert is_control_plane(a_settled_node(labels=labels)) is expected
+    due_in_s, _ = easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings())
+    assert due_in_s == expected
 
 
 def head(name: str, server_id: int, **overrides: object) -> Node:
@@ -247,6 +234,7 @@ BROKEN_TWO: Section[int, Server] = Section({}, unreadable={2: "no name"})
         pytest.param(a_fleet(a_lost_node("a", 1), gone=[1]), set(), id="workers-only"),
         pytest.param(a_fleet(head("a", 1), READY, gone=[1]), {"node/a"}, id="the-only-one-gone"),
         pytest.param(a_fleet(head("a", 1, labels=MASTER), READY, gone=[1]), {"node/a"}, id="by-the-old-name"),
+        pytest.param(a_fleet(head("a", 1, labels=K3S), READY, gone=[1]), {"node/a"}, id="whatever-its-value"),
         pytest.param(a_fleet(head("a", 1, unschedulable=True), READY, gone=[1]), {"node/a"}, id="announced"),
         pytest.param(
             a_fleet(head("a", 1, ready=Readiness.TRUE), READY, gone=[1]), {"node/a"}, id="gone-and-still-ready"

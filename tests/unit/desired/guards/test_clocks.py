@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.nodes import eases_in_s, losses_of
+from desired.guards.nodes import easing_of, losses_of
 from desired.guards.preconditions import clock_notes, depends_on_age
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
 from desired.model.settings import Settings
@@ -128,7 +128,7 @@ def test_nobody_knows_when_the_hold_eases() -> None:
     """By a clock that is an hour ahead it should have eased long ago, and a pass would follow the other."""
     snapshot = five_of_eight(AHEAD)
 
-    assert eases_in_s(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == LOOK_AGAIN_S
+    assert easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == (LOOK_AGAIN_S, None)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
