@@ -7,6 +7,7 @@ plan, or of which nothing is known count as well.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.loss import Population, three_quarters
@@ -19,7 +20,9 @@ from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, nodes_of
 from desired.plan.change import Change, GuardName, HoldEnd, LostNode, NodeIdentity, NoteKind
+from desired.plan.foresight import node_after
 from desired.plan.kinds import ChangeKind
+from desired.routes.conditions import condition_of
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
@@ -206,7 +209,10 @@ def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
         yield from _ADDRESSES.losses(keys, len(left), len(most), where=where, setting=setting)
     closing = [change.key for change in facts.plan.changes if closes_to_pods(change)]
     if closing:
-        closed = sum(wanted.condition == UNROUTED for wanted in facts.desired.routes.conditions.values())
+        of, nodes = facts.by_owner, facts.snapshot.nodes
+        after = {name: reduce(node_after, of.get(node.key, ()), node) for name, node in nodes.items.items()}
+        world = replace(facts.snapshot, nodes=replace(nodes, items=after))
+        closed = sum(condition_of(node) == UNROUTED for node, _ in cloud_nodes(world, facts.settings))
         count = sum(1 for _ in cloud_nodes(facts.snapshot, facts.settings))
         yield from _OPEN.losses(closing, count - closed, count)
 

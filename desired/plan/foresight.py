@@ -3,7 +3,7 @@
 | Function | Result |
 |---|---|
 | ``after`` | the world with the change applied |
-| ``balancer_after`` | the same of one load balancer |
+| ``balancer_after``, ``node_after`` | the same of one load balancer, of one Node |
 | ``serving`` | port → the targets that answer there, as reachable as they are in that world |
 | ``healthy`` | the same by nothing but health checks |
 
@@ -72,7 +72,9 @@ def after(world: Snapshot, change: Change) -> Snapshot:
             | ChangeKind.NODE_NETWORK_CONDITION
         ):
             node = world.node(change.owner)
-            return world if node is None else replace(world, nodes=_with(world.nodes, node.name, _node(node, change)))
+            if node is None:
+                return world
+            return replace(world, nodes=_with(world.nodes, node.name, node_after(node, change)))
         case ChangeKind.SERVICE_CLAIM | ChangeKind.SERVICE_STATUS | ChangeKind.SERVICE_RELEASE:
             return _served(world, change)
         case ChangeKind.LB_CREATE:
@@ -140,6 +142,30 @@ def balancer_after(
             added = [next_target] if isinstance(next_target, ServerTarget | IpTarget | SelectorTarget) else []
             return _with_targets(balancer, [*targets, *added])
     return balancer
+
+
+def node_after(node: Node, change: Change) -> Node:
+    """The Node once a change of it is applied. A change of anything else changes nothing."""
+    match change.kind, change.before, change.after:
+        case ChangeKind.NODE_INITIALISE, NodeIdentity() as was, NodeIdentity() as identity:
+            return replace(
+                node,
+                provider_id=identity.provider_id,
+                labels=_relabelled(node.labels, was.labels, identity.labels),
+                taints=identity.taints,
+                addresses=identity.addresses,
+            )
+        case ChangeKind.NODE_ADDRESSES, _, tuple() as addresses:
+            return replace(node, addresses=tuple(each for each in addresses if isinstance(each, NodeAddress)))
+        case ChangeKind.NODE_LABELS, Mapping() as was, Mapping() as labels:
+            return replace(node, labels=_relabelled(node.labels, was, labels))
+        case ChangeKind.NODE_SHUTDOWN_TAINT, _, bool() as is_down:
+            return replace(node, taints=with_shutdown_taint(node.taints, wanted=is_down))
+        case ChangeKind.NODE_NETWORK_CONDITION, _, (NetworkCondition() | None) as said:
+            others = tuple(found for found in node.conditions if found.type != CONDITION_NETWORK)
+            ours = () if said is None else (Condition(CONDITION_NETWORK, said.status, said.reason),)
+            return replace(node, conditions=(*others, *ours))
+    return node
 
 
 def serving(
@@ -298,29 +324,6 @@ def _routed(world: Snapshot, change: Change) -> Snapshot:
     if isinstance(change.after, Route):
         routes = _with(routes, str(change.after.destination), change.after)
     return replace(world, routes=routes)
-
-
-def _node(node: Node, change: Change) -> Node:
-    match change.kind, change.before, change.after:
-        case ChangeKind.NODE_INITIALISE, NodeIdentity() as was, NodeIdentity() as identity:
-            return replace(
-                node,
-                provider_id=identity.provider_id,
-                labels=_relabelled(node.labels, was.labels, identity.labels),
-                taints=identity.taints,
-                addresses=identity.addresses,
-            )
-        case ChangeKind.NODE_ADDRESSES, _, tuple() as addresses:
-            return replace(node, addresses=tuple(each for each in addresses if isinstance(each, NodeAddress)))
-        case ChangeKind.NODE_LABELS, Mapping() as was, Mapping() as labels:
-            return replace(node, labels=_relabelled(node.labels, was, labels))
-        case ChangeKind.NODE_SHUTDOWN_TAINT, _, bool() as is_down:
-            return replace(node, taints=with_shutdown_taint(node.taints, wanted=is_down))
-        case ChangeKind.NODE_NETWORK_CONDITION, _, (NetworkCondition() | None) as said:
-            others = tuple(found for found in node.conditions if found.type != CONDITION_NETWORK)
-            ours = () if said is None else (Condition(CONDITION_NETWORK, said.status, said.reason),)
-            return replace(node, conditions=(*others, *ours))
-    return node
 
 
 def _relabelled(there: Mapping[str, str], was: Mapping[str, str], labels: Mapping[str, str]) -> Mapping[str, str]:

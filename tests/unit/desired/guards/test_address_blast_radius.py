@@ -198,6 +198,19 @@ def test_a_few_are_closed_to_pods(closed: int, is_held: bool) -> None:
     assert verdicts(judged(snapshot, ROUTING), "node.network_condition") == expected
 
 
+def test_knowing_less_closes_no_more() -> None:
+    """Nodes that were closed before count as well while their servers cannot be read."""
+    nodes = [a_pod_node(n, says=TRUE) if n <= 3 else a_pod_node(n) for n in range(1, 9)]
+    servers = [a_pod_server(n, private_ips=()) if n <= 5 else a_pod_server(n) for n in range(1, 9)]
+    whole = a_routed_world(nodes, servers)
+    known = {server_id: server for server_id, server in whole.servers.items.items() if server_id > 3}
+    less = replace(whole, servers=Section(known, unreadable=dict.fromkeys((1, 2, 3), "no name")))
+
+    plans = [judged(world, ROUTING) for world in (whole, less)]
+
+    assert [verdicts(plan, "node.network_condition") for plan in plans] == [{"4": HELD, "5": HELD}] * 2
+
+
 @pytest.mark.parametrize(("bare", "expected"), [(1, ALLOWED), (3, HELD)])
 def test_each_provider_has_a_limit_of_its_own(bare: int, expected: tuple[Verdict, str | None]) -> None:
     """Many Nodes of Hetzner Cloud do not let the few on Robot servers lose their addresses at once."""
