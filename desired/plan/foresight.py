@@ -1,22 +1,26 @@
-"""Foresight: the world as it will be once a change is applied, and the targets that serve in a world.
+"""Foresight: the world as it will be once changes are applied, and the targets that serve in a world.
 
 | Function | Result |
 |---|---|
-| ``after`` | the world with the change applied |
-| ``balancer_after``, ``node_after`` | the same of one load balancer, of one Node |
+| ``after``, ``after_all`` | the world with one change applied, or with several |
+| ``node_after``, ``service_after``, ``balancer_after`` | the same of one object that is there before and after |
+| ``balancer_after_all`` | the same of one load balancer that may be created, or deleted |
 | ``serving`` | port → the targets that answer there, as reachable as they are in that world |
 | ``healthy`` | the same by nothing but health checks |
 
 What Hetzner chooses (ids, addresses) is known after apply: a load balancer that is still to be created has an id below
-zero, and no address. What nobody asks for stays UNMANAGED in what is created.
+zero, and no address, and a Service that waits for its addresses publishes none. What nobody asks for stays UNMANAGED in
+what is created.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from types import MappingProxyType
 from typing import TypeVar
 
 from desired.annotations.choices import Algorithm
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     NO_LIMIT,
     Attachment,
@@ -27,11 +31,11 @@ from desired.model.load_balancer import (
     Identity,
     IpTarget,
     Issuance,
+    KnownAfterApply,
     Listener,
     LoadBalancer,
     ManagedCertificate,
     Owner,
-    SelectorTarget,
     ServerTarget,
     Target,
     is_private,
@@ -51,6 +55,7 @@ from desired.model.snapshot import (
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, NodeIdentity
 from desired.plan.kinds import ChangeKind
+from desired.plan.ordering import in_order
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
@@ -61,50 +66,88 @@ V = TypeVar("V")
 def after(world: Snapshot, change: Change) -> Snapshot:
     """The world once ``change`` is applied and nothing else has happened. A change of something that the world lacks
     changes nothing."""
-    match change.kind:
-        case ChangeKind.NODE_DELETE:
-            return replace(world, nodes=_gone(world.nodes, change.owner.name))
-        case (
-            ChangeKind.NODE_INITIALISE
-            | ChangeKind.NODE_ADDRESSES
-            | ChangeKind.NODE_LABELS
-            | ChangeKind.NODE_SHUTDOWN_TAINT
-            | ChangeKind.NODE_NETWORK_CONDITION
-        ):
-            node = world.node(change.owner)
-            if node is None:
-                return world
-            return replace(world, nodes=_with(world.nodes, node.name, node_after(node, change)))
-        case ChangeKind.SERVICE_CLAIM | ChangeKind.SERVICE_STATUS | ChangeKind.SERVICE_RELEASE:
-            return _served(world, change)
-        case ChangeKind.LB_CREATE:
-            return _with_created(world, change)
-        case ChangeKind.LB_DELETE:
-            found = subject(world, change)
-            if found is None or world.load_balancers is None:
-                return world
-            return replace(world, load_balancers=_gone(world.load_balancers, found.id))
-        case ChangeKind.CERTIFICATE_CREATE:
-            return _with_certificate(world, change)
-        case ChangeKind.ROUTE_CREATE | ChangeKind.ROUTE_REPLACE | ChangeKind.ROUTE_DELETE:
-            return _routed(world, change)
-        case _:
-            return _rebalanced(world, change)
+    return after_all(world, (change,))
+
+
+def after_all(world: Snapshot, changes: Sequence[Change]) -> Snapshot:
+    """The world once all of these are applied, each after what it depends on: as ``after`` one by one, but that each
+    section is copied once, and a load balancer with its targets as well. Raises ValueError when changes wait for each
+    other in a circle."""
+    nodes, services, routes = dict(world.nodes.items), _items(world.services), _items(world.routes)
+    balancers, certificates = _items(world.load_balancers), _items(world.certificates)
+    of_balancers: dict[int | Key, list[Change]] = {}
+    for change in in_order(changes):
+        name = change.owner.name
+        match change.row.object:
+            case ObjectKind.NODE if name in nodes:
+                _put(nodes, name, None if change.kind is ChangeKind.NODE_DELETE else node_after(nodes[name], change))
+            case ObjectKind.SERVICE if name in services:
+                now = service_after(services[name], change)
+                # One that waited for our finalizer alone is gone once it is released.
+                _put(services, name, now if now.deleted_at is None or now.finalizers else None)
+            case ObjectKind.LOAD_BALANCER:
+                of_balancers.setdefault(change.cloud_id or change.owner, []).append(change)
+            case ObjectKind.CERTIFICATE if isinstance(change.after, ManagedCertificate):
+                number = min((0, *certificates)) - 1
+                certificates[number] = _certificate(change.after, number, world)
+            case ObjectKind.ROUTE if world.routes is not None:
+                if isinstance(change.before, Route):
+                    routes.pop(str(change.before.destination), None)
+                if isinstance(change.after, Route):
+                    routes[str(change.after.destination)] = change.after
+    for group in of_balancers.values():
+        found = subject(world, group[0])
+        number = min((0, *balancers)) - 1 if found is None else found.id
+        made = _folded(found, group, world)
+        _put(balancers, number, None if made is None else replace(made, id=number))
+    return replace(
+        world,
+        nodes=replace(world.nodes, items=nodes),
+        services=_section(world.services, services),
+        load_balancers=_section(world.load_balancers, balancers),
+        certificates=_section(world.certificates, certificates),
+        routes=_section(world.routes, routes),
+    )
 
 
 def subject(world: Snapshot, change: Change) -> CloudBalancer | None:
-    """The load balancer of this world that the change is about, also one that an earlier change creates; None when the
-    world has none."""
-    section = world.load_balancers
-    if section is None:
-        return None
-    if change.cloud_id is not None:
-        return section.items.get(change.cloud_id)
-    service = world.service(change.owner)
-    if service is None:
-        return None
-    created = (found for number, found in section.items.items() if number < 0)
+    """The load balancer of this world that the change is about, also one that an earlier change has created."""
+    service, there = world.service(change.owner), world.load_balancers.items if world.load_balancers else {}
+    if change.cloud_id is not None or service is None:
+        return there.get(change.cloud_id or 0)
+    created = (found for number, found in there.items() if number < 0)
     return next((found for found in created if found.spec.labels.get(LABEL_SERVICE_UID) == service.uid), None)
+
+
+def balancer_after_all(
+    balancer: CloudBalancer | None, changes: Sequence[Change], world: Snapshot
+) -> CloudBalancer | None:
+    """One load balancer of this world once these changes are applied, each after what it depends on; None where there
+    is none then. Those of other objects change nothing."""
+    return _folded(balancer, in_order(changes), world)
+
+
+def _folded(balancer: CloudBalancer | None, changes: Iterable[Change], world: Snapshot) -> CloudBalancer | None:
+    for of_targets, run in groupby(changes, lambda change: change.kind is ChangeKind.LB_TARGET):
+        if of_targets and balancer is not None:
+            balancer = _retargeted(balancer, run)
+            continue
+        for change in run:
+            balancer = _balancer_after(balancer, change, world)
+    return balancer
+
+
+def _balancer_after(balancer: CloudBalancer | None, change: Change, world: Snapshot) -> CloudBalancer | None:
+    """The load balancer after one change of it. Any write of labels has the cluster's as well."""
+    if change.kind is ChangeKind.LB_CREATE and isinstance(change.after, LoadBalancer):
+        return _created(change.after, world)
+    if change.kind is ChangeKind.LB_DELETE or balancer is None:
+        return None
+    now = balancer_after(balancer, change, world.balancer_types)
+    if change.kind is ChangeKind.LB_IDENTITY and isinstance(world.cluster_uid, Present):
+        labels = {**now.spec.labels, LABEL_CLUSTER_UID: world.cluster_uid.value}
+        now = replace(now, spec=replace(now.spec, labels=labels))
+    return now
 
 
 def balancer_after(
@@ -137,15 +180,13 @@ def balancer_after(
         case ChangeKind.LB_LISTENER, (Listener() | None) as listener, (Listener() | None) as next_listener:
             ports = [side.port for side in (listener, next_listener) if side is not None]
             return _with_listener(balancer, next_listener, ports[0])
-        case ChangeKind.LB_TARGET, target, next_target:
-            targets = [found for found in balancer.targets if found not in (target, next_target)]
-            added = [next_target] if isinstance(next_target, ServerTarget | IpTarget | SelectorTarget) else []
-            return _with_targets(balancer, [*targets, *added])
+        case ChangeKind.LB_TARGET, _, _:
+            return _retargeted(balancer, (change,))
     return balancer
 
 
 def node_after(node: Node, change: Change) -> Node:
-    """The Node once a change of it is applied. A change of anything else changes nothing."""
+    """The Node once a change of it is applied. Its deletion, and a change of anything else, change nothing."""
     match change.kind, change.before, change.after:
         case ChangeKind.NODE_INITIALISE, NodeIdentity() as was, NodeIdentity() as identity:
             return replace(
@@ -166,6 +207,23 @@ def node_after(node: Node, change: Change) -> Node:
             ours = () if said is None else (Condition(CONDITION_NETWORK, said.status, said.reason),)
             return replace(node, conditions=(*others, *ours))
     return node
+
+
+def service_after(service: Service, change: Change) -> Service:
+    """The Service once a change of it is applied. A change of anything else changes nothing."""
+    others = tuple(found for found in service.finalizers if found != FINALIZER_BALANCER)
+    match change.kind, change.after:
+        case ChangeKind.SERVICE_CLAIM, _:
+            return replace(service, finalizers=(*others, FINALIZER_BALANCER))
+        case ChangeKind.SERVICE_STATUS, KnownAfterApply():
+            return replace(service, ingress=())
+        case ChangeKind.SERVICE_STATUS, tuple() as ingress:
+            return replace(service, ingress=tuple(entry for entry in ingress if isinstance(entry, Ingress)))
+        case ChangeKind.SERVICE_RELEASE, _:
+            ended = change.before.ingress if isinstance(change.before, Claimed) else ()
+            left = tuple(entry for entry in service.ingress if entry not in ended)
+            return replace(service, finalizers=others, ingress=left)
+    return service
 
 
 def serving(
@@ -237,16 +295,15 @@ def _may_reach(target: ServerTarget, balancer: CloudBalancer, world: Snapshot) -
     return any(network in places for network, _ in server.private_ips)
 
 
-def _rebalanced(world: Snapshot, change: Change) -> Snapshot:
-    """The world with a load balancer of it changed. Any write of labels has the cluster's as well."""
-    found = subject(world, change)
-    if found is None or world.load_balancers is None:
-        return world
-    now = balancer_after(found, change, world.balancer_types)
-    if change.kind is ChangeKind.LB_IDENTITY and isinstance(world.cluster_uid, Present):
-        labels = {**now.spec.labels, LABEL_CLUSTER_UID: world.cluster_uid.value}
-        now = replace(now, spec=replace(now.spec, labels=labels))
-    return replace(world, load_balancers=_with(world.load_balancers, found.id, now))
+def _retargeted(balancer: CloudBalancer, changes: Iterable[Change]) -> CloudBalancer:
+    there: dict[Target, None] = dict.fromkeys(balancer.targets)
+    for change in changes:
+        for side in (change.before, change.after):
+            if isinstance(side, Target):
+                there.pop(side, None)
+        if isinstance(change.after, Target):
+            there[change.after] = None
+    return _with_targets(balancer, there)
 
 
 def _with_targets(balancer: CloudBalancer, targets: Iterable[Target]) -> CloudBalancer:
@@ -272,27 +329,16 @@ def _with_listener(balancer: CloudBalancer, listener: Listener | None, port: int
     return replace(balancer, spec=replace(balancer.spec, listeners=listeners))
 
 
-def _with_created(world: Snapshot, change: Change) -> Snapshot:
-    section, spec = world.load_balancers, change.after
-    if not isinstance(spec, LoadBalancer):
-        return world
-    section = Section[int, CloudBalancer]() if section is None else section
-    number = min((0, *section.items)) - 1
+def _created(spec: LoadBalancer, world: Snapshot) -> CloudBalancer:
     types = {} if isinstance(world.balancer_types, Unknown) else world.balancer_types
     size = types.get(spec.type) or BalancerType(spec.type, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     places = (spec.attachment,) if isinstance(spec.attachment, Attachment) else ()
     targets = () if isinstance(spec.targets, Unmanaged) else tuple(sorted(spec.targets, key=str))
-    made = CloudBalancer(number, spec, size, world.taken_at, attachments=places, targets=targets)
-    return replace(world, load_balancers=_with(section, number, made))
+    return CloudBalancer(-1, spec, size, world.taken_at, attachments=places, targets=targets)
 
 
-def _with_certificate(world: Snapshot, change: Change) -> Snapshot:
-    wanted = change.after
-    if not isinstance(wanted, ManagedCertificate):
-        return world
-    section = Section[int, Certificate]() if world.certificates is None else world.certificates
-    number = min((0, *section.items)) - 1
-    made = Certificate(
+def _certificate(wanted: ManagedCertificate, number: int, world: Snapshot) -> Certificate:
+    return Certificate(
         number,
         wanted.name,
         is_managed=True,
@@ -301,52 +347,26 @@ def _with_certificate(world: Snapshot, change: Change) -> Snapshot:
         labels=wanted.labels,
         issuance=Issuance.PENDING,
     )
-    return replace(world, certificates=_with(section, number, made))
-
-
-def _served(world: Snapshot, change: Change) -> Snapshot:
-    """A Service that waited for our finalizer alone is gone once it is released."""
-    service = world.service(change.owner)
-    if service is None or world.services is None:
-        return world
-    now = _service(service, change)
-    is_gone = now.deleted_at is not None and not now.finalizers
-    services = world.services
-    return replace(world, services=_gone(services, now.id) if is_gone else _with(services, now.id, now))
-
-
-def _routed(world: Snapshot, change: Change) -> Snapshot:
-    if world.routes is None:
-        return world
-    routes = world.routes
-    if isinstance(change.before, Route):
-        routes = _gone(routes, str(change.before.destination))
-    if isinstance(change.after, Route):
-        routes = _with(routes, str(change.after.destination), change.after)
-    return replace(world, routes=routes)
 
 
 def _relabelled(there: Mapping[str, str], was: Mapping[str, str], labels: Mapping[str, str]) -> Mapping[str, str]:
     return {**{key: text for key, text in there.items() if key not in was}, **labels}
 
 
-def _service(service: Service, change: Change) -> Service:
-    others = tuple(found for found in service.finalizers if found != FINALIZER_BALANCER)
-    match change.kind, change.after:
-        case ChangeKind.SERVICE_CLAIM, _:
-            return replace(service, finalizers=(*others, FINALIZER_BALANCER))
-        case ChangeKind.SERVICE_STATUS, tuple() as ingress:
-            return replace(service, ingress=tuple(entry for entry in ingress if isinstance(entry, Ingress)))
-        case ChangeKind.SERVICE_RELEASE, _:
-            ended = change.before.ingress if isinstance(change.before, Claimed) else ()
-            left = tuple(entry for entry in service.ingress if entry not in ended)
-            return replace(service, finalizers=others, ingress=left)
-    return service
+def _items(section: Section[K, V] | None) -> dict[K, V]:
+    return {} if section is None else dict(section.items)
 
 
-def _with(section: Section[K, V], key: K, value: V) -> Section[K, V]:
-    return replace(section, items={**section.items, key: value})
+def _section(section: Section[K, V] | None, items: Mapping[K, V]) -> Section[K, V] | None:
+    """The section with these items; one that was not read is still none, unless something is created of its kind."""
+    if section is None:
+        return Section(items) if items else None
+    return replace(section, items=items)
 
 
-def _gone(section: Section[K, V], key: K) -> Section[K, V]:
-    return replace(section, items={found: value for found, value in section.items.items() if found != key})
+def _put(items: MutableMapping[K, V], key: K, value: V | None) -> None:
+    """Keep the value under its key; None: nothing is there any more."""
+    if value is None:
+        items.pop(key, None)
+    else:
+        items[key] = value

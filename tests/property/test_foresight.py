@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -23,9 +24,9 @@ from desired.model.load_balancer import CloudBalancer, Listener
 from desired.model.route import CONDITION_NETWORK, Route
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Plan
-from desired.plan.foresight import after
+from desired.plan.foresight import after, after_all
 from desired.plan.kinds import KINDS
-from desired.plan.ordering import bridged
+from desired.plan.ordering import bridged, in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
 from desired.section import UNMANAGED
@@ -130,12 +131,15 @@ class _Steps:
         """The world, read whole."""
         return observe_world(self.run.readers, self.run.settings).snapshot
 
-    def ready(self, snapshot: Snapshot) -> list[Change]:
-        """The changes that a round would begin with, whatever it has tried before, with all that a person could
-        approve. One that comes after another of them is planned from what that one leaves."""
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """The plan, with all that a person could approve."""
         desired = compute_desired(snapshot, self.run.settings)
         facts = Facts(diff(snapshot, desired, self.run.settings), snapshot, self.run.settings, desired, NO_SETBACKS)
-        plan: Plan = judge(facts, [hold.hash for hold in judge(facts).holds])
+        return judge(facts, [hold.hash for hold in judge(facts).holds])
+
+    def ready(self, plan: Plan) -> list[Change]:
+        """The changes that a round would begin with, whatever it has tried before. One that comes after another of them
+        is planned from what that one leaves."""
         todo = bridged(self._attempts.todo(plan), plan)
         waiting = {change.key for change in todo}
         return [change for change in todo if waiting.isdisjoint((*change.depends_on, *change.follows))]
@@ -160,7 +164,9 @@ def test_what_is_seen_after_a_change_was_foreseen() -> None:
         steps = _Steps(world)
         before = steps.look()
         for _ in range(MOST_STEPS):
-            ready = steps.ready(before)
+            plan = steps.plan(before)
+            assert after_all(before, plan.changes) == reduce(after, in_order(plan.changes), before)
+            ready = steps.ready(plan)
             if not ready:
                 break
             change = min(ready, key=lambda change: (seen[change.kind], change.order))
