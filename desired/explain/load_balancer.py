@@ -1,8 +1,9 @@
 """Explanation of a Service's load balancer: by what it was found, its owner labels, and the published addresses and
 conditions of the Service."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
@@ -21,7 +22,7 @@ from desired.load_balancers.ownership import (
     wanted_name,
 )
 from desired.load_balancers.release import LoadBalancerRelease
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, NO_LIMIT, CloudBalancer, Identity, Owner
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, NO_LIMIT, CloudBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import (
@@ -34,8 +35,10 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from desired.plan.change import Change, Claimed, Verdict
+from desired.plan.change import Change, Verdict
+from desired.plan.foresight import balancer_after_all, service_after
 from desired.plan.kinds import ChangeKind
+from desired.plan.ordering import in_order
 from desired.section import Unmanaged
 
 
@@ -121,7 +124,7 @@ class FoundBalancer:
 def explain_balancer(
     service: Service,
     lb: DesiredLoadBalancer | LoadBalancerRelease | None,
-    changes: Collection[Change],
+    changes: Sequence[Change],
     snapshot: Snapshot,
     left: str,
 ) -> FoundBalancer:
@@ -170,11 +173,11 @@ def _why_none(lb: DesiredLoadBalancer | LoadBalancerRelease, asked: str | None) 
     return f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID{named}"
 
 
-def _labels(
-    service: Service, balancer: CloudBalancer, changes: Collection[Change], snapshot: Snapshot
-) -> Iterator[Fact]:
+def _labels(service: Service, balancer: CloudBalancer, changes: Sequence[Change], snapshot: Snapshot) -> Iterator[Fact]:
     before = owner_of(balancer.spec.labels)
-    after, withheld = _owner_after(before, changes)
+    then = balancer_after_all(balancer, changes, snapshot) or balancer  # what goes keeps its labels until then
+    after = owner_of(then.spec.labels)
+    withheld = _withheld(changes, ChangeKind.LB_ADOPT, ChangeKind.LB_RETAIN, ChangeKind.LB_IDENTITY)
     rows: tuple[tuple[str, str | None, str | None, Callable[[str | None], str]], ...] = (
         (
             LABEL_SERVICE_UID,
@@ -198,15 +201,9 @@ def _labels(
         yield Fact(key, value, wanted, Rule.OWNER, f"{was}becomes {say(wanted)}{withheld}")
 
 
-def _owner_after(before: Owner, changes: Collection[Change]) -> tuple[Owner, str]:
-    """The owner labels once ``changes`` are made; and what withholds that."""
-    for change in changes:
-        match change.after:
-            case Owner():
-                return change.after, if_withheld(change)
-            case Identity(labels=labels) if change.key.parts == ("identity",):  # others say of single labels
-                return owner_of(labels), if_withheld(change)
-    return before, ""
+def _withheld(changes: Collection[Change], *kinds: ChangeKind) -> str:
+    """The part of a sentence that says by what the first of these changes of such a kind is withheld."""
+    return next((if_withheld(change) for change in changes if change.kind in kinds), "")
 
 
 def _say_service(uid: str | None, service: Service, owner: Owner, snapshot: Snapshot) -> str:
@@ -253,23 +250,15 @@ def _say_adopted(mark: str | None) -> str:
 _OURS = (CONDITION_READY, CONDITION_IN_SYNC)
 
 
-def explain_status(service: Service, balancer: CloudBalancer | None, changes: Collection[Change]) -> tuple[Fact, ...]:
+def explain_status(service: Service, balancer: CloudBalancer | None, changes: Sequence[Change]) -> tuple[Fact, ...]:
     """The Service's addresses in their order, those that go away among them, and after these the ones that come."""
-    kinds = (ChangeKind.SERVICE_STATUS, ChangeKind.SERVICE_RELEASE)
-    change = next((change for change in changes if change.kind in kinds), None)
-    if change is None:
-        return tuple(_fact(entry, _shown(entry), _shown(entry), balancer) for entry in service.ingress)
-    withheld = if_withheld(change)
-    wanted = [entry for entry in change.after if isinstance(entry, Ingress)] if isinstance(change.after, tuple) else []
-    if isinstance(change.before, Claimed):  # of a Service of another class, what its controller publishes stays
-        wanted = [entry for entry in service.ingress if entry not in change.before.ingress]
-    facts = [
-        _fact(entry, _shown(entry), _shown(entry) if entry in wanted else None, balancer, withheld)
-        for entry in service.ingress
-    ]
-    facts += [_fact(entry, None, _shown(entry), balancer, withheld) for entry in wanted if entry not in service.ingress]
-    if change.after is KNOWN_AFTER_APPLY:
-        facts.append(Fact("IP", None, KNOWN_AFTER_APPLY.value, Rule.BALANCER, change.reason + withheld))
+    there, wanted = service.ingress, reduce(service_after, in_order(changes), service).ingress
+    withheld = _withheld(changes, ChangeKind.SERVICE_STATUS, ChangeKind.SERVICE_RELEASE)
+    facts = [_fact(each, _shown(each), _shown(each) if each in wanted else None, balancer, withheld) for each in there]
+    facts += [_fact(each, None, _shown(each), balancer, withheld) for each in wanted if each not in there]
+    for change in changes:
+        if change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY:
+            facts.append(Fact("IP", None, KNOWN_AFTER_APPLY.value, Rule.BALANCER, change.reason + withheld))
     return tuple(facts)
 
 

@@ -7,6 +7,7 @@ explanation cannot differ from what a pass does.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 
 from desired.explain.fact import NOT_OURS, Fact, Rule
 from desired.explain.guards import (
@@ -34,7 +35,6 @@ from desired.model.snapshot import (
     Snapshot,
     Taint,
     has_shutdown_taint,
-    with_shutdown_taint,
 )
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips, why_not_forwarded
@@ -51,10 +51,12 @@ from desired.nodes.disruption import announces_disruption, planned_disruption
 from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
 from desired.nodes.matching import Matched, is_ignored, matcher_of
 from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.plan.foresight import node_after
 from desired.plan.kinds import ChangeKind
+from desired.plan.ordering import in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
-from desired.section import UNMANAGED, Present, Unknown, Unmanaged
+from desired.section import Present, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_of, server_key
 
 
@@ -100,9 +102,10 @@ def explain_node(
     disowned = why_left(stage, Controller.NODE, settings) if stage in (Stage.IGNORED, Stage.UNCLAIMED) else None
     match = explain_match(node, found, snapshot, disowned)
     wanted = desired.nodes.get(node.name)
-    network = explain_network_condition(node, desired.routes, plan, stage, snapshot, settings)
     left = why_left(stage, Controller.NODE, settings)
     changes = tuple(change for change in plan.changes if change.owner == node.key)
+    then = reduce(node_after, in_order(changes), node)
+    network = explain_network_condition(node, then, desired.routes, plan, stage, snapshot, settings)
     part = restrict(plan, (node.key,))
     gone = _deletable_as(node, snapshot, settings)
     supposed: tuple[GuardFact, ...] = ()
@@ -115,10 +118,10 @@ def explain_node(
         stage=stage,
         why=why_in(stage, node, match, changes, [note for note in part.notes if note.key == node.key], settings),
         match=match,
-        labels=explain_labels(node, wanted, settings, left),
-        addresses=explain_addresses(node, wanted, snapshot, settings, left),
+        labels=explain_labels(node, then, wanted, settings, left),
+        addresses=explain_addresses(node, then, wanted, snapshot, settings, left),
         routes=explain_routes(node, desired.routes, plan, snapshot, settings),
-        taints=explain_taints(node, wanted, stage, settings),
+        taints=explain_taints(node, then, wanted, stage, settings),
         conditions=explain_conditions(node, settings.waits, deletable=gone is not None, network=network),
         changes=changes,
         guards=(
@@ -155,20 +158,17 @@ def why_no_node(name: str, snapshot: Snapshot) -> str:
 
 
 def explain_addresses(
-    node: Node, wanted: DesiredNode | None, snapshot: Snapshot, settings: Settings, left: str
+    node: Node, then: Node, wanted: DesiredNode | None, snapshot: Snapshot, settings: Settings, left: str
 ) -> tuple[Fact, ...]:
     """The Node's addresses in their order, those that go away among them, and after these the ones that come.
 
-    ``left`` says why nothing is wanted, where the Node itself is the reason.
+    ``then`` is the Node once its changes are made; ``left`` says why nothing is wanted, where the Node itself is the
+    reason.
     """
     match wanted:
-        case UninitializedNode():
-            hostname = choose_hostname(node, wanted.server, Others(snapshot), joins=True)
-            stated = wanted.identity.addresses
-            return tuple(_Addresses.of(node, wanted.server, snapshot, settings, stated, hostname.why).facts())
-        case InitializedNode(server, addresses=addresses) if not isinstance(addresses, Unmanaged):
-            hostname = choose_hostname(node, server, Others(snapshot), joins=False)
-            return tuple(_Addresses.of(node, server, snapshot, settings, addresses, hostname.why).facts())
+        case UninitializedNode(server=server) | InitializedNode(server=server, addresses=tuple()):
+            hostname = choose_hostname(node, server, Others(snapshot), joins=isinstance(wanted, UninitializedNode))
+            return tuple(_Addresses.of(node, then, server, snapshot, settings, hostname.why).facts())
         case InitializedNode(server) if Controller.NODE in settings.controllers:
             left = _why_unknown(node, server, snapshot, settings)
     source = f"stays as it is: {left}"
@@ -199,16 +199,16 @@ class _Addresses:
     def of(
         cls,
         node: Node,
+        then: Node,
         server: Server,
         snapshot: Snapshot,
         settings: Settings,
-        wanted: tuple[NodeAddress, ...],
         why_called: str,
     ) -> "_Addresses":
         network = snapshot.network.value if isinstance(snapshot.network, Present) else None
         ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
         named = frozenset(str(ip) for ip in ips) if not isinstance(ips, UnusableNodeIP) else frozenset()
-        return cls(node.addresses, wanted, server, network, settings, named, why_called)
+        return cls(node.addresses, then.addresses, server, network, settings, named, why_called)
 
     @property
     def forwarded(self) -> tuple[NodeAddress, ...]:
@@ -273,30 +273,22 @@ def _what(address: NodeAddress) -> str:
     return "the name" if address.type == AddressType.HOSTNAME else "an address"
 
 
-def explain_labels(node: Node, wanted: DesiredNode | None, settings: Settings, left: str) -> tuple[Fact, ...]:
-    """Every label that the Node has or should have, by key. ``left`` says why nothing is wanted, where that is so."""
-    current = node.labels
-    labels, origins = _desired(wanted, settings)
-    if isinstance(labels, Unmanaged):
-        return tuple(_label(key, current[key], current[key], None, settings, left) for key in sorted(current))
-    keys = sorted({*current, *labels})
-    return tuple(_label(key, current.get(key), labels.get(key), origins.get(key), settings) for key in keys)
-
-
-def _desired(
-    wanted: DesiredNode | None, settings: Settings
-) -> tuple[Mapping[str, str] | Unmanaged, Mapping[str, LabelOrigin]]:
-    """The owned labels that the Node should have, and where their values come from."""
+def explain_labels(
+    node: Node, then: Node, wanted: DesiredNode | None, settings: Settings, left: str
+) -> tuple[Fact, ...]:
+    """Every label that the Node has or should have, by key. ``then`` is the Node once its changes are made; ``left``
+    says why nothing is wanted, where that is so."""
+    there, labels = node.labels, then.labels
+    origins: Mapping[str, LabelOrigin] = {}
     match wanted:
-        case UninitializedNode(identity, server):
-            return identity.labels, label_origins(server, settings)
-        case InitializedNode(server, labels):
-            return labels, label_origins(server, settings)
-    return UNMANAGED, {}
+        case UninitializedNode(server=server) | InitializedNode(server=server, labels=Mapping()):
+            origins, left = label_origins(server, settings), ""
+    keys = sorted({*there, *labels})
+    return tuple(_label(key, there.get(key), labels.get(key), origins.get(key), settings, left) for key in keys)
 
 
 def _label(
-    key: str, value: str | None, wanted: str | None, origin: LabelOrigin | None, settings: Settings, left: str = ""
+    key: str, value: str | None, wanted: str | None, origin: LabelOrigin | None, settings: Settings, left: str
 ) -> Fact:
     """One label. ``left`` says why nothing is wanted of it, else ``wanted`` is its value in the desired state."""
     if not is_owned_label(key, settings):
@@ -315,28 +307,20 @@ def _label(
     return Fact(key, value, wanted, Rule.SERVER if key in OWNED_LABELS else Rule.MIRRORED, origin.what)
 
 
-def explain_taints(node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> tuple[Fact, ...]:
-    """Every taint that the Node has or should have, in its order."""
-    after = _taints_after(node, wanted)
-    coming = tuple(taint for taint in after if taint not in node.taints)
+def explain_taints(
+    node: Node, then: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings
+) -> tuple[Fact, ...]:
+    """Every taint that the Node has or should have, in its order. ``then`` is the Node once its changes are made."""
+    coming = tuple(taint for taint in then.taints if taint not in node.taints)
     return tuple(
         Fact(
             taint.key,
             _shown(taint) if taint in node.taints else None,
-            _shown(taint) if taint in after else None,
+            _shown(taint) if taint in then.taints else None,
             *_why_taint(taint, node, wanted, stage, settings),
         )
         for taint in (*node.taints, *coming)
     )
-
-
-def _taints_after(node: Node, wanted: DesiredNode | None) -> tuple[Taint, ...]:
-    match wanted:
-        case UninitializedNode():
-            return wanted.identity.taints
-        case InitializedNode(shut_down=bool() as shut_down) if shut_down is not has_shutdown_taint(node.taints):
-            return with_shutdown_taint(node.taints, wanted=shut_down)
-    return node.taints
 
 
 def _shown(taint: Taint) -> str:

@@ -22,7 +22,6 @@ from desired.model.load_balancer import (
     CloudBalancer,
     Health,
     Listener,
-    LoadBalancer,
     ServerTarget,
     Target,
 )
@@ -122,21 +121,23 @@ class ListenerFact:
 def explain_listeners(
     lb: DesiredLoadBalancer | LoadBalancerRelease | None,
     balancer: CloudBalancer | None,
+    then: CloudBalancer | None,
     changes: Collection[Change],
     remarks: Collection[AnnotationWarning],
     notes: Collection[Note],
 ) -> tuple[ListenerFact, ...]:
-    """Each port that the Service or its load balancer has, by number. ``remarks`` and ``notes`` are on the Service."""
+    """Each port that the Service or its load balancer has, by number. ``then`` is the load balancer once the changes
+    are made; ``remarks`` and ``notes`` are on the Service."""
     there = balancer.spec.listeners if balancer else {}
     facts: list[ListenerFact] = []
     match lb:
         case DesiredLoadBalancer():
             ports = lb.service.claim.ports
             tcp = {port.port for port in ports if port.protocol == "TCP"}
-            rows = _Listeners(lb, there, changes, notes)
+            rows = _Listeners(lb, there, then.spec.listeners if then else {}, changes, notes)
             facts = [*(rows.of(port) for port in tcp | there.keys()), *_unbalanced(ports, remarks)]
         case LoadBalancerRelease():
-            facts = [_going(listener, goes=lb.retained is None) for listener in there.values()]
+            facts = [_going(listener, goes=then is None) for listener in there.values()]
     return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
 
 
@@ -154,29 +155,23 @@ def shown_listener(listener: Listener) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Listeners:
-    """Present listeners, and planned changes of them."""
+    """Present listeners, those that there are then, and planned changes of them."""
 
     lb: DesiredLoadBalancer
     there: Mapping[int, Listener]
+    then: Mapping[int, Listener]
     changes: Collection[Change]
     notes: Collection[Note]
 
     def of(self, port: int) -> ListenerFact:
-        before = self.there.get(port)
-        planned = next(self._planned(port), None)
-        if planned is None:
-            shown = None if before is None else shown_listener(before)
-            return ListenerFact(port, "TCP", shown, shown, None, self._why_nothing(port, before))
-        change, after = planned
+        before, after = self.there.get(port), self.then.get(port)
+        value, wanted = (None if side is None else shown_listener(side) for side in (before, after))
+        change = self._planned(port)
+        if change is None:
+            return ListenerFact(port, "TCP", value, wanted, None, self._why_nothing(port, before))
         why = change.reason if change.kind == ChangeKind.LB_LISTENER else "comes with the load balancer"
-        return ListenerFact(
-            port,
-            "TCP",
-            None if before is None else shown_listener(before),
-            None if after is None else shown_listener(after),
-            change.verb,
-            why + if_withheld(change) + self._meanwhile(change),
-        )
+        why += if_withheld(change) + self._meanwhile(change)
+        return ListenerFact(port, "TCP", value, wanted, change.verb, why)
 
     def _meanwhile(self, change: Change) -> str:
         """What is made of a port before what is held of it."""
@@ -187,14 +182,11 @@ class _Listeners:
                 return f"; before that {shown_listener(after)}{if_withheld(first)}"
         return ""
 
-    def _planned(self, port: int) -> Iterator[tuple[Change, Listener | None]]:
-        """The change that makes or changes the port, and what the port is then."""
-        for change in self.changes:
-            after = change.after
-            if change.key == f"{self.lb.service.balancer_key}/listener/{port}":
-                yield change, after if isinstance(after, Listener) else None
-            elif change.kind == ChangeKind.LB_CREATE and isinstance(after, LoadBalancer) and port in after.listeners:
-                yield change, after.listeners[port]
+    def _planned(self, port: int) -> Change | None:
+        """The change that makes or changes the port: its own, or the load balancer's creation."""
+        key = self.lb.service.balancer_key.part("listener", port)
+        own = next((change for change in self.changes if change.key == key), None)
+        return own or (_created(self.changes) if port in self.then else None)
 
     def _why_nothing(self, port: int, before: Listener | None) -> str:
         said = next((note.text for note in self.notes if note.port == port and note.lack is None), None)
@@ -256,13 +248,16 @@ class TargetFact:
 def explain_targets(
     lb: DesiredLoadBalancer | LoadBalancerRelease | None,
     balancer: CloudBalancer | None,
+    then: CloudBalancer | None,
     changes: Collection[Change],
     snapshot: Snapshot,
     settings: Settings,
 ) -> tuple[TargetFact, ...]:
-    """Each Node in the order of names, then the targets of ``balancer`` that are no Node's."""
+    """Each Node in the order of names, then the targets of ``balancer`` that are no Node's. ``then`` is the load
+    balancer once the changes are made."""
     candidates = lb.targets.node_targets if isinstance(lb, DesiredLoadBalancer) else TargetCandidates(())
-    present = _PresentTargets(balancer, _by_name(changes), _created(changes), snapshot, candidates)
+    named = tuple((target.name, target) for target in then.targets) if then else ()
+    present = _PresentTargets(balancer, named, _by_name(changes), _created(changes), snapshot, candidates)
     match lb:
         case DesiredLoadBalancer():
             nodes = tuple(present.of_node(member) for member in lb.targets.members)
@@ -270,7 +265,7 @@ def explain_targets(
             return (*nodes, *present.of_nobody(claimed))
         case LoadBalancerRelease():
             names = {key: node.name for provider in Provider for node, key in nodes_of(provider, snapshot, settings)}
-            return tuple(present.that_go(lb, names))
+            return tuple(present.that_go(names))
     return ()
 
 
@@ -285,9 +280,11 @@ def _created(changes: Collection[Change]) -> Change | None:
 
 @dataclass(frozen=True, slots=True)
 class _PresentTargets:
-    """Present targets, and planned changes of them."""
+    """Present targets, those that there are then, and planned changes of them."""
 
     balancer: CloudBalancer | None
+    then: tuple[tuple[str, Target], ...]
+    """With their names."""
     changes: Mapping[str, Change]
     create: Change | None
     snapshot: Snapshot
@@ -296,7 +293,7 @@ class _PresentTargets:
     def of_node(self, member: NodeTarget) -> TargetFact:
         before = tuple(t for t in self._there() if member.server and self.candidates.led_to(t) == member.server)
         asked = () if member.target is None else (member.target.name,)
-        after, withheld = self._after({*asked, *(target.name for target in before)}, before)
+        after, withheld = self._after({*asked, *(target.name for target in before)})
         if member.membership is Membership.TARGET and before == after == ():
             withheld = "; nothing is planned as things are"
         return self._fact(member.node, member, before, after, (member.note or member.why) + withheld)
@@ -307,14 +304,14 @@ class _PresentTargets:
             server = self.candidates.led_to(before[0])
             if server is not None and server in claimed:
                 continue
-            after, withheld = self._after({name}, before)
+            after, withheld = self._after({name})
             change = self.changes.get(name)
             left = "not ours, left as it is" if server is None else f"no Node is {server.name}; left as it is"
             why = left if change is None else change.reason + withheld
             yield self._fact(name, None, before, after, why)
 
-    def that_go(self, lb: LoadBalancerRelease, names: Mapping[ServerKey, str]) -> Iterator[TargetFact]:
-        goes = lb.retained is None
+    def that_go(self, names: Mapping[ServerKey, str]) -> Iterator[TargetFact]:
+        goes = not self.then
         why = "goes with the load balancer" if goes else "stays with the load balancer, which is released"
         for name in dict.fromkeys(target.name for target in self._there()):
             before = tuple(target for target in self._there() if target.name == name)
@@ -338,19 +335,11 @@ class _PresentTargets:
     def _there(self) -> tuple[Target, ...]:
         return self.balancer.targets if self.balancer else ()
 
-    def _after(self, names: Collection[str], before: _Targets) -> tuple[_Targets, str]:
+    def _after(self, names: Collection[str]) -> tuple[_Targets, str]:
         """The future targets of these names, and what withholds that, in words."""
-        changes = [self.changes[name] for name in sorted(names) if name in self.changes]
-        if changes:
-            sides = [side for change in changes for side in (change.before, change.after)]
-            kept = tuple(target for target in before if target not in sides)
-            coming = tuple(change.after for change in changes if isinstance(change.after, Target))
-            return (*kept, *coming), if_withheld(changes[0])
-        if self.create is None or not isinstance(self.create.after, LoadBalancer):
-            return before, ""
-        created = self.create.after.targets
-        targets = created if isinstance(created, frozenset) else ()
-        return tuple(target for target in targets if target.name in names), if_withheld(self.create)
+        change = next((self.changes[name] for name in sorted(names) if name in self.changes), self.create)
+        after = tuple(target for name, target in self.then if name in names)
+        return after, if_withheld(change) if change else ""
 
     def _shown(self, targets: _Targets) -> str | None:
         return ", ".join(map(self._address, targets)) or None

@@ -7,10 +7,12 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from desired.explain.fact import Fact, Rule, if_withheld
 from desired.explain.stage import Stage, why_left
+from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, MOST_ROUTES, NetworkCondition, Route, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change, Plan
+from desired.plan.foresight import after_all
 from desired.routes.actions import GOING, RouteAction, RouteDecision
 from desired.routes.claims import UNDECIDED, RouteClaim, RouteStatus
 from desired.routes.conditions import condition_of
@@ -67,8 +69,9 @@ def explain_routes(
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if desired.network is None or endpoint is None:
         return NodeRoutes(why=desired.error or _why_nothing(snapshot, settings))
-    routes = _Routes(endpoint, desired, plan.by_key, desired.network.id)
     section = snapshot.routes
+    then = after_all(snapshot, [change for change in plan.changes if change.row.object is ObjectKind.ROUTE]).routes
+    routes = _Routes(endpoint, desired, plan.by_key, then.items if then else {}, desired.network.id)
     used = section.total if section is not None and section.complete else None
     why = endpoint.why if not endpoint.is_ours else None if node.pod_cidrs else "the Node has no pod CIDR yet"
     return NodeRoutes(
@@ -82,16 +85,17 @@ def explain_routes(
 
 
 def explain_network_condition(
-    node: Node, desired: DesiredRoutes, plan: Plan, stage: Stage, snapshot: Snapshot, settings: Settings
+    node: Node, then: Node, desired: DesiredRoutes, plan: Plan, stage: Stage, snapshot: Snapshot, settings: Settings
 ) -> Fact | None:
-    """The Node's condition ``NetworkUnavailable``; None when it is not managed here."""
+    """The Node's condition ``NetworkUnavailable``; None when it is not managed here. ``then`` is the Node once its
+    changes are made."""
     there, wanted = condition_of(node), desired.conditions.get(node.name)
     value = _shown(there)
     if wanted is not None:
         change = plan.by_key.get(node.key.part("network"))
         later = "; written once the routes are there" if wanted.after and change else ""
         why = wanted.why + later + (if_withheld(change) if change else "")
-        return Fact(CONDITION_NETWORK, value, _shown(wanted.condition), Rule.ROUTES, why)
+        return Fact(CONDITION_NETWORK, value, _shown(condition_of(then)), Rule.ROUTES, why)
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if there is None and endpoint is not None and endpoint.is_ours:
         source = f"not written: {_why_undecided(endpoint, desired)}"
@@ -141,11 +145,12 @@ def _claims(endpoint: NodeEndpoint, desired: DesiredRoutes) -> Mapping[IPv4Netwo
 
 @dataclass(frozen=True, slots=True)
 class _Routes:
-    """Present routes, and planned changes of them."""
+    """Present routes, planned changes of them, and those that there are then."""
 
     endpoint: NodeEndpoint
     desired: DesiredRoutes
     changes: Mapping[str, Change]
+    then: Mapping[str, Route]
     network_id: int
 
     def to_pods(self) -> Iterator[RouteFact]:
@@ -186,12 +191,13 @@ class _Routes:
         return decided.why if decided.action in GOING else f"left alone: {decided.why}"
 
     def _fact(self, destination: IPv4Network, claim: RouteClaim | None, why: str) -> RouteFact:
-        found = self.desired.decided.get(destination)
-        value = found.route.gateway if found else None
+        found, then = self.desired.decided.get(destination), self.then.get(str(destination))
         change = self.changes.get(route_key(self.network_id, destination))
-        wanted = value
-        if change is not None:
-            wanted = change.after.gateway if isinstance(change.after, Route) else None
-            why += if_withheld(change)
-        standing = claim.status if claim else None
-        return RouteFact(str(destination), standing, found.action if found else None, value, wanted, why)
+        return RouteFact(
+            str(destination),
+            claim.status if claim else None,
+            found.action if found else None,
+            found.route.gateway if found else None,
+            then.gateway if then else None,
+            why + if_withheld(change) if change else why,
+        )

@@ -50,6 +50,7 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.plan.foresight import balancer_after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
@@ -140,6 +141,7 @@ def explain_service(
     part = restrict(plan, roots)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(lb)
+    then = balancer_after_all(balancer, changes, snapshot)
     guards = explain_guards(service.key, facts, part.holds)
     remarks = explain_remarks(lb)
     conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
@@ -152,8 +154,8 @@ def explain_service(
         guards=guards,
         status=explain_status(service, balancer, changes),
         conditions=explain_conditions_of(service, conditions, changes),
-        listeners=explain_listeners(lb, balancer, changes, remarks, notes),
-        targets=explain_targets(lb, balancer, changes, snapshot, settings),
+        listeners=explain_listeners(lb, balancer, then, changes, remarks, notes),
+        targets=explain_targets(lb, balancer, then, changes, snapshot, settings),
         certificates=explain_certificates(lb, balancer, snapshot),
         options=explain_options(lb, balancer, settings),
         remarks=remarks,

@@ -1,6 +1,7 @@
 """Judge, facts, warnings and explanations of a plan for tests that have no desired state at hand: it is computed."""
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import reduce
 
 from desired import explain as explaining
 from desired.explain import node, service
@@ -12,7 +13,10 @@ from desired.guards.facts import Facts
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
+from desired.nodes.changes import node_changes
+from desired.nodes.desired import DesiredNode, desired_nodes
 from desired.plan.change import Plan
+from desired.plan.foresight import node_after
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_desired
 from reconciler.result import Line
@@ -54,6 +58,12 @@ def warnings(
 def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: Iterable[Line] = ()) -> Iterator[Due]:
     """The conditions to write after a pass."""
     return conditions.conditions_due(facts_of(plan, snapshot, settings), tried)
+
+
+def planned(found: Node, snapshot: Snapshot, settings: Settings) -> tuple[DesiredNode | None, Node]:
+    """The desired state of a Node, and the Node once its changes are made."""
+    wanted = desired_nodes(snapshot, settings)[0].get(found.name)
+    return wanted, reduce(node_after, node_changes(found, wanted, settings) if wanted else (), found)
 
 
 def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:

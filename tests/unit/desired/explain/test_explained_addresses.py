@@ -9,7 +9,6 @@ from desired.explain.fact import Fact, Rule
 from desired.explain.node import explain_addresses
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, RobotAccount, Server, Snapshot
-from desired.nodes.desired import desired_nodes
 from desired.section import Present, Unknown
 from tests.builders import (
     a_dual_stack_server,
@@ -21,6 +20,7 @@ from tests.builders import (
     a_snapshot,
     servers_of,
 )
+from tests.support.judging import planned
 
 HOSTNAME, INTERNAL, EXTERNAL = AddressType.HOSTNAME, AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP
 DUAL, NETWORKED = Settings(address_family=AddressFamily.DUALSTACK), Settings(network="private")
@@ -41,8 +41,8 @@ def world(node: Node, server: Server, settings: Settings) -> Snapshot:
 
 def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = "") -> list[Fact]:
     """What is said of each address."""
-    wanted, _ = desired_nodes(snapshot, settings)
-    return list(explain_addresses(node, wanted.get(node.name), snapshot, settings, left))
+    wanted, then = planned(node, snapshot, settings)
+    return list(explain_addresses(node, then, wanted, snapshot, settings, left))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from desired.explain.fact import Fact, Rule
 from desired.explain.node import explain_labels
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server
-from desired.nodes.desired import desired_nodes
 from tests.builders import SERVER_LABELS, UNINITIALIZED, a_node, a_server, a_settled_node, a_snapshot
+from tests.support.judging import planned
 
 TYPE = "node.kubernetes.io/instance-type"
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
@@ -29,8 +29,8 @@ def labelled(changes: Mapping[str, str | None], **overrides: Any) -> Node:
 
 def explained(node: Node, server: Server, settings: Settings, left: str = "") -> Mapping[str, Fact]:
     """Key → what is said of it."""
-    wanted, _ = desired_nodes(a_snapshot([node], [server]), settings)
-    return {fact.subject: fact for fact in explain_labels(node, wanted.get(node.name), settings, left)}
+    wanted, then = planned(node, a_snapshot([node], [server]), settings)
+    return {fact.subject: fact for fact in explain_labels(node, then, wanted, settings, left)}
 
 
 @pytest.mark.parametrize(

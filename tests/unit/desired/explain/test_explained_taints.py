@@ -10,8 +10,8 @@ from desired.explain.stage import Stage
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
-from desired.nodes.desired import desired_nodes
 from tests.builders import NOW, UNINITIALIZED, a_joining_node, a_node, a_server, a_settled_node, a_snapshot
+from tests.support.judging import planned
 
 OFF, RUNNING = a_server(status=ServerStatus.OFF), a_server()
 SHUTDOWN = Taint(TAINT_SHUTDOWN, "NoSchedule")
@@ -195,9 +195,9 @@ def tainted(*taints: Taint) -> Node:
 )
 def test_taints(node: Node, server: Server, stage: Stage, settings: Settings, expected: list[Fact]) -> None:
     """Each taint is told with what it means and whether it goes; one that comes stands last."""
-    wanted, _ = desired_nodes(a_snapshot([node], [server]), settings)
+    wanted, then = planned(node, a_snapshot([node], [server]), settings)
 
-    assert list(explain_taints(node, wanted.get(node.name), stage, settings)) == expected
+    assert list(explain_taints(node, then, wanted, stage, settings)) == expected
 
 
 SILENT = "without a server the Node is deleted after 20 s of it; after 30 min of silence it counts as announced"
