@@ -24,8 +24,9 @@ from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed, NoteKind
-from desired.plan.foresight import balancer_after
+from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.ordering import in_order
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -241,13 +242,10 @@ def _parts_to_come(
     it, the listeners that wait for their certificate, and reverse names. Shown with the creation, and carried out once
     there is an id.
     """
-    made, size = create.after, lb.size.type
-    if not isinstance(made, LoadBalancer) or size is None:
+    made = balancer_after_all(None, (create,), snapshot)
+    if made is None:
         return
-    members = () if isinstance(made.targets, Unmanaged) else tuple(sorted(made.targets, key=str))
-    places = (made.attachment,) if isinstance(made.attachment, Attachment) else ()
-    after = CloudBalancer(0, made, size, snapshot.taken_at, attachments=places, targets=members)
-    for change in (*changed_parts(lb, wanted, after, snapshot, issue), *reverse_names_to_come(lb, wanted)):
+    for change in (*changed_parts(lb, wanted, made, snapshot, issue), *reverse_names_to_come(lb, wanted)):
         yield replace(change, depends_on=(create.key, *change.depends_on))
 
 
@@ -390,7 +388,7 @@ def publishes_otherwise(
 ) -> bool:
     """Whether a Service of which this is ``published`` has to publish something else after these changes of its load
     balancer."""
-    changed = reduce(balancer_after, parts, present)
+    changed = reduce(balancer_after, in_order(tuple(parts)), present)
     is_given = any(isinstance(place.ip, Unmanaged) for place in changed.attachments)
     shows_private = isinstance(lb.options.hostname, Unmanaged) and not lb.options.disable_private_ingress
     return (is_given and shows_private) or not isinstance(_due_ingress(lb, changed, published), Unmanaged)

@@ -12,11 +12,11 @@ from desired.load_balancers.ownership import Adoptable, BalancerMatch, Owned, Un
 from desired.load_balancers.published import addresses_of_others
 from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer
-from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.service import Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
-from desired.plan.foresight import balancer_after
+from desired.plan.foresight import balancer_after, service_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
 
@@ -97,7 +97,8 @@ def _ready(
             why = match.why if match.is_ambiguous else "it is not known whether there is a load balancer"
             return _unchanged(service, CONDITION_READY, why)
         return _condition(CONDITION_READY, "NotCreated", "there is no load balancer")
-    published = [address for entry in _ingress(service, done) if (address := entry.ip or entry.hostname)]
+    ingress = reduce(service_after, in_order(done), service).ingress
+    published = [address for entry in ingress if (address := entry.ip or entry.hostname)]
     if not published:
         return _condition(CONDITION_READY, "NoAddress", f"load balancer {balancer.id} has no address published")
     is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
@@ -177,14 +178,6 @@ def _balancer(match: BalancerMatch, done: tuple[Change, ...]) -> CloudBalancer |
         case Adoptable(balancer) if any(change.kind == ChangeKind.LB_ADOPT for change in done):
             return reduce(balancer_after, in_order(done), balancer)
     return None
-
-
-def _ingress(service: Service, done: tuple[Change, ...]) -> tuple[Ingress, ...]:
-    """The addresses that the Service publishes once the changes ``done`` are made."""
-    for change in done:
-        if change.kind == ChangeKind.SERVICE_STATUS and isinstance(change.after, tuple):
-            return tuple(entry for entry in change.after if isinstance(entry, Ingress))
-    return service.ingress
 
 
 def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> ServiceCondition:

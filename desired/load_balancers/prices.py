@@ -12,17 +12,17 @@ Prices are for people: no guard and no rule looks at them. They are the API's li
 addresses; one that it does not say is not known, and is never taken for nothing.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from desired.load_balancers.ownership import Ownership, owner_of, ownership
-from desired.model.load_balancer import CloudBalancer, LoadBalancer
+from desired.model.load_balancer import CloudBalancer
 from desired.model.price import FREE, Cost, Price
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
+from desired.plan.foresight import balancer_after_all
 from desired.plan.kinds import ChangeKind
-from desired.section import Unknown
 
 
 def price_of(balancer: CloudBalancer) -> Price | None:
@@ -39,19 +39,21 @@ def with_costs(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Change
 
 def cost_of(change: Change, snapshot: Snapshot) -> Cost | None:
     """What the change makes of the price a month; None where it changes nothing that has one."""
-    match change.kind, change.after:
-        case ChangeKind.LB_CREATE, LoadBalancer() as wanted:
-            return _cost_of_creation(wanted, snapshot)
-        case ChangeKind.LB_TYPE, str() as name:
-            present = _present(change, snapshot)
-            location = present.spec.location if present else None
-            return Cost.of(_present_price(change, snapshot), _price(name, location, snapshot))
-        case ChangeKind.LB_DELETE, _:
-            return Cost.of(_present_price(change, snapshot), FREE)
-        case ChangeKind.LB_RETAIN, _:
-            price = _present_price(change, snapshot)
-            return Cost.of(price, price)
-    return None
+    if change.kind not in _PRICED:
+        return None
+    balancers = snapshot.load_balancers
+    present = None if balancers is None or change.cloud_id is None else balancers.items.get(change.cloud_id)
+    then = balancer_after_all(present, (change,), snapshot)
+    before = price_of(present) if present else None
+    match change.kind:
+        case ChangeKind.LB_CREATE if then is not None:
+            return Cost.of(FREE, *_prices_of_new(then, snapshot))
+        case ChangeKind.LB_DELETE:
+            return Cost.of(before, FREE)
+    return Cost.of(before, price_of(then) if then else None)
+
+
+_PRICED = frozenset({ChangeKind.LB_CREATE, ChangeKind.LB_TYPE, ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN})
 
 
 def cost_of_cluster(changes: Collection[Change], snapshot: Snapshot) -> Cost:
@@ -77,40 +79,17 @@ def standing(prices: Iterable[Price | None]) -> Cost:
     return sum((Cost.of(price, price) for price in prices), Cost())
 
 
-def _present(change: Change, snapshot: Snapshot) -> CloudBalancer | None:
-    balancers = snapshot.load_balancers
-    return None if balancers is None or change.cloud_id is None else balancers.items.get(change.cloud_id)
-
-
-def _present_price(change: Change, snapshot: Snapshot) -> Price | None:
-    present = _present(change, snapshot)
-    return price_of(present) if present else None
-
-
-def _prices(type_name: str, snapshot: Snapshot) -> Mapping[str, Price]:
-    """Location → the price of this type there; nothing of one that was not read."""
-    types = snapshot.balancer_types
-    known = None if isinstance(types, Unknown) else types.get(type_name)
-    return known.prices if known else {}
-
-
-def _price(type_name: str, location: str | None, snapshot: Snapshot) -> Price | None:
-    return _prices(type_name, snapshot).get(location or "")
-
-
-def _cost_of_creation(wanted: LoadBalancer, snapshot: Snapshot) -> Cost:
-    """That of a new load balancer. Without a location it may come to all that may be in its zone: the catalog does not
-    say where a location is, servers and load balancers only where their own are."""
-    if wanted.location is not None:
-        return Cost.of(FREE, _price(wanted.type, wanted.location, snapshot))
+def _prices_of_new(made: CloudBalancer, snapshot: Snapshot) -> Sequence[Price | None]:
+    """The price of a new load balancer. Without a location the cheapest and the dearest one that may be in its zone:
+    the catalog does not say where a location is, servers and load balancers only where their own are."""
+    if made.spec.location is not None:
+        return (price_of(made),)
     zones = {server.location: server.zone for server in snapshot.servers if server.zone}
     specs = (balancer.spec for balancer in snapshot.load_balancers or ())
     zones |= {spec.location: spec.zone for spec in specs if spec.location and spec.zone}
-    prices = _prices(wanted.type, snapshot)
-    possible = [price for location, price in prices.items() if zones.get(location, wanted.zone) == wanted.zone]
-    if not possible:
-        return Cost.of(FREE, None)
-    return Cost.of(FREE, min(possible, key=_gross), max(possible, key=_gross))
+    zone = made.spec.zone
+    possible = [price for location, price in made.type.prices.items() if zones.get(location, zone) == zone]
+    return (min(possible, key=_gross), max(possible, key=_gross)) if possible else (None,)
 
 
 def _gross(price: Price) -> Decimal:
