@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address
 
+from actuators.outcome import Applied
 from desired.load_balancers.ownership import Missing, Owned, match_balancers
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.key import Key, ObjectKind
@@ -15,22 +16,22 @@ from desired.model.load_balancer import (
     Health,
     IpTarget,
     LoadBalancer,
-    SelectorTarget,
     ServerTarget,
     Target,
 )
 from desired.model.route import Route, route_key
 from desired.model.snapshot import AddressType, Node, Readiness, Server, Snapshot
-from desired.names import LABEL_INSTANCE_TYPE
-from desired.plan.change import Change, NodeIdentity, NoteKind
-from desired.plan.kinds import ChangeKind, Verb
-from desired.section import Absent, Present, Unmanaged
+from desired.names import LABEL_INSTANCE_TYPE, LABEL_SERVICE_UID
+from desired.plan.change import Change, NoteKind
+from desired.plan.foresight import after_all
+from desired.plan.kinds import ChangeKind
+from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 from reconciler.report.escaping import LIMITS
 from reconciler.report.folding import natural_order
 from reconciler.report.text_report import symbol_of
-from reconciler.result import Report, needs_a_person
+from reconciler.result import Line, Report, needs_a_person
 
 
 class State(StrEnum):
@@ -199,7 +200,10 @@ class _Cartographer:
     def __init__(self, report: Report, snapshot: Snapshot) -> None:
         self._report = report
         self._snapshot = snapshot
-        self._changes = tuple(line.change for line in report.lines)
+        # Where a key stands twice, its first change was made already.
+        by_key = {line.change.key: line.change for line in sorted(report.lines, key=_is_left)}
+        self._then = after_all(snapshot, tuple(by_key.values()))
+        self._balancers = self._then.load_balancers.items if self._then.load_balancers else {}
         self._marks = _marks(line.change for line in report.lines if line.outcome is None)
         self._ill = {note.key: note.kind for note in report.notes if needs_a_person(note)}
         self._servers_of = dict(self._server_keys())
@@ -208,10 +212,6 @@ class _Cartographer:
         self._node_at = {address.address: node.name for node in snapshot.nodes for address in node.addresses}
         self._network = snapshot.network.value if isinstance(snapshot.network, Present) else None
         self._server_at = dict(self._private_addresses())
-        self._new_targets: dict[Key, list[Change]] = {}
-        for change in self._changes:
-            if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD:
-                self._new_targets.setdefault(change.key.whole, []).append(change)
 
     def drawn(self) -> WorldMap:
         routes = tuple(sorted(self._routes(), key=lambda row: _by_address(row.destination)))
@@ -233,13 +233,8 @@ class _Cartographer:
 
     def _server_keys(self) -> Iterator[tuple[str, ServerKey]]:
         """Name of a Node → its server, by its providerID or the one that it is about to get."""
-        wanted = {
-            change.key.name: change.after.provider_id
-            for change in self._changes
-            if change.kind is ChangeKind.NODE_INITIALISE and isinstance(change.after, NodeIdentity)
-        }
         for node in self._snapshot.nodes:
-            key = server_key(node.provider_id or wanted.get(node.name))
+            key = server_key((self._then.node(node.key) or node).provider_id)
             if key is not None:
                 yield node.name, key
 
@@ -253,22 +248,17 @@ class _Cartographer:
 
     def _services(self) -> Iterator[ServiceRow]:
         matches = match_balancers(self._snapshot, self._report.settings)
-        planned = {
-            change.key.name: change.after
-            for change in self._changes
-            if change.kind is ChangeKind.LB_CREATE and isinstance(change.after, LoadBalancer)
-        }
+        coming = {each.spec.labels.get(LABEL_SERVICE_UID): each for each in self._balancers.values() if each.id < 0}
         for name, match in sorted(matches.items()):
             service = Key(ObjectKind.SERVICE, name)
             key = Key(ObjectKind.LOAD_BALANCER, name)
             mark = self._mark(service)
-            ill = self._ill.get(service, "")
+            ill, found = self._ill.get(service, ""), self._snapshot.service(service)
             if isinstance(match, Owned):
                 yield ServiceRow(service, self._balancer(key, match.balancer), mark=mark, ill=ill)
-            elif name in planned:
-                yield ServiceRow(service, self._planned(key, planned[name]), mark=mark, ill=ill)
+            elif found is not None and found.uid in coming:
+                yield ServiceRow(service, self._balancer(key, coming[found.uid]), mark=mark, ill=ill)
             else:
-                found = self._snapshot.service(service)
                 is_wanted = found is not None and wants_balancer(found)
                 why = getattr(match, "why", "") or (
                     "none yet" if is_wanted and isinstance(match, Missing) else "none of its own"
@@ -278,55 +268,41 @@ class _Cartographer:
     def _without_service(self) -> Iterator[ServiceRow]:
         """Load balancers of this cluster that no Service wants."""
         told = {note.key for note in self._report.notes if note.kind is NoteKind.ORPHAN}
-        told |= {change.key for change in self._changes if change.kind is ChangeKind.LB_DELETE}
+        told |= {line.change.key for line in self._report.lines if line.change.kind is ChangeKind.LB_DELETE}
         for balancer in self._snapshot.load_balancers or ():
             if balancer.key in told:
                 yield ServiceRow(None, self._balancer(balancer.key, balancer))
 
     def _balancer(self, key: Key, balancer: CloudBalancer) -> BalancerRow:
-        spec = balancer.spec
+        """The row of a load balancer that is there, or that is to come."""
+        is_there, spec = balancer.id > 0, balancer.spec
         public = [str(address) for address in (balancer.ipv4, balancer.ipv6) if address]
         private = [str(place.ip) for place in balancer.attachments if isinstance(place.ip, IPv4Address)]
-        targets = [self._target(key, balancer, target) for target in balancer.targets]
+        targets = [self._target(key, balancer, target) for target in balancer.targets if is_there]
         known = {target.name for target in targets}
-        coming = [
-            TargetRow(target.name, self._node_behind(target), State.PLANNED, "planned", self._mark(change.key))
-            for change in self._new_targets.get(key, ())
-            for target in [change.after]
-            if isinstance(target, ServerTarget | IpTarget | SelectorTarget) and target.name not in known
+        then = self._balancers.get(balancer.id, balancer).targets
+        targets += [
+            self._target(key, None, target, "" if is_there else "+") for target in then if target.name not in known
         ]
         return BalancerRow(
             key=key,
             name=spec.name,
-            id=balancer.id,
+            id=balancer.id if is_there else None,
             type=balancer.type.name,
             place=spec.location or spec.zone or "",
-            addresses=(*(public if spec.public_interface is not False else ()), *private),
+            addresses=(*(public if spec.public_interface is not False else ()), *private) if is_there else (),
             ports=_ports(spec),
-            targets=tuple(sorted((*targets, *coming), key=lambda row: (row.shown, row.name))),
+            targets=tuple(sorted(targets, key=lambda row: (row.shown, row.name))),
             mark=self._mark(key),
         )
 
-    def _planned(self, key: Key, wanted: LoadBalancer) -> BalancerRow:
-        targets = () if isinstance(wanted.targets, Unmanaged) else wanted.targets
-        rows = (TargetRow(each.name, self._node_behind(each), State.PLANNED, "planned", "+") for each in targets)
-        return BalancerRow(
-            key=key,
-            name=wanted.name,
-            id=None,
-            type=wanted.type,
-            place=wanted.location or wanted.zone or "",
-            addresses=(),
-            ports=_ports(wanted),
-            targets=tuple(sorted(rows, key=lambda row: (row.shown, row.name))),
-            mark=self._mark(key),
-        )
-
-    def _target(self, key: Key, balancer: CloudBalancer, target: Target) -> TargetRow:
-        state, health = _health(balancer.checks.get(target, {}))
+    def _target(self, key: Key, balancer: CloudBalancer | None, target: Target, mark: str = "") -> TargetRow:
+        """The row of a target, which comes with the ``mark`` of all where it has no change of its own. ``balancer`` is
+        the load balancer that has it; None for one that is to come."""
+        state, health = _health(balancer.checks.get(target, {})) if balancer else (State.PLANNED, "planned")
         name = target.name
         # No key is made of so many to look it up: as a text it is the same.
-        return TargetRow(name, self._node_behind(target), state, health, self._mark(f"{key}/target/{name}"))
+        return TargetRow(name, self._node_behind(target), state, health, self._mark(f"{key}/target/{name}") or mark)
 
     def _node_behind(self, target: Target) -> str | None:
         match target:
@@ -364,9 +340,8 @@ class _Cartographer:
         for route in self._snapshot.routes or ():
             yield self._route(route, is_there=True)
         there = self._snapshot.routes.items if self._snapshot.routes else {}
-        wanted = [change.after for change in self._changes if change.kind is ChangeKind.ROUTE_CREATE]
-        for planned in wanted:
-            if isinstance(planned, Route) and str(planned.destination) not in there:
+        for planned in self._then.routes or ():
+            if str(planned.destination) not in there:
                 yield self._route(planned, is_there=False)
         unreadable = self._snapshot.routes.unreadable if self._snapshot.routes else {}
         for destination, why in sorted(unreadable.items()):
@@ -386,6 +361,11 @@ class _Cartographer:
 
     def _is_foreign(self, key: Key) -> bool:
         return any(note.key == key and note.kind is NoteKind.FOREIGN for note in self._report.notes)
+
+
+def _is_left(line: Line) -> bool:
+    """Whether the change is still to be made, as far as is known."""
+    return not isinstance(line.outcome, Applied)
 
 
 def _ports(spec: LoadBalancer) -> tuple[str, ...]:

@@ -1,19 +1,33 @@
 """The map of the page: what leads where, as rows and as a picture, and what of it folds."""
 
 from dataclasses import replace
+from ipaddress import IPv4Address
 
 import pytest
 
+from desired.annotations.claims import ClaimedPort
 from desired.model.key import Key
-from desired.model.load_balancer import Health, ServerTarget
+from desired.model.load_balancer import Health, IpTarget, ServerTarget
 from desired.model.snapshot import Readiness
 from desired.plan.change import Note, NoteKind
+from desired.plan.kinds import ChangeKind, Verb
+from desired.planner import compute_plan
+from desired.section import Present
 from reconciler.report.page.document import document_of
 from reconciler.report.page.drawing import NODES, draw_map, fitted, plan_drawing
 from reconciler.report.page.model import page_of
 from reconciler.report.page.world_map import ServiceRow, State, TargetRow, WorldMap, map_of
 from reconciler.result import Line, Report
-from tests.balancers import a_balancer, a_served_service, a_service, a_world
+from tests.balancers import (
+    IN_NETWORK,
+    NETWORK,
+    a_balancer,
+    a_claim,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, servers_of
 from tests.support.pages import read_page
 from tests.support.scenarios import SCENARIOS
@@ -200,3 +214,52 @@ def test_a_node_whose_server_is_gone_says_so() -> None:
         world = map_of(Report(snapshot=replace(a_snapshot([node]), servers=servers)))
         (box,) = plan_drawing(world).columns[2]
         assert (box.texts[1], box.state) == (told, State.BAD if "gone" in told else None), told
+
+
+def test_a_load_balancer_that_comes_has_what_is_made_after_it() -> None:
+    """Targets that wait for a chosen private address, and a port that waits for its certificate, are no part of the
+    creation: the map showed neither."""
+    claim = a_claim(
+        ClaimedPort(443, "TCP", 30443),
+        annotations=annotated(
+            private_ipv4="10.0.0.9",
+            use_private_ip="true",
+            protocol="https",
+            certificate_type="managed",
+            http_managed_certificate_domains="shop.example.com",
+        ),
+    )
+    world = a_world(
+        [a_service(claim=claim)],
+        [],
+        nodes=[a_settled_node("web-1", 1)],
+        servers=[a_server(1, private_ips=((7, IPv4Address("10.0.0.2")),))],
+        network=Present(NETWORK),
+        certificates=[],
+    )
+    lines = tuple(map(Line, compute_plan(world, IN_NETWORK).changes))
+
+    (row,) = map_of(Report(snapshot=world, lines=lines, settings=IN_NETWORK)).services
+
+    assert row.balancer is not None
+    assert (row.balancer.id, row.balancer.addresses, row.balancer.mark) == (None, (), "+")
+    assert row.balancer.ports == ("443 to 30443 (https)",)
+    assert row.balancer.targets == (TargetRow("server:1", "web-1", State.PLANNED, "planned", "+"),)
+
+
+def test_a_target_that_is_replaced_by_another_is_told_with_it() -> None:
+    """The addresses of a dedicated server are targets of two names, of which a full load balancer has one at a time:
+    the map showed the one that goes alone."""
+    service = a_served_service()
+    there, comes = IpTarget("192.0.2.1"), IpTarget("10.1.0.1")
+    world = a_world([service], [a_balancer(targets=(there,), health={there: Health.HEALTHY})])
+    key, sides = service.balancer_key.part("target", comes.name), {"before": there, "after": comes}
+    change = a_change(key, ChangeKind.LB_TARGET, verb=Verb.MODIFY, cloud_id=42, **sides)
+
+    (row,) = map_of(Report(snapshot=world, lines=(Line(change),))).services
+
+    assert row.balancer is not None
+    assert [(target.name, target.state, target.mark) for target in row.balancer.targets] == [
+        ("ip:10.1.0.1", State.PLANNED, "~"),
+        ("ip:192.0.2.1", State.OK, ""),
+    ]
