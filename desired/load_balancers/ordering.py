@@ -7,10 +7,12 @@ comes before the targets that need it and goes after those that needed it, since
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from desired.load_balancers.size import Size
 from desired.model.load_balancer import (
     Attachment,
+    BalancerType,
     CloudBalancer,
     IpTarget,
     Listener,
@@ -20,6 +22,7 @@ from desired.model.load_balancer import (
     is_private,
 )
 from desired.plan.change import Change
+from desired.plan.foresight import balancer_after
 from desired.plan.kinds import ChangeKind, Verb
 
 
@@ -42,8 +45,8 @@ def in_sequence(
     targets = of(ChangeKind.LB_TARGET)
     early = _before_it_leaves(targets, networks)
     late = [change for change in targets if change not in early]
-    headroom = room.max_targets - len(present.targets)
-    gone = [c for c in early if c.verb is Verb.REMOVE] + [c for c in late if c.after in present.targets]
+    networks = sorted(networks, key=_removals_first)
+    moved = reduce(balancer_after, (*early, *networks), present)
     ordered = [
         *of(ChangeKind.LB_ADOPT),
         *of(ChangeKind.LB_IDENTITY),
@@ -51,30 +54,34 @@ def in_sequence(
         *of(ChangeKind.LB_RDNS),
         *(change for change in public if change.after),
         *(types if larger else ()),
-        *_targets(early, headroom, present),
-        *sorted(networks, key=_removals_first),
+        *_targets(early, room.max_targets - len(present.targets), present),
+        *networks,
         *_listeners(of(ChangeKind.LB_LISTENER), room.max_services - len(present.spec.listeners)),
-        *_targets(late, headroom + len(gone), present),
+        *_targets(late, room.max_targets - len(moved.targets), present),
         *(change for change in public if not change.after),
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
     ]
-    return _chained(list(_with_room(ordered, present, types) if larger else ordered))
+    return _chained(list(_with_room(ordered, present, types) if larger and types else ordered))
 
 
 def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
     """The changes in their order. An addition for which there is room only once the load balancer has its larger type
-    needs that change, which a guard may hold: the API would refuse it in each pass."""
-    enlarging = [change for change in types if not change.depends_on]
-    most = {ChangeKind.LB_TARGET: present.type.max_targets, ChangeKind.LB_LISTENER: present.type.max_services}
-    used = {ChangeKind.LB_TARGET: len(present.targets), ChangeKind.LB_LISTENER: len(present.spec.listeners)}
+    needs that change, which a guard may hold: the API would refuse it in each pass. A guard may hold the move in a
+    network as well, so that it makes no room; what goes with it and is added again has its place."""
+    enlarging, then = [change for change in types if not change.depends_on], present
     for change in ordered:
-        if change.kind in used:
-            used[change.kind] += (change.verb is Verb.ADD) - (change.verb is Verb.REMOVE)
-            if change.verb is Verb.ADD and used[change.kind] > most[change.kind]:
-                yield _needing(change, enlarging)
-                continue
-        yield change
+        then = then if change.kind is ChangeKind.LB_NETWORK else balancer_after(then, change)
+        is_new = change.verb is Verb.ADD and change.after not in present.targets
+        yield _needing(change, enlarging) if is_new and change.kind in exceeded(then, present.type) else change
+
+
+def exceeded(balancer: CloudBalancer, size: BalancerType) -> Iterator[ChangeKind]:
+    """Kinds of the parts of which the load balancer has more than this type takes."""
+    if len(balancer.targets) > size.max_targets:
+        yield ChangeKind.LB_TARGET
+    if len(balancer.spec.listeners) > size.max_services:
+        yield ChangeKind.LB_LISTENER
 
 
 def interleaved(adds: Iterable[Change], removals: Iterable[Change], headroom: int) -> list[Change]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from ipaddress import ip_address
 
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
+from desired.load_balancers.ordering import exceeded
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -26,6 +28,7 @@ from desired.model.load_balancer import (
 )
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, State
+from desired.plan.foresight import balancer_after
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import ServerKey
@@ -168,13 +171,9 @@ def _room_for(size: BalancerType | None, present: CloudBalancer, parts: tuple[Ch
     """Keys of the removals before which a smaller type would not hold what is there by then."""
     if size is None or size.max_targets >= present.type.max_targets:
         return
-    for kind, there, limit in (
-        (ChangeKind.LB_TARGET, len(present.targets), size.max_targets),
-        (ChangeKind.LB_LISTENER, len(present.spec.listeners), size.max_services),
-    ):
-        changes = [change for change in parts if change.kind == kind]
-        if there + sum(change.verb is Verb.ADD for change in changes) > limit:
-            yield from (change.key for change in changes if change.verb is Verb.REMOVE)
+    fullest = reduce(balancer_after, (change for change in parts if change.verb is not Verb.REMOVE), present)
+    kinds = {*exceeded(fullest, size)}
+    yield from (change.key for change in parts if change.kind in kinds and change.verb is Verb.REMOVE)
 
 
 def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:

@@ -38,7 +38,19 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import a_change, a_server, a_settled_node
-from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, plan_of, private, public, steps
+from tests.support.balancer_changes import BALANCER
+from tests.support.balancer_plans import (
+    HERE,
+    INSIDE,
+    asking,
+    fleet,
+    in_turn,
+    part_of,
+    plan_of,
+    private,
+    public,
+    steps,
+)
 
 ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
 GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
@@ -284,6 +296,17 @@ def test_leaving_a_network_at_the_limit() -> None:
     order = marks(plan)
     assert order[:7] == ["-24", "-25", "~7", "+26", "+27", "-1", "+28"]
     assert order[7:] == [f"~{number}" for number in sorted(range(2, 24), key=str)]
+
+
+def test_what_leaves_with_the_network_needs_no_larger_type() -> None:
+    """It is added again where it was: a full load balancer that moves waited with all of its targets for a type that a
+    guard may hold."""
+    servers = range(1, 26)
+    balancer = a_balancer(attachments=(HERE,), targets=private(*servers))
+    service = asking(use_private_ip="true", private_ipv4="10.0.0.99", type="lb21")
+    plan = plan_of(service, balancer, **INSIDE | fleet(*servers, 26))
+    waiting = [part_of(change) for change in steps(plan) if f"{BALANCER}/type" in change.depends_on]
+    assert waiting == ["target/server:26"]
 
 
 CERTIFICATES: dict[str, Any] = {"certificates": [a_certificate(5)]}

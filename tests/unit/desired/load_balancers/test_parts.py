@@ -673,6 +673,13 @@ def test_a_smaller_type_needs_no_addition() -> None:
     assert set(found["type"]) == {f"target/server:{number}" for number in range(1, 11)}
 
 
+def test_a_smaller_type_needs_no_room_for_what_comes_back() -> None:
+    """What leaves with the network, and is added again, is there once: it was counted twice."""
+    balancer = a_balancer(attachments=(HERE,), targets=private(*range(1, 21)), type=LB21, spec={"type": "lb21"})
+    service = asking(use_private_ip="true", private_ipv4="10.0.0.99", type="lb11")
+    assert needs(service, balancer, **INSIDE | fleet(*range(2, 21)))["type"] == []
+
+
 def test_a_larger_type_needs_nothing() -> None:
     """It makes room itself, so that nothing has to go before it."""
     balancer = a_balancer(targets=public(*range(1, 26)))
