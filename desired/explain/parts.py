@@ -1,6 +1,6 @@
 """Explanation of the parts of a load balancer: its ports, the certificates of its https ports, and its targets."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -31,6 +31,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.nodes.matching import nodes_of
 from desired.plan.change import Change, Note
+from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind, Verb
 from desired.section import UNMANAGED
 from desired.syntax.provider_id import Provider, ServerKey
@@ -56,7 +57,10 @@ class CertificateFact:
 
 
 def explain_certificates(
-    lb: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, snapshot: Snapshot
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None,
+    balancer: CloudBalancer | None,
+    changes: Sequence[Change],
+    snapshot: Snapshot,
 ) -> tuple[CertificateFact, ...]:
     """Every certificate that the Service uses or asks for, by id, and the one to create last."""
     used = _used(balancer)
@@ -68,10 +72,8 @@ def explain_certificates(
         _fact(number, known.get(number), used.get(number, ()), asked=number in asked)
         for number in sorted(asked | used.keys())
     )
-    create = lb.certificates.create if isinstance(lb, DesiredLoadBalancer) else None
-    if create is None:
-        return facts
-    return (*facts, CertificateFact(None, create.name, create.domains, "to be created", (), asked_for=True))
+    coming = (found for found in after_all(snapshot, changes).certificates or () if found.id < 0)
+    return (*facts, *(CertificateFact(None, c.name, c.domains, "to be created", (), asked_for=True) for c in coming))
 
 
 def _used(balancer: CloudBalancer | None) -> Mapping[int, tuple[int, ...]]:

@@ -156,7 +156,7 @@ def explain_service(
         conditions=explain_conditions_of(service, conditions, changes),
         listeners=explain_listeners(lb, balancer, then, changes, remarks, notes),
         targets=explain_targets(lb, balancer, then, changes, snapshot, settings),
-        certificates=explain_certificates(lb, balancer, snapshot),
+        certificates=explain_certificates(lb, balancer, changes, snapshot),
         options=explain_options(lb, balancer, settings),
         remarks=remarks,
         anchor=explain_anchor(snapshot, settings),
@@ -288,8 +288,9 @@ def _waits(
             yield Wait(guard.rule, approval + (guard.why or ""), guard.due_in_s)
     match lb:
         case DesiredLoadBalancer():
-            pending = lb.certificates.pending
-            if pending is not None and all(guard.why != pending for guard in guards):
+            pending, create = lb.certificates.pending, _of_kind(changes, ChangeKind.CERTIFICATE_CREATE)
+            is_awaited = bool(create) or lb.certificates.create is None
+            if pending is not None and is_awaited and all(guard.why != pending for guard in guards):
                 yield Wait("certificate", pending, lb.certificates.due_in_s)
             for port in ports_without_node_port(lb.service):
                 yield Wait(f"port {port}", "the API server has still to choose its node port")

@@ -135,6 +135,17 @@ def test_certificates(
     assert list(certificates(service, listeners, project)) == expected
 
 
+def test_no_certificate_comes_where_none_is_planned() -> None:
+    """Where another annotation cannot be read none is requested, nor waited for: one that is to come was told."""
+    service = asking(
+        certificate_type="managed", http_managed_certificate_domains="shop.example.com", algorithm_type="fastest"
+    )
+    found = of_the_service(a_world([service], [a_balancer(listeners=[using(5)])], certificates=[a_certificate()]))
+
+    assert [fact.id for fact in found.certificates] == [5]
+    assert found.pending == ()
+
+
 def test_certificates_that_were_not_read() -> None:
     """Without a list what is used is told all the same."""
     (fact,) = of_the_service(a_world([asking()], [a_balancer(listeners=[using(5)])])).certificates
