@@ -16,8 +16,9 @@ from desired.nodes.desired import (
     DesiredNode,
     desired_nodes,
 )
-from desired.plan.change import Change, LostNode, Note, NoteKind, Plan
+from desired.plan.change import Change, LostNode, Plan
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes

@@ -10,7 +10,8 @@ from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Hold, Verdict
+from desired.plan.notes import Note
 from desired.section import Absent, Unknown
 from reconciler.config.flags import Detail
 from reconciler.config.program import PROGRAM
@@ -43,14 +44,6 @@ _DETAILED = {
 }
 
 
-_UNDECIDED = frozenset({NoteKind.UNKNOWN, NoteKind.UNREADABLE})
-"""Notes on an object whose needs could not be determined."""
-_WRONG = frozenset({NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.UNROUTABLE, NoteKind.UNREACHABLE})
-"""Notes on what only a person can fix."""
-_FINDINGS = frozenset({NoteKind.ANCHOR, NoteKind.STUCK, NoteKind.UNREACHABLE})
-"""Notes that decide on the result, whatever is planned."""
-_CUT_OFF = frozenset({NoteKind.CLUSTER_CIDR, NoteKind.LIMIT})
-"""Notes that on a Node, and there alone, say that no route leads to its pods until somebody acts."""
 _LOOKED_AFTER = frozenset({ObjectKind.NODE, ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.ROUTE})
 """The objects for which such a note is a gap."""
 
@@ -157,7 +150,7 @@ def compute_result(report: Report) -> Result:
         return Result.NOT_LEADER
     if is_incomplete(report):
         return Result.INCOMPLETE
-    if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.kind in _FINDINGS for note in report.notes):
+    if {Verdict.HELD, Verdict.REFUSED} & set(planned) or any(note.row.is_finding for note in report.notes):
         return Result.REFUSED
     if undone or any(line.change.decision.rule is GuardName.AGREED_PLAN for line in report.lines):
         return Result.PARTIAL
@@ -184,7 +177,7 @@ def _is_undecided(note: Note) -> bool:
 
     Where the configured network is missing every Node waits for that, which is an error or reported by the anchor.
     """
-    return note.key.kind in _LOOKED_AFTER and note.kind in _UNDECIDED
+    return note.key.kind in _LOOKED_AFTER and note.row.is_undecided
 
 
 def needing_a_person(report: Report) -> tuple[Key, ...]:
@@ -193,14 +186,7 @@ def needing_a_person(report: Report) -> tuple[Key, ...]:
 
     That is no difference that a pass could fix, so that the result may be ``no_changes``.
     """
-    return tuple(sorted({note.key for note in report.notes if needs_a_person(note)}))
-
-
-def needs_a_person(note: Note) -> bool:
-    """Whether a Node or Service has the note until a person corrects it."""
-    if note.key.kind is ObjectKind.NODE:
-        return note.kind in _WRONG or note.kind in _CUT_OFF
-    return note.key.kind is ObjectKind.SERVICE and (note.kind in _WRONG or note.kind is NoteKind.STUCK)
+    return tuple(sorted({note.key for note in report.notes if note.needs_a_person}))
 
 
 def exit_code(report: Report, *, detailed: bool, acts: bool = False) -> int:

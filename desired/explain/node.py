@@ -50,9 +50,10 @@ from desired.nodes.desired import (
 from desired.nodes.disruption import announces_disruption, planned_disruption
 from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
 from desired.nodes.matching import Matched, is_ignored, matcher_of
-from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.plan.change import Change, Plan
 from desired.plan.foresight import node_after
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState

@@ -30,9 +30,10 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.nodes.matching import nodes_of
-from desired.plan.change import Change, Note
+from desired.plan.change import Change
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note
 from desired.section import UNMANAGED
 from desired.syntax.provider_id import Provider, ServerKey
 

@@ -49,9 +49,10 @@ from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Change, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, Plan, Verdict
 from desired.plan.foresight import balancer_after_all
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 

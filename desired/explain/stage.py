@@ -24,7 +24,8 @@ from desired.nodes.matching import (
     Unsupported,
     is_ignored,
 )
-from desired.plan.change import Change, Note, NoteKind
+from desired.plan.change import Change
+from desired.plan.notes import Note, NoteKind
 from desired.section import Absent, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 

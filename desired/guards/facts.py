@@ -10,8 +10,9 @@ from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import drained_servers
-from desired.plan.change import Change, GuardName, HoldEnd, Note, Plan, Verdict
+from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.plan.foresight import readiness
+from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.syntax.provider_id import Provider, ServerKey

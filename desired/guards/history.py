@@ -13,8 +13,9 @@ from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
-from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
 from desired.routes.conditions import condition_of

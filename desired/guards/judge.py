@@ -49,19 +49,9 @@ from desired.model.service import ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
-from desired.plan.change import (
-    ALLOWED,
-    Change,
-    GuardDecision,
-    GuardName,
-    Hold,
-    Note,
-    NoteKind,
-    Plan,
-    Verdict,
-    with_advice,
-)
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Plan, Verdict, with_advice
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.section import Present, Unmanaged
 
 
@@ -120,12 +110,6 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
     }
 )
 """Rule → guard. Of two rules with equally heavy verdicts the earlier one is named."""
-
-
-_OF_THE_WHOLE = frozenset(
-    {NoteKind.ANCHOR, NoteKind.APPROVAL, NoteKind.CLOCK_SKEW, NoteKind.OTHER_CONTROLLER, NoteKind.SETTINGS}
-)
-"""Notes that explain a verdict wherever it stands, so that no part of a plan goes without them."""
 
 
 def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
@@ -190,7 +174,7 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
     kept = {change.key for change in chosen}
     left = plan.by_key.keys() - kept
     changes = _withhold_dependents(tuple(_without_its_basis(change, left) for change in chosen))
-    notes = tuple(note for note in plan.notes if note.kind in _OF_THE_WHOLE or is_below(note.key, only))
+    notes = tuple(note for note in plan.notes if note.row.is_of_the_whole or is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
     scope = Note(PLAN, NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")

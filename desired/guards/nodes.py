@@ -19,9 +19,10 @@ from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, nodes_of
-from desired.plan.change import Change, GuardName, HoldEnd, LostNode, NodeIdentity, NoteKind
+from desired.plan.change import Change, GuardName, HoldEnd, LostNode, NodeIdentity
 from desired.plan.foresight import node_after
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import NoteKind
 from desired.routes.conditions import condition_of
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of

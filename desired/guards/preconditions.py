@@ -12,8 +12,9 @@ from desired.model.load_balancer import IpTarget, Owner
 from desired.model.remembered import Remembered
 from desired.model.settings import Controller
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
-from desired.plan.change import Change, GuardName, LostNode, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, LostNode, Verdict
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.section import Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider

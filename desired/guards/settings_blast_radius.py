@@ -17,9 +17,10 @@ from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
-from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.foresight import healthy, subject
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, diff
 from desired.section import Present, Unknown

@@ -8,7 +8,7 @@ from desired.annotations.table import BY_FIELD
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Network, Snapshot
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.bounds import NOBODY, Several
 

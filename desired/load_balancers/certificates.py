@@ -17,7 +17,7 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 
 _NAME = BY_FIELD["http_managed_certificate_name"].full_key

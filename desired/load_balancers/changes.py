@@ -23,9 +23,10 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBala
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Change, Claimed, NoteKind
+from desired.plan.change import Change, Claimed
 from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import NoteKind
 from desired.plan.ordering import in_order
 from desired.section import UNMANAGED, Unmanaged
 

@@ -15,23 +15,19 @@ from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
-from desired.plan.change import Change, GuardName, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import balancer_after, service_after
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import NOTES, Note, NoteKind
 from desired.plan.ordering import in_order
 
 _LONGEST = 1024
 """Characters of a message."""
 _GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
-_NO_TARGETS = "NoTargets"
-_REASONS_OF_NOTES = {
-    NoteKind.UNREACHABLE: _NO_TARGETS,
-    NoteKind.CERTIFICATE: "CertificateUnavailable",
-    NoteKind.LIMIT: "Limit",
-    NoteKind.NO_TARGETS: _NO_TARGETS,
-}
-"""Kinds of notes that keep a load balancer from being what was asked for though nothing is withheld, gravest first."""
+_NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
+_FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS)
+"""Notes that come before what is withheld."""
 
 
 _LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
@@ -76,7 +72,11 @@ def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> 
 
 def _worth(condition: ServiceCondition) -> tuple[str, str, str]:
     """The part of a condition of which a change is worth a write."""
-    return condition.status, condition.reason, condition.message if condition.reason == _NO_TARGETS else ""
+    return (
+        condition.status,
+        condition.reason,
+        condition.message if condition.reason == _NO_TARGETS else "",
+    )
 
 
 def _ready(
@@ -125,15 +125,15 @@ def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, .
 
 def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
     """Reason and message of each problem: first those that only a person fixes, last those that pass with time."""
-    for kind, reason in ((NoteKind.MALFORMED, "InvalidAnnotation"), (NoteKind.AMBIGUOUS, "Ambiguous")):
+    for kind in _FIRST:
         if texts := _texts(notes, kind):
-            yield reason, _sentence(texts)
+            yield NOTES[kind].condition, _sentence(texts)
     for verdict, reason in ((Verdict.REFUSED, "Refused"), (Verdict.HELD, "Held")):
         if texts := [change.decision.why for change in _ordered(changes) if change.decision.verdict is verdict]:
             yield reason, _sentence(texts)
-    for kind, reason in _REASONS_OF_NOTES.items():
-        if texts := _texts(notes, kind):
-            yield reason, _sentence(texts)
+    for kind, row in NOTES.items():
+        if row.condition and kind not in _FIRST and (texts := _texts(notes, kind)):
+            yield row.condition, _sentence(texts)
     if lacking := [note.text for note in notes if note.lack in _LEFT_OUT]:
         yield "Unsupported", _sentence(lacking)
     waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]

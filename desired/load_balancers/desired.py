@@ -82,7 +82,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.desired import DesiredNode
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import NOBODY, Several, several
 

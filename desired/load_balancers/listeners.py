@@ -26,7 +26,7 @@ from desired.model.load_balancer import (
     Listener,
 )
 from desired.model.service import Service
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import counted
 

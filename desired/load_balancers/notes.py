@@ -26,7 +26,7 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, T
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey
 

@@ -27,7 +27,7 @@ from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import Absent, Present, Unknown, Unmanaged
 
 _VERSIONS: Mapping[str, int] = {"public_net_ipv4": 4, "public_net_ipv6": 6}

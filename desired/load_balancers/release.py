@@ -31,7 +31,7 @@ from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import Present, Unmanaged
 from desired.syntax.bounds import shown_text
 

@@ -7,7 +7,7 @@ from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.snapshot import Snapshot
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.section import Unknown, Unmanaged
 from desired.syntax.bounds import counted
 

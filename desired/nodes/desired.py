@@ -53,7 +53,8 @@ from desired.nodes.matching import (
     is_ignored,
     matcher_of,
 )
-from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
+from desired.plan.change import LostNode, NodeIdentity
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of
 

@@ -6,7 +6,6 @@ from enum import StrEnum
 from functools import cached_property
 from math import ceil
 
-from desired.annotations.warnings import Lack
 from desired.model.absence import AbsenceProof
 from desired.model.key import Key
 from desired.model.load_balancer import (
@@ -25,6 +24,7 @@ from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
+from desired.plan.notes import Note
 from desired.syntax.provider_id import ServerKey
 
 
@@ -205,86 +205,6 @@ class Change:
     def ruled(self, decision: GuardDecision) -> "Change":
         """The same change with another decision."""
         return replace(self, decision=decision)
-
-
-class NoteKind(StrEnum):
-    """The reason why a person should know of something although nothing is done."""
-
-    FOREIGN = "foreign"
-    UNSUPPORTED = "unsupported"
-    UNMATCHED = "unmatched"
-    AMBIGUOUS = "ambiguous"
-    MALFORMED = "malformed"
-    UNUSABLE_NODE_IP = "unusable-node-ip"
-    MISCONFIGURED_INTERNAL_IP = "misconfigured-internal-ip"
-    """An InternalIP of a Robot server's Node that is not kept."""
-    UNKNOWN = "unknown"
-    UNREADABLE = "unreadable"
-    UNUSABLE_LABEL = "unusable-label"
-    """The server has a value that no label may have."""
-    KEPT = "kept"
-    """Somebody set a value that differs from ours; it stays."""
-    IGNORED = "ignored"
-    """The operator has excluded the object from everything."""
-    DELETING = "deleting"
-    """The object's deletion was asked for, and it is still there."""
-    ANCHOR = "project-anchor"
-    """The token seems to see another project. Reported even when no change is held."""
-    OTHER_CONTROLLER = "other-controller"
-    """Another cloud controller runs, or that could not be told. Reported even where the plan is empty."""
-    APPROVAL = "approval"
-    """An approval that exists and does not count, or that could not be read."""
-    LIMIT = "limit"
-    """Something does not fit because of a limit of Hetzner's."""
-    DEPRECATED = "deprecated"
-    """Hetzner is about to stop selling what is in use."""
-    CERTIFICATE = "certificate"
-    """A certificate that is missing, not issued, or another one than asked for."""
-    LIKELY_SERVER = "likely-server"
-    """A Node that is likely on a server that is not its own, or whose server another Node is likely on."""
-    UNUSABLE_TARGET = "unusable-target"
-    """A Node that may get traffic and has no address for it, or no server."""
-    NO_TARGETS = "no-targets"
-    """A load balancer that no Node may get traffic from."""
-    UNREACHABLE = "unreachable"
-    """A load balancer that can reach no target, until somebody changes its settings. Reported even where nothing is
-    planned."""
-    UNROUTABLE = "unroutable"
-    """A Node whose pods no route leads to, until somebody fixes what prevents it."""
-    CLUSTER_CIDR = "cluster-cidr"
-    """The cluster CIDR is not given, or is not that of the Nodes."""
-    STUCK = "stuck"
-    """A Service that is being deleted, and waits for a controller of this product that is switched off. Reported even
-    where nothing is planned."""
-    NO_POD_CIDR = "no-pod-cidr"
-    """Nodes that have no pod CIDR yet."""
-    CLOCK_SKEW = "clock-skew"
-    """A clock that others disagree with."""
-    ORPHAN = "orphan"
-    """A load balancer of this cluster that no Service wants, or a certificate that was made for one that is gone."""
-    PRIMARY_IP = "primary-ip"
-    """A Primary IP that a load balancer does not get, or that goes with it."""
-    SUSPENDED = "suspended"
-    """A change that the running controller leaves alone for now, as a dry run found out."""
-    SETTINGS = "settings"
-    """Settings that differ from those with which a pass last ended well, as long as anything follows from that."""
-    PARTIAL = "partial"
-    """Part of the plan is not shown and not applied, as asked."""
-    AGREED_PLAN = "agreed-plan"
-    """What differs between the plan and the one that somebody has agreed to."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Note:
-    """Something a person should know though nothing is done."""
-
-    key: Key
-    kind: NoteKind
-    text: str
-    port: int | None = field(default=None, compare=False)
-    """The port of a Service that it is about; None when it is about no single one."""
-    lack: Lack | None = field(default=None, compare=False)
-    """What a Service's spec asks for and does not get; None for any other note."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from desired.load_balancers.ownership import match_balancers, owner_of
 from desired.load_balancers.prices import price_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, NoteKind, Plan, Verdict
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.notes import NoteKind
 from desired.section import Present
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within

@@ -21,8 +21,9 @@ from desired.guards.judge import withhold
 from desired.model.clocks import TOLERANCE
 from desired.model.key import PLAN
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
-from desired.plan.change import Change, GuardDecision, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import Present, Unknown
 from desired.syntax.bounds import counted
 from reconciler.report.documents import to_json

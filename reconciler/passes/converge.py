@@ -26,7 +26,8 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import GIT_CONFIG_MAP
 from desired.plan.approval import GitApproval, parse_approvals, parse_git_approvals
-from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import urgent
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.plan.suspended import KEY, parse_trace

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from actuators.outcome import GOES_ON, PREEMPTED, Applied, Failed, Pending
-from desired.plan.change import Change, GuardName, Note
+from desired.plan.change import Change, GuardName
+from desired.plan.notes import Note
 from reconciler.result import Report, Result
 from reconciler.telemetry.pass_logger import Measured
 

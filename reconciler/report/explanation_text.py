@@ -25,7 +25,8 @@ from desired.guards.anchor import AnchorState
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import Change, Note, Verdict
+from desired.plan.change import Change, Verdict
+from desired.plan.notes import Note
 from desired.routes.claims import FAILING, RouteStatus
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.plan.change import Change, Hold, Note, State, Verdict
+from desired.plan.change import Change, Hold, State, Verdict
 from desired.plan.kinds import KINDS, Verb
+from desired.plan.notes import Note
 from desired.section import Section
 from reconciler import __version__
 from reconciler.report.documents import (

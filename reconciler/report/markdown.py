@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from desired.load_balancers.primary_ips import lost_with
-from desired.plan.change import Hold, Note, Verdict
+from desired.plan.change import Hold, Verdict
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note
 from desired.section import Present
 from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail

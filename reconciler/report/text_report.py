@@ -10,8 +10,9 @@ from typing import Any
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Verdict, shown_seconds
+from desired.plan.change import Change, GuardName, Hold, Verdict, shown_seconds
 from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
 from desired.section import Present, Section
 from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail
@@ -29,7 +30,6 @@ from reconciler.result import (
     approve_command,
     look_command,
     needing_a_person,
-    needs_a_person,
     summary,
 )
 
@@ -65,11 +65,7 @@ MOST_REMOVALS = 20
 """How many removals are named one by one at the end."""
 _WIDE = 100
 """From how many columns on the reason of a change stands behind its name."""
-_OF_UNKNOWN_PROJECT = frozenset(
-    {NoteKind.KEPT, NoteKind.NO_TARGETS, NoteKind.UNKNOWN, NoteKind.UNUSABLE_TARGET, NoteKind.UNMATCHED}
-)
-"""Notes that follow from servers that were not found, and say nothing while the project seems to be another one."""
-_OF_AN_ERROR = frozenset({NoteKind.UNKNOWN})
+_OF_AN_ERROR = NoteKind.UNKNOWN
 """Notes that most likely follow from what the error kept from being read. The last line counts them."""
 _WORDS = {"robot": "Robot servers"}
 """Sections whose name alone does not say what is in them."""
@@ -356,7 +352,7 @@ def _notes(report: Report) -> Iterator[TextLine]:
 
 def are_folded(notes: Sequence[Note]) -> bool:
     """Whether a few names stand for like notes; never for those of objects that need a person."""
-    return len(notes) >= LEAST and not any(map(needs_a_person, notes))
+    return len(notes) >= LEAST and not any(note.needs_a_person for note in notes)
 
 
 def like_notes(report: Report) -> tuple[tuple[Note, ...], ...]:
@@ -380,8 +376,12 @@ def _worth_telling(report: Report) -> Iterator[Note]:
     """The notes that do not follow from something else on the page."""
     said = {*(hold.said for hold in report.holds), *report.errors}
     seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
-    following = {*(_OF_UNKNOWN_PROJECT if seems_foreign else ()), *(_OF_AN_ERROR if report.obstacles else ())}
-    return (note for note in report.notes if note.text not in said and note.kind not in following)
+
+    def follows(note: Note) -> bool:
+        is_of_an_error = bool(report.obstacles) and note.kind is _OF_AN_ERROR
+        return note.text in said or is_of_an_error or (seems_foreign and note.row.is_of_the_project)
+
+    return (note for note in report.notes if not follows(note))
 
 
 def _table(counts: Mapping[str, Mapping[str, int]], columns: int | None) -> Iterator[TextLine]:
@@ -444,7 +444,7 @@ def _footer(report: Report, opening: str) -> Iterator[TextLine]:
         ]
         yield TextLine(f"Plan: {', '.join(words)}.{opening}")
     tone = {Result.CHANGES: Tone.PLAIN, Result.ERROR: Tone.BAD}.get(result, Tone.WARNING)
-    awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind in _OF_AN_ERROR})
+    awaiting = len({note.key.whole for note in report.notes if report.obstacles and note.kind is _OF_AN_ERROR})
     rest = f", and {counted(awaiting, 'object')} cannot be decided on until it is corrected" if awaiting else ""
     command = next_step_of(report)
     following = f". Next: {command}" if command else "" if report.lines or not opening else f".{opening}"

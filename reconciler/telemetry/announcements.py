@@ -20,8 +20,9 @@ from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import IDENTITY_NAMESPACE
 from desired.nodes.desired import is_uninitialized
-from desired.plan.change import Change, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.section import Absent, Present
@@ -80,20 +81,6 @@ def _shown(names: list[str]) -> str:
     return f"Service{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}{rest}"
 
 
-_SERVICE_REASONS: Mapping[NoteKind, str] = {
-    NoteKind.MALFORMED: "InvalidAnnotation",
-    NoteKind.UNSUPPORTED: "UnsupportedSetting",
-    NoteKind.AMBIGUOUS: "AmbiguousOwnership",
-    NoteKind.CERTIFICATE: "CertificateUnavailable",
-    NoteKind.LIMIT: "LimitReached",
-    NoteKind.DEPRECATED: "LoadBalancerTypeDeprecated",
-    NoteKind.NO_TARGETS: "UnAvailableLoadBalancer",
-    NoteKind.UNREACHABLE: "UnAvailableLoadBalancer",
-    NoteKind.PRIMARY_IP: "CheckPrimaryIP",
-    NoteKind.STUCK: "DeletionStuck",
-}
-"""Notes on a Service that a person has to do something about → the event's reason. A note on something foreign is not
-among them: most such things are rightly left alone, and what is refused for it is said as that."""
 _OF_PORTS = frozenset({Lack.PORT, Lack.EVERY_PORT})
 """Ports of another protocol than TCP, which Hetzner does not balance."""
 _GOING = frozenset({ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN, ChangeKind.SERVICE_RELEASE})
@@ -176,7 +163,7 @@ def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     unserved = {service.key: service for service in snapshot.unserved or ()}
     for note in plan.notes:
         service = snapshot.service(note.key) or unserved.get(note.key)
-        if service is not None and note.kind in _SERVICE_REASONS:
+        if service is not None and note.row.service_event:
             told.add((note.key, note.text))
             yield Event(subject_of(service), EventType.WARNING, _reason(note), note.text)
     for change in plan.with_verdict(Verdict.REFUSED):
@@ -211,33 +198,11 @@ def _failed(change: Change) -> tuple[str, str]:
 def _reason(note: Note) -> str:
     if note.lack in _OF_PORTS:
         return "UnsupportedProtocolConfigured"
-    return _SERVICE_REASONS[note.kind]
+    return note.row.service_event
 
 
 MOST_EVENTS = 10
 """Maximum number of events on one object in a pass."""
-_REASONS: Mapping[NoteKind, str] = {
-    NoteKind.UNMATCHED: "ServerNotFound",
-    NoteKind.AMBIGUOUS: "InstanceLookupFailed",
-    NoteKind.MALFORMED: "InvalidProviderID",
-    NoteKind.UNSUPPORTED: "RobotNotRead",
-    NoteKind.UNUSABLE_NODE_IP: "InvalidNodeIP",
-    NoteKind.MISCONFIGURED_INTERNAL_IP: "MisconfiguredInternalIP",
-    NoteKind.LIKELY_SERVER: "UnknownProviderIDPrefix",
-}
-"""Notes that keep a Node from being initialized → the event's reason. Transient trouble of an API is not among them: an
-event on a healthy object would only alarm."""
-_LASTING = frozenset(
-    {
-        NoteKind.AMBIGUOUS,
-        NoteKind.MALFORMED,
-        NoteKind.UNUSABLE_NODE_IP,
-        NoteKind.MISCONFIGURED_INTERNAL_IP,
-        NoteKind.LIKELY_SERVER,
-    }
-)
-"""Those that an initialized Node is warned of as well: it is not kept in sync until a person fixes the cause. A server
-that is not found is none of them, as that is how the end of every Node begins."""
 
 
 def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
@@ -283,7 +248,6 @@ def warnings(
     """
     if not any(note.kind is NoteKind.ANCHOR for note in plan.notes):
         yield from _warnings_on_nodes(plan, snapshot)
-        yield from warnings_on_routes(plan, snapshot)
         yield from warnings_on_services(plan, snapshot)
         yield from warnings_on_targets(plan, snapshot, desired)
     yield from failures(tried, snapshot)
@@ -314,10 +278,10 @@ def at_most(most: int, events: Iterable[Event], told: Iterable[Event] = ()) -> I
 
 def _warnings_on_nodes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     for note in plan.notes:
-        node = snapshot.node(note.key)
-        if node is not None and note.kind in _REASONS and (is_uninitialized(node) or note.kind in _LASTING):
+        node, event = snapshot.node(note.key), note.row.node_event
+        if node is not None and event and (event.joining if is_uninitialized(node) else event.initialized):
             is_owner = note.kind is NoteKind.LIKELY_SERVER and provider_of(node.provider_id) is not None
-            reason = "MachineRenamed" if is_owner else _REASONS[note.kind]
+            reason = "MachineRenamed" if is_owner else event.reason
             yield Event(subject_of(node), EventType.WARNING, reason, note.text)
 
 
@@ -374,16 +338,6 @@ def _subject_of(change: Change, snapshot: Snapshot) -> Subject | None:
 _FAILED = "FailedToCreateRoute"
 
 
-_ROUTE_REASONS: Mapping[NoteKind, str] = {
-    NoteKind.UNROUTABLE: _FAILED,
-    NoteKind.LIMIT: _FAILED,
-    NoteKind.CLUSTER_CIDR: "ClusterCIDRMisconfigured",
-}
-
-
-"""Notes on a Node of which some pods have no route, and get none until a person acts → the event's reason."""
-
-
 def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
     """A warning for the Node whose route was refused; None for any other change, for one that only waits or gives way,
     and for a Node that is initialized in this pass. HCCM's text without the Node's uid and the duration, so that the
@@ -396,12 +350,3 @@ def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | Non
             text = f"Could not create route {destination} for node {node.name}: {error}"
             return Event(subject_of(node), EventType.WARNING, _FAILED, text)
     return None
-
-
-def warnings_on_routes(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
-    """A warning for each Node with pods that no route leads to, in the note's own words: those on a pod CIDR outside of
-    the cluster's are HCCM's."""
-    for note in plan.notes:
-        node = snapshot.node(note.key)
-        if node is not None and note.kind in _ROUTE_REASONS and not is_uninitialized(node):
-            yield Event(subject_of(node), EventType.WARNING, _ROUTE_REASONS[note.kind], note.text)

@@ -10,7 +10,8 @@ from actuators.apply import Actuator
 from actuators.http.requests import Trace, tracing
 from actuators.outcome import Applied, Failed, Outcome
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, NoteKind
+from desired.plan.change import Change
+from desired.plan.notes import NoteKind
 from reconciler.result import Report, Requests, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
 

@@ -13,8 +13,9 @@ from desired.model.key import ObjectKind
 from desired.model.load_balancer import CloudBalancer
 from desired.model.route import MOST_ROUTES
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, NoteKind, Verdict
+from desired.plan.change import Change, Verdict
 from desired.plan.kinds import KINDS, ChangeKind
+from desired.plan.notes import NoteKind
 from reconciler.result import Report
 from reconciler.telemetry.metric_table import METRICS, OURS
 

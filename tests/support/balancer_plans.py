@@ -8,7 +8,8 @@ from desired.annotations.claims import ClaimedPort
 from desired.model.load_balancer import Attachment, CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Settings
-from desired.plan.change import Change, NoteKind, Plan
+from desired.plan.change import Change, Plan
+from desired.plan.notes import NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import compute_plan
 from desired.section import Present

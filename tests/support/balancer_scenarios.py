@@ -20,7 +20,8 @@ from desired.model.load_balancer import (
 from desired.model.service import Ingress
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Plan, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.result import Line, Report, Requests
 from tests.balancers import (

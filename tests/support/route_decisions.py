@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.plan.change import Change, Plan
+from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, compute_plan
 from desired.routes.actions import RouteDecision

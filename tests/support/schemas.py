@@ -38,6 +38,7 @@ from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.plan.change import Claimed, LostNode, NodeIdentity
+from desired.plan.notes import NOTES, NoteKind
 from desired.section import Unmanaged
 from reconciler.report.documents import members_of, to_json
 from reconciler.report.explanation_json import EXPLANATIONS, ExplanationHead, ExplanationTail
@@ -241,7 +242,7 @@ def _any_of(options: list[Schema]) -> Schema:
 
 
 def _enum(hint: type[Enum]) -> Schema:
-    told = _docstrings(hint)
+    told = {**_docstrings(hint), **({each.name: NOTES[each].means for each in hint} if hint is NoteKind else {})}
     words = [f"{each.value}: {told[each.name]}" for each in hint if each.name in told]
     return {"description": " ".join([told[""], *words]), "enum": [each.value for each in hint]}
 

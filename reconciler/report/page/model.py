@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from desired.plan.change import Hold, Note, NoteKind
+from desired.plan.change import Hold
+from desired.plan.notes import Note, NoteKind
 from desired.section import Present
 from reconciler import __version__
 from reconciler.report.folding import LEAST, Block, Fold
@@ -29,7 +30,6 @@ from reconciler.result import (
     approve_command,
     look_command,
     needing_a_person,
-    needs_a_person,
     summary,
 )
 
@@ -229,7 +229,7 @@ def _holds(report: Report) -> list[HeldChanges]:
 def _like(notes: Sequence[Note]) -> tuple[LikeNotes, ...]:
     """All notes, what a person has to correct first."""
     found = [
-        LikeNotes(members[0].kind, members[0].text, members, any(map(needs_a_person, members)))
+        LikeNotes(members[0].kind, members[0].text, members, any(note.needs_a_person for note in members))
         for members in alike(notes)
     ]
     return tuple(sorted(found, key=lambda each: (each.kind is not NoteKind.ANCHOR, not each.needs_a_person)))

@@ -22,16 +22,17 @@ from desired.model.load_balancer import (
 from desired.model.route import Route, route_key
 from desired.model.snapshot import AddressType, Node, Readiness, Server, Snapshot
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_SERVICE_UID
-from desired.plan.change import Change, NoteKind
+from desired.plan.change import Change
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import NoteKind
 from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 from reconciler.report.escaping import LIMITS
 from reconciler.report.folding import natural_order
 from reconciler.report.text_report import symbol_of
-from reconciler.result import Line, Report, needs_a_person
+from reconciler.result import Line, Report
 
 
 class State(StrEnum):
@@ -205,7 +206,7 @@ class _Cartographer:
         self._then = after_all(snapshot, tuple(by_key.values()))
         self._balancers = self._then.load_balancers.items if self._then.load_balancers else {}
         self._marks = _marks(line.change for line in report.lines if line.outcome is None)
-        self._ill = {note.key: note.kind for note in report.notes if needs_a_person(note)}
+        self._ill = {note.key: note.kind for note in report.notes if note.needs_a_person}
         self._servers_of = dict(self._server_keys())
         self._node_of = {key: name for name, key in self._servers_of.items()}
         self._node_with = {key.id: name for key, name in self._node_of.items() if key.provider is Provider.CLOUD}

@@ -19,8 +19,9 @@ from desired.model.snapshot import (
     with_shutdown_taint,
 )
 from desired.nodes.desired import InitializedNode
-from desired.plan.change import Change, LostNode, NodeIdentity, Note, NoteKind, Plan, State
+from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
 from desired.section import UNMANAGED, Present, Unknown

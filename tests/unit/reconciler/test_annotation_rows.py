@@ -10,7 +10,7 @@ from desired.annotations.options import Defaults
 from desired.annotations.table import ANNOTATIONS, BY_FIELD
 from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator

@@ -8,7 +8,8 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.key import PLAN
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Note, NoteKind, Plan
+from desired.plan.change import Change, Plan
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Present
 from reconciler.telemetry.announcements import at_most, on_outcome

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from actuators.outcome import Applied
 from desired.model.settings import Settings
-from desired.plan.change import GuardName, NoteKind, Verdict
+from desired.plan.change import GuardName, Verdict
+from desired.plan.notes import NoteKind
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import plan_once
 from reconciler.passes.saved_plan import read_plan, save_plan

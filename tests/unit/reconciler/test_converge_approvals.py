@@ -6,7 +6,8 @@ from datetime import timedelta
 from actuators.approvals import approve
 from desired.model.settings import Settings
 from desired.plan.approval import Approval
-from desired.plan.change import NoteKind, Verdict
+from desired.plan.change import Verdict
+from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
 from tests.balancers import annotated
 from tests.support.balanced_passes import BALANCER, SERVICES, a_balanced_run, balancers, load_balancer_service

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from reconciler.capture.offline import readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.result import Report

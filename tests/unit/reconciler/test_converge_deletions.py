@@ -10,7 +10,8 @@ import pytest
 from actuators.http.hetzner import HetznerReader
 from actuators.outcome import Applied, Failed, Pending
 from desired.model.settings import Policy, Settings, Waits
-from desired.plan.change import NoteKind, Verdict
+from desired.plan.change import Verdict
+from desired.plan.notes import NoteKind
 from reconciler.passes.loop import Pace, is_news, said
 from reconciler.result import Report, Result
 from tests.support.objects import condition, joining_node, server, settled_node

@@ -8,7 +8,7 @@ import pytest
 
 from actuators.outcome import Applied
 from desired.model.settings import AddressFamily, Settings
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from reconciler.result import Result
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import Run, initialized

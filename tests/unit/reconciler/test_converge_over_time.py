@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed
-from desired.plan.change import NoteKind, Verdict
+from desired.plan.change import Verdict
+from desired.plan.notes import NoteKind
 from reconciler.passes.history import History
 from reconciler.result import Report, Result
 from tests.balancers import LOCATED

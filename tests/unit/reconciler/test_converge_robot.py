@@ -10,8 +10,9 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.names import TAINT_SHUTDOWN
-from desired.plan.change import GuardName, NoteKind, Verdict
+from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
+from desired.plan.notes import NoteKind
 from reconciler.passes.loop import went_wrong
 from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import render_lines

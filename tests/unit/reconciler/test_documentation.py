@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
+from desired.model.key import ObjectKind
+from desired.plan.notes import NOTES, NoteKind, NoteRow
 from reconciler.config.flags import FLAGS, Command, Flag
 from reconciler.config.hccm_flags import INSTEAD
 from reconciler.config.variables import VARIABLES, Variable
@@ -17,6 +19,7 @@ SOURCES_OF_REASONS = (
     "reconciler/telemetry/announcements.py",
     "reconciler/telemetry/conditions.py",
     "desired/load_balancers/conditions.py",
+    "desired/plan/notes.py",
 )
 
 INTRODUCTION = """\
@@ -172,6 +175,45 @@ def test_events_and_conditions_are_documented() -> None:
     pages = "".join((DOCS / name).read_text() for name in ("nodes.md", "load-balancers.md", "routes.md"))
 
     assert {reason for reason in reasons if f"`{reason}`" not in pages} == set()
+
+
+NOTES_INTRODUCTION = """\
+# Notes of a plan
+
+Made from the table in `desired/plan/notes.py`.
+
+A note says what a person should know though nothing is done. Its text names the object, what was found, and what to do
+about it. This page says what is concluded from each kind: whether a person is needed (then `plan` and the page name the
+object, and `--once` ends with 3), what the result is, whatever is planned besides, and which Event and which reason of
+the condition `LoadBalancerInSync` an object with the note gets.
+
+| note | means | remedy | needs a person | result | Event | condition |
+|---|---|---|---|---|---|---|
+"""
+
+
+def _note_row(kind: NoteKind, row: NoteRow) -> str:
+    events = [f"Node: `{row.node_event.reason}`"] if row.node_event else []
+    events += [f"Service: `{row.service_event}`"] * bool(row.service_event)
+    needing = ", ".join(sorted({ObjectKind.NODE: "Node", ObjectKind.SERVICE: "Service"}[k] for k in row.needs_a_person))
+    result = "`refused`" if row.is_finding else "`incomplete`" if row.is_undecided else ""
+    condition = f"`{row.condition}`" if row.condition else ""
+    return f"| `{kind}` | {row.means} | {row.remedy} | {needing} | {result} | {'; '.join(events)} | {condition} |\n"
+
+
+def notes() -> str:
+    """The text of docs/reference/notes.md."""
+    return NOTES_INTRODUCTION + "".join(_note_row(kind, row) for kind, row in NOTES.items())
+
+
+def test_notes_are_documented_as_they_are() -> None:
+    """docs/reference/notes.md says what the table says, of each kind."""
+    page = DOCS / "reference" / "notes.md"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(notes())
+
+    assert page.read_text() == notes()
+    assert set(NOTES) == set(NoteKind)
 
 
 def test_annotations_are_documented_as_they_are() -> None:

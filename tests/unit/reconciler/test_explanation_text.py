@@ -25,8 +25,9 @@ from desired.guards.anchor import AnchorState
 from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
-from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import GuardName, Hold, Verdict
 from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
 from desired.syntax.provider_id import Provider

@@ -9,7 +9,8 @@ from textwrap import dedent
 import pytest
 
 from actuators.outcome import Applied
-from desired.plan.change import Change, GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
+from desired.plan.notes import Note, NoteKind
 from reconciler.config.flags import Detail, Output
 from reconciler.report.json_report import report_as_json
 from reconciler.report.text_report import render_lines

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from actuators.outcome import PREEMPTED, Applied, Failed, Pending, Skipped
-from desired.plan.change import GuardDecision, GuardName, Note, NoteKind, Verdict
+from desired.plan.change import GuardDecision, GuardName, Verdict
+from desired.plan.notes import Note, NoteKind
 from reconciler.cli.stopping import Stop
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.loop import Pace, Wake, is_news, run_loop, went_wrong

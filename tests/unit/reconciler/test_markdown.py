@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from actuators.outcome import Failed, Pending
-from desired.plan.change import GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.section import Present
 from reconciler.config.flags import Detail, Output
 from reconciler.report.escaping import visible

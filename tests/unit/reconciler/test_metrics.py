@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from actuators.http.errors import NotFound, Throttled
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import GuardDecision, GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
+from desired.plan.notes import Note, NoteKind
 from reconciler.result import Line, Report, Requests, Result
 from reconciler.telemetry.metric_table import METRICS, OURS
 from reconciler.telemetry.metrics import Metrics, hetzner_endpoint, kubernetes_endpoint

@@ -12,7 +12,7 @@ import pytest
 from actuators.http.errors import ApiError, Denied, Transient
 from desired.model.route import Member
 from desired.model.settings import Controller, Settings
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world

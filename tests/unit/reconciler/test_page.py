@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from actuators.outcome import Failed
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Settings
-from desired.plan.change import GuardName, Hold, Note, NoteKind, Verdict
+from desired.plan.change import GuardName, Hold, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.config.flags import Output
 from reconciler.report.escaping import visible

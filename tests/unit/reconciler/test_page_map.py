@@ -9,8 +9,8 @@ from desired.annotations.claims import ClaimedPort
 from desired.model.key import Key
 from desired.model.load_balancer import Health, IpTarget, ServerTarget
 from desired.model.snapshot import Readiness
-from desired.plan.change import Note, NoteKind
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Present
 from reconciler.report.page.document import document_of

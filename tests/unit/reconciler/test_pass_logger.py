@@ -16,7 +16,8 @@ from actuators.http.requests import note_action, note_correlation
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardName, Hold, Note, NoteKind
+from desired.plan.change import Change, GuardName, Hold
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.passes.converge import converge
 from reconciler.passes.rounds import ApplyContext

@@ -7,8 +7,9 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.snapshot import Snapshot
-from desired.plan.change import ALLOWED, GuardDecision, GuardName, Note, NoteKind, Verdict
+from desired.plan.change import ALLOWED, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
 from desired.section import Absent, Section, Unknown
 from reconciler.result import Line, Report, Result, exit_code, is_incomplete, needing_a_person, summary
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of

@@ -10,7 +10,8 @@ from actuators.outcome import PREEMPTED, Applied, Failed, Outcome, Pending, Skip
 from desired.model.route import Route
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.plan.change import Note, NoteKind, Plan
+from desired.plan.change import Plan
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Present, Section
 from reconciler.telemetry.announcements import on_outcome

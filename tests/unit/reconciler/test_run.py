@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from reconciler.cli.run import _end, _finish, guarded
 from reconciler.cli.stopping import Stop
 from reconciler.config.config import load_config

@@ -9,7 +9,8 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.annotations.claims import ClaimedPort
 from desired.model.load_balancer import ServerTarget
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, GuardDecision, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from reconciler.result import Line
 from reconciler.telemetry.announcements import on_pass

@@ -17,7 +17,8 @@ from desired.model.former_settings import KEY, FormerSettings, parse_former, val
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import STATUS_CONFIG_MAP
-from desired.plan.change import GuardName, NoteKind
+from desired.plan.change import GuardName
+from desired.plan.notes import NoteKind
 from desired.section import Present, Unknown
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.passes.settings_memory import SettingsMemory, SharedLook

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import pytest
 
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from reconciler.cli.streams import prepare_streams, publish, say, swallow_stdout
 from reconciler.config.flags import Output
 from reconciler.report.escaping import visible

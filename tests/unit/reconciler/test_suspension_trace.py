@@ -9,7 +9,8 @@ from actuators.approvals import trace_suspended
 from actuators.http.errors import ApiError, Denied, Transient
 from actuators.outcome import Applied, Failed
 from desired.model.clocks import Clocks
-from desired.plan.change import Change, GuardDecision, GuardName, NoteKind, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Verdict
+from desired.plan.notes import NoteKind
 from desired.plan.suspended import KEY, parse_trace
 from desired.section import Section, Unknown
 from reconciler.observe.kubernetes import observe_config_map

@@ -13,7 +13,8 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.snapshot import NodeAddress, Taint
 from desired.model.to_builtins import to_builtins
-from desired.plan.change import Change, GuardDecision, GuardName, Hold, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Hold, NodeIdentity, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from reconciler.config.flags import Output
 from reconciler.report.json_report import report_as_json

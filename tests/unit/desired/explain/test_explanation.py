@@ -17,7 +17,8 @@ from desired.guards.judge import GUARDS
 from desired.load_balancers.membership import Membership
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, NodeAddress, RobotAccount, Snapshot, Taint
-from desired.plan.change import GuardName, NodeIdentity, Note, NoteKind, Verdict
+from desired.plan.change import GuardName, NodeIdentity, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus

@@ -9,8 +9,9 @@ from desired.explain.service import ServiceExplanation, ServiceStage, why_no_ser
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, LoadBalancer
 from desired.model.service import Ingress, Service
 from desired.model.settings import Controller
-from desired.plan.change import Note, NoteKind, Verdict
+from desired.plan.change import Verdict
 from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated

@@ -10,8 +10,9 @@ from desired.guards.preconditions import clock_notes, depends_on_age
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.change import NoteKind, Verdict
+from desired.plan.change import Verdict
 from desired.plan.kinds import KINDS
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.syntax.provider_id import Provider
 from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node

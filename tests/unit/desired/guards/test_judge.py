@@ -13,8 +13,9 @@ from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
 from tests.balancers import (

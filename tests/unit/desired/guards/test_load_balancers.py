@@ -23,8 +23,9 @@ from desired.model.service import Ingress, Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
-from desired.plan.change import Change, GuardDecision, GuardName, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
+from desired.plan.notes import NoteKind
 from desired.section import Present, Unknown
 from tests.balancers import (
     IN_NETWORK,

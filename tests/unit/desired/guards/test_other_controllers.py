@@ -8,7 +8,8 @@ from desired.guards.judge import restrict
 from desired.guards.preconditions import controller_notes
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot, Workload, is_another_controller
-from desired.plan.change import NoteKind, Verdict
+from desired.plan.change import Verdict
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.builders import (

@@ -17,8 +17,9 @@ from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.service import Ingress
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, NodeAddress, Snapshot
-from desired.plan.change import GuardName, NoteKind, Plan, Verdict
+from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.plan.notes import NoteKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
 from desired.section import UNMANAGED, Present, Unknown

@@ -18,8 +18,9 @@ from desired.guards.preconditions import (
 from desired.model.route import NetworkCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
-from desired.plan.change import Change, GuardName, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector

@@ -13,7 +13,7 @@ from desired.load_balancers.certificates import DesiredCertificates, desired_cer
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, ManagedCertificate
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Section, Unknown
 from tests.balancers import SERVICE_UID, a_certificate, a_service, a_world
 from tests.builders import CLUSTER_UID, NOW

@@ -27,7 +27,8 @@ from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Network
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from desired.plan.change import Change, Claimed, GuardName, NoteKind
+from desired.plan.change import Change, Claimed, GuardName
+from desired.plan.notes import NoteKind
 from desired.plan.ordering import not_ready
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_plan

@@ -20,8 +20,9 @@ from desired.model.load_balancer import (
 )
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
-from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Note, NoteKind, State, Verdict
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, State, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,

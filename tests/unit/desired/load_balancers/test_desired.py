@@ -20,7 +20,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.planner import compute_desired
 from desired.section import Section, Unknown
 from desired.syntax.selector import parse_selector

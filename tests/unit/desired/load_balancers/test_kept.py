@@ -10,7 +10,7 @@ from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Defaults
 from desired.model.load_balancer import CloudBalancer, HttpOptions, Listener
 from desired.model.settings import Settings
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from tests.balancers import LB21, LOCATED, a_balancer, a_certificate, a_listener, an_http_check, an_http_listener
 from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private
 

@@ -21,7 +21,8 @@ from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Own
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABEL_SERVICE_UID
-from desired.plan.change import NoteKind, Plan, Verdict
+from desired.plan.change import Plan, Verdict
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Present, Section, Unknown
 from tests.balancers import (

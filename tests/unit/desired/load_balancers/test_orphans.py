@@ -12,7 +12,7 @@ from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_certificate, a_claim, a_service, a_world, annotated

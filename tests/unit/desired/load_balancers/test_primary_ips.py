@@ -14,8 +14,9 @@ from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER, LABEL_DELETE_AFTER, LABEL_FORMER
-from desired.plan.change import NoteKind, Plan
+from desired.plan.change import Plan
 from desired.plan.kinds import ChangeKind
+from desired.plan.notes import NoteKind
 from desired.section import UNMANAGED, Absent, Section, Unknown
 from tests.balancers import (
     LOCATED,

@@ -13,7 +13,8 @@ from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, LABEL_ADOPTED, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
-from desired.plan.change import Change, Claimed, Note, NoteKind, Plan, Verdict
+from desired.plan.change import Change, Claimed, Plan, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_claim, a_served_service, a_world, annotated

@@ -14,7 +14,8 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED
 from desired.nodes.desired import desired_nodes
-from desired.plan.change import Note, NoteKind, Verdict
+from desired.plan.change import Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated

@@ -10,7 +10,7 @@ from desired.annotations.options import Options
 from desired.annotations.table import BY_FIELD
 from desired.load_balancers.size import DEFAULT_TYPE, Demand, Size, fitting_size, larger_type
 from desired.model.load_balancer import BalancerType, CloudBalancer
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.section import Unknown
 from tests.balancers import LB11, LB21, TYPES, a_balancer, a_world
 from tests.builders import NOW

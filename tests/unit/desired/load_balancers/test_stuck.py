@@ -9,7 +9,7 @@ from desired.model.service import Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_service

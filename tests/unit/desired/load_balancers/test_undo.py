@@ -21,7 +21,8 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from desired.plan.change import NoteKind, Plan, Verdict
+from desired.plan.change import Plan, Verdict
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from tests.balancers import (

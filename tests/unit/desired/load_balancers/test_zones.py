@@ -10,7 +10,8 @@ from desired.annotations.options import Options
 from desired.load_balancers.zones import Place, place_of, why_out_of_zone, zone_of, zones_of_locations
 from desired.model.load_balancer import CloudBalancer, IpTarget, LoadBalancer, ServerTarget, Target
 from desired.model.snapshot import RobotAccount, Server
-from desired.plan.change import NoteKind, Plan
+from desired.plan.change import Plan
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Section, Unmanaged
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated

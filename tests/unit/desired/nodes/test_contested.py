@@ -10,7 +10,7 @@ import pytest
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server
 from desired.nodes.contested import Hostname, Others, choose_hostname
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Present
 from tests.builders import (

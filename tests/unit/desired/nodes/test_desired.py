@@ -16,7 +16,8 @@ from desired.nodes.desired import (
     current_identity,
     desired_nodes,
 )
-from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
+from desired.plan.change import LostNode, NodeIdentity
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
 from tests.builders import (

@@ -10,7 +10,7 @@ from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
 from desired.nodes.desired import InitializedNode, initialized_node
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Unknown
 from tests.builders import (
     NOBODY,

@@ -9,7 +9,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server
 from desired.nodes.desired import desired_nodes
 from desired.nodes.likely import ServerFinder, origin_of, why_foreign
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.section import Section
 from desired.syntax.selector import parse_selector
 from tests.builders import (

@@ -10,7 +10,7 @@ from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Serv
 from desired.nodes.addresses import UnusableNodeIP
 from desired.nodes.desired import desired_addresses, lost_addresses, notes_on_labels
 from desired.nodes.labels import NodeLabels
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Unknown
 from tests.builders import (

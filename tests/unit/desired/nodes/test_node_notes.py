@@ -7,7 +7,7 @@ from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
 from desired.nodes.desired import desired_nodes, note_on_miss, note_on_unclaimed, notes_on_unmanaged
 from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Miss, Unmatched, Unsupported
-from desired.plan.change import Note, NoteKind
+from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import (

@@ -11,7 +11,8 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness
 from desired.nodes.desired import OrphanedNode, orphaned_node
 from desired.nodes.matching import Gone
-from desired.plan.change import LostNode, NodeIdentity, Note, NoteKind
+from desired.plan.change import LostNode, NodeIdentity
+from desired.plan.notes import Note, NoteKind
 from tests.builders import (
     NOW,
     SERVER_LABELS,

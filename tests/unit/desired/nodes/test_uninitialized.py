@@ -8,7 +8,8 @@ from desired.names import TAINT_SHUTDOWN
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
 from desired.nodes.desired import UninitializedNode, current_identity, is_uninitialized, uninitialized_node
 from desired.nodes.matching import Matched
-from desired.plan.change import NodeIdentity, Note, NoteKind
+from desired.plan.change import NodeIdentity
+from desired.plan.notes import Note, NoteKind
 from desired.section import Absent, Unknown
 from tests.builders import (
     NOBODY,

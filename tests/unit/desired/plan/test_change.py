@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from desired.plan.change import ALLOWED, GuardDecision, GuardName, Hold, Note, NoteKind, Plan, State, Verdict
+from desired.plan.change import ALLOWED, GuardDecision, GuardName, Hold, Plan, State, Verdict
 from desired.plan.kinds import KINDS, Verb
+from desired.plan.notes import Note, NoteKind
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
 from tests.support.keys import key_of
 

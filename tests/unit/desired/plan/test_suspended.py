@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from desired.guards.history import mark_of, notes_on_suspended
-from desired.plan.change import GuardName, Note, NoteKind, Plan
+from desired.plan.change import GuardName, Plan
+from desired.plan.notes import Note, NoteKind
 from desired.plan.suspended import MOST, NO_TRACE, SuspendedChange, Trace, first_suspended, format_trace, parse_trace
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 

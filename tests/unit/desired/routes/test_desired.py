@@ -9,7 +9,7 @@ import pytest
 
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
 from desired.routes.desired import DesiredRoutes, why_covering, why_mismatched

@@ -10,7 +10,7 @@ import pytest
 from desired.model.route import UNROUTED, NetworkCondition, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
-from desired.plan.change import NoteKind
+from desired.plan.notes import NoteKind
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, nodes_of

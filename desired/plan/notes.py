@@ -1,0 +1,247 @@
+"""Notes: what a person should know though nothing is done, and the table of their kinds.
+
+A row has all that is ever concluded from a note of its kind: who is needed, Event, condition, result. Text reports,
+pages, Events, conditions and metrics read it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from desired.annotations.warnings import Lack
+from desired.model.key import Key, ObjectKind
+
+
+class NoteKind(StrEnum):
+    """The reason why a person should know of something although nothing is done. ``NOTES`` says what each means."""
+
+    FOREIGN = "foreign"
+    UNSUPPORTED = "unsupported"
+    UNMATCHED = "unmatched"
+    AMBIGUOUS = "ambiguous"
+    MALFORMED = "malformed"
+    UNUSABLE_NODE_IP = "unusable-node-ip"
+    MISCONFIGURED_INTERNAL_IP = "misconfigured-internal-ip"
+    UNKNOWN = "unknown"
+    UNREADABLE = "unreadable"
+    UNUSABLE_LABEL = "unusable-label"
+    KEPT = "kept"
+    IGNORED = "ignored"
+    DELETING = "deleting"
+    ANCHOR = "project-anchor"
+    OTHER_CONTROLLER = "other-controller"
+    APPROVAL = "approval"
+    LIMIT = "limit"
+    DEPRECATED = "deprecated"
+    CERTIFICATE = "certificate"
+    LIKELY_SERVER = "likely-server"
+    UNUSABLE_TARGET = "unusable-target"
+    NO_TARGETS = "no-targets"
+    UNREACHABLE = "unreachable"
+    UNROUTABLE = "unroutable"
+    CLUSTER_CIDR = "cluster-cidr"
+    STUCK = "stuck"
+    NO_POD_CIDR = "no-pod-cidr"
+    CLOCK_SKEW = "clock-skew"
+    ORPHAN = "orphan"
+    PRIMARY_IP = "primary-ip"
+    SUSPENDED = "suspended"
+    SETTINGS = "settings"
+    PARTIAL = "partial"
+    AGREED_PLAN = "agreed-plan"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """The warning for a Node with the note."""
+
+    reason: str
+    joining: bool = True
+    """Whether a Node is warned that is not initialized yet."""
+    initialized: bool = True
+    """Whether one is that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """All that is concluded from one kind of note."""
+
+    means: str
+    """One sentence."""
+    remedy: str = ""
+    """What a person does; "" where the note's own text says it, or nothing is to be done."""
+    needs_a_person: frozenset[ObjectKind] = frozenset()
+    """The kinds of objects that do not get what they ask for until somebody corrects the cause."""
+    is_finding: bool = False
+    """Whether the result is ``refused``, whatever is planned."""
+    is_undecided: bool = False
+    """Whether the needs of the object could not be determined: the result is ``incomplete``."""
+    is_of_the_whole: bool = False
+    """Whether it explains a verdict wherever that stands, so that no part of a plan goes without it."""
+    is_of_the_project: bool = False
+    """Whether it follows from servers that were not found, and says nothing while the project seems to be another."""
+    node_event: NodeEvent | None = None
+    service_event: str = ""
+    """Reason of the warning for a Service with the note; "" for none."""
+    condition: str = ""
+    """Reason of the condition ``LoadBalancerInSync`` of a Service with the note; "" for none."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """Something a person should know though nothing is done."""
+
+    key: Key
+    kind: NoteKind
+    text: str
+    port: int | None = field(default=None, compare=False)
+    """The port of a Service that it is about; None when it is about no single one."""
+    lack: Lack | None = field(default=None, compare=False)
+    """What a Service's spec asks for and does not get; None for any other note."""
+
+    @property
+    def row(self) -> NoteRow:
+        """What is concluded from its kind."""
+        return NOTES[self.kind]
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether its object does not get what it asks for until somebody corrects the cause."""
+        return self.key.kind in self.row.needs_a_person
+
+
+_NODE, _SERVICE = frozenset({ObjectKind.NODE}), frozenset({ObjectKind.SERVICE})
+_EITHER = _NODE | _SERVICE
+_NO_ROUTE = NodeEvent("FailedToCreateRoute", joining=False)
+
+NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
+    {
+        NoteKind.MALFORMED: NoteRow(
+            "A value that a person wrote cannot be read.",
+            "Correct the value; reconcile validate checks it offline.",
+            needs_a_person=_EITHER,
+            node_event=NodeEvent("InvalidProviderID"),
+            service_event="InvalidAnnotation",
+            condition="InvalidAnnotation",
+        ),
+        NoteKind.AMBIGUOUS: NoteRow(
+            "Several servers or load balancers may be the object's.",
+            "Remove the name or the label from those that are not.",
+            needs_a_person=_EITHER,
+            node_event=NodeEvent("InstanceLookupFailed"),
+            service_event="AmbiguousOwnership",
+            condition="Ambiguous",
+        ),
+        NoteKind.UNREACHABLE: NoteRow(
+            "The load balancer can reach no target until its settings are changed.",
+            needs_a_person=_EITHER,
+            is_finding=True,
+            service_event="UnAvailableLoadBalancer",
+            condition="NoTargets",
+        ),
+        NoteKind.CERTIFICATE: NoteRow(
+            "A certificate is missing, not issued, or another one than asked for.",
+            service_event="CertificateUnavailable",
+            condition="CertificateUnavailable",
+        ),
+        NoteKind.LIMIT: NoteRow(
+            "Something does not fit because of a limit of Hetzner's.",
+            needs_a_person=_NODE,
+            node_event=_NO_ROUTE,
+            service_event="LimitReached",
+            condition="Limit",
+        ),
+        NoteKind.NO_TARGETS: NoteRow(
+            "No Node may get traffic from the load balancer.",
+            is_of_the_project=True,
+            service_event="UnAvailableLoadBalancer",
+            condition="NoTargets",
+        ),
+        NoteKind.UNROUTABLE: NoteRow(
+            "No route leads to the Node's pods.", needs_a_person=_EITHER, node_event=_NO_ROUTE
+        ),
+        NoteKind.CLUSTER_CIDR: NoteRow(
+            "The cluster CIDR is not given, or is not that of the Nodes.",
+            "Set --cluster-cidr to the range of the pods.",
+            needs_a_person=_NODE,
+            node_event=NodeEvent("ClusterCIDRMisconfigured", joining=False),
+        ),
+        NoteKind.STUCK: NoteRow(
+            "A Service that is being deleted waits for a part of this product that is switched off.",
+            "Switch the part on with --controllers, or remove the finalizer by hand.",
+            needs_a_person=_SERVICE,
+            is_finding=True,
+            service_event="DeletionStuck",
+        ),
+        NoteKind.ANCHOR: NoteRow(
+            "The token seems to be of another project.",
+            "Check HCLOUD_TOKEN.",
+            is_finding=True,
+            is_of_the_whole=True,
+        ),
+        NoteKind.UNKNOWN: NoteRow(
+            "Too little could be read to decide on the object.", is_undecided=True, is_of_the_project=True
+        ),
+        NoteKind.UNREADABLE: NoteRow("The object arrived and could not be read.", is_undecided=True),
+        NoteKind.UNMATCHED: NoteRow(
+            "No server is the Node's.",
+            "Give the Node its server's name, or its kubelet --provider-id.",
+            is_of_the_project=True,
+            node_event=NodeEvent("ServerNotFound", initialized=False),
+        ),
+        NoteKind.UNSUPPORTED: NoteRow(
+            "What is asked for is not supported.",
+            node_event=NodeEvent("RobotNotRead", initialized=False),
+            service_event="UnsupportedSetting",
+        ),
+        NoteKind.UNUSABLE_NODE_IP: NoteRow(
+            "The kubelet's --node-ip is no address of the server.", node_event=NodeEvent("InvalidNodeIP")
+        ),
+        NoteKind.MISCONFIGURED_INTERNAL_IP: NoteRow(
+            "An InternalIP of a Robot server's Node is not kept.", node_event=NodeEvent("MisconfiguredInternalIP")
+        ),
+        NoteKind.LIKELY_SERVER: NoteRow(
+            "The Node is likely on a server that is not its own, or another Node is likely on its server.",
+            node_event=NodeEvent("UnknownProviderIDPrefix"),
+        ),
+        NoteKind.DEPRECATED: NoteRow(
+            "Hetzner is about to stop selling what is in use.", service_event="LoadBalancerTypeDeprecated"
+        ),
+        NoteKind.PRIMARY_IP: NoteRow(
+            "The load balancer does not get a Primary IP, or one goes with it.", service_event="CheckPrimaryIP"
+        ),
+        NoteKind.KEPT: NoteRow("A value that differs from ours was set by a person; it stays.", is_of_the_project=True),
+        NoteKind.UNUSABLE_TARGET: NoteRow(
+            "A Node that may get traffic has no address for it, or no server.", is_of_the_project=True
+        ),
+        NoteKind.FOREIGN: NoteRow("The object belongs to another owner; it is left alone."),
+        NoteKind.UNUSABLE_LABEL: NoteRow("The server has a value that no label may have."),
+        NoteKind.IGNORED: NoteRow("The operator has excluded the object from everything."),
+        NoteKind.DELETING: NoteRow("The deletion of the object was asked for, and it is still there."),
+        NoteKind.OTHER_CONTROLLER: NoteRow(
+            "Another cloud controller runs, or that could not be told.",
+            "Remove the other controller, or leave a part to it with --controllers.",
+            is_of_the_whole=True,
+        ),
+        NoteKind.APPROVAL: NoteRow(
+            "An approval exists and does not count, or could not be read.", is_of_the_whole=True
+        ),
+        NoteKind.NO_POD_CIDR: NoteRow("Nodes have no pod CIDR yet."),
+        NoteKind.CLOCK_SKEW: NoteRow("A clock differs from others.", is_of_the_whole=True),
+        NoteKind.ORPHAN: NoteRow(
+            "No Service wants a load balancer of this cluster, or a certificate outlived the load balancer that it was"
+            " made for.",
+            "Delete it with reconcile orphans --delete, or leave it.",
+        ),
+        NoteKind.SUSPENDED: NoteRow("The running controller leaves a change alone for now."),
+        NoteKind.SETTINGS: NoteRow(
+            "Settings differ from those with which a pass last ended well.",
+            "Restore the settings, or approve what follows.",
+            is_of_the_whole=True,
+        ),
+        NoteKind.PARTIAL: NoteRow("Part of the plan is not shown and not applied, as asked."),
+        NoteKind.AGREED_PLAN: NoteRow("The plan differs from the one that was agreed to."),
+    }
+)
+"""Kind → row. Those that keep a load balancer from being what was asked for come first, the gravest of them first."""
