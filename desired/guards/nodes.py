@@ -7,7 +7,6 @@ plan, or of which nothing is known count as well.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.loss import Population, three_quarters
@@ -20,7 +19,7 @@ from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, nodes_of
 from desired.plan.change import Change, GuardName, HoldEnd, LostNode, NodeIdentity
-from desired.plan.foresight import node_after
+from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.conditions import condition_of
@@ -210,14 +209,13 @@ def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
         yield from _ADDRESSES.losses(keys, len(left), len(most), where=where, setting=setting)
     closing = [change.key for change in facts.plan.changes if closes_to_pods(change)]
     if closing:
-        of, nodes = facts.by_owner, facts.snapshot.nodes
-        after = {name: reduce(node_after, of.get(node.key, ()), node) for name, node in nodes.items.items()}
-        world = replace(facts.snapshot, nodes=replace(nodes, items=after))
+        world = after_all(facts.snapshot, [change for change in facts.plan.changes if change.kind in _CLOSING])
         closed = sum(condition_of(node) == UNROUTED for node, _ in cloud_nodes(world, facts.settings))
         count = sum(1 for _ in cloud_nodes(facts.snapshot, facts.settings))
         yield from _OPEN.losses(closing, count - closed, count)
 
 
+_CLOSING = frozenset({ChangeKind.NODE_INITIALISE, ChangeKind.NODE_NETWORK_CONDITION})
 _OF_PROVIDER = {
     Provider.CLOUD: ("", "HCLOUD_NETWORK"),
     Provider.ROBOT: (" on Robot servers", "ROBOT_FORWARD_INTERNAL_IPS"),
