@@ -29,7 +29,7 @@ from desired.plan.kinds import OF_TRAFFIC, Verb
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import Peak
 from desired.section import Absent
-from desired.syntax.bounds import counted
+from desired.syntax.bounds import counted, several
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -251,11 +251,26 @@ def _losses(of: _Of, row: _OfTargets) -> Iterator[GuardResult]:
 
 def target_floor(facts: Facts) -> Iterator[GuardResult]:
     """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
-    has one hold, with all that takes some."""
+    has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those.
+    """
     for lb, changes in facts.balancers(*OF_TRAFFIC):
-        of = None if lb.present is None else _Of(lb, facts, lb.present, in_order(changes))
-        if of is not None and (found := [loss for row in _TARGETS for loss in _losses(of, row)]):
-            yield replace(found[0], keys=tuple(sorted({key for loss in found for key in loss.keys})))
+        if lb.present is None:
+            continue
+        ordered = in_order(changes)
+        stalled = [c.key for c in ordered if c.verb is Verb.ADD and c.key in facts.setbacks.stalled]
+        made = _Of(lb, facts, lb.present, ordered)
+        if found := [loss for row in _TARGETS for loss in _losses(made, row)]:
+            yield _together(found)
+            continue
+        made = _Of(lb, facts, lb.present, [change for change in ordered if change.key not in stalled])
+        if stalled and (found := [loss for row in _TARGETS for loss in _losses(made, row)]):
+            advice = f"waits until {several(stalled)} can be added"
+            yield replace(_together(found), verdict=Verdict.WAITING, advice=advice)
+
+
+def _together(found: Sequence[GuardResult]) -> GuardResult:
+    """The first of them, with the keys of all."""
+    return replace(found[0], keys=tuple(sorted({key for loss in found for key in loss.keys})))
 
 
 LAST_FOR = timedelta(hours=1)

@@ -105,7 +105,7 @@ class _Replacement:
     def _go(self) -> None:
         """Let a removal go where as many answer without it as do now, or will at the end: by their health checks, and
         with those that may answer as they are not checked yet."""
-        never = self.facts.setbacks.suspensions.keys() | self.facts.setbacks.refused
+        never = self.facts.setbacks.stalled
         come = (change for change in self.ordered if change.verb is not Verb.ADD or change.key not in never)
         later = self._looks_at(reduce(balancer_after, come, self.present))[-1]
         gone = (change for change in self._swaps if change not in self.waiting)

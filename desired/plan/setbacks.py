@@ -79,5 +79,10 @@ class Setbacks:
         backing_off = {key for key, found in self.suspensions.items() if found.rule is GuardName.BACK_OFF}
         return self.refused | backing_off | {key for bar in self.bars.values() for key in bar.turns}
 
+    @property
+    def stalled(self) -> frozenset[str]:
+        """Keys of the changes that may not be made for now, whatever guards allow."""
+        return self.failed | self.suspensions.keys()
+
 
 NO_SETBACKS = Setbacks()

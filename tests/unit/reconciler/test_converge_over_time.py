@@ -10,9 +10,9 @@ from desired.plan.change import Verdict
 from desired.plan.notes import NoteKind
 from reconciler.passes.history import History
 from reconciler.result import Report, Result
-from tests.balancers import LOCATED
+from tests.balancers import LOCATED, annotated
 from tests.routes import pods_of
-from tests.support.balanced_passes import BALANCER, a_balanced_run, balancers, load_balancer_service
+from tests.support.balanced_passes import BALANCER, SERVICES, a_balanced_run, balancers, load_balancer_service
 from tests.support.objects import joining_node, server, settled_node
 from tests.support.passes import NAMESPACE, Run, initialized
 from tests.support.routed_passes import a_run_of_joining_nodes, routed_nodes
@@ -226,6 +226,32 @@ def test_a_target_that_somebody_removes_again_and_again(simulate: Simulate) -> N
     clock.now += 3600.0
     run.converge()
     assert targets(run) == {1, 2}
+
+
+def test_the_only_target_stays_while_its_replacement_cannot_be_added(simulate: Simulate) -> None:
+    """Whether that is tried in a pass, or waits for its next try; then the other one goes once it answers."""
+    nodes = [settled_node("web-1", 1), settled_node("web-2", 2)]
+    for node, pool in zip(nodes, "ab", strict=True):
+        node["metadata"]["labels"]["pool"] = pool
+    sim = simulate(nodes=nodes, project={"servers": [server(1, "web-1"), server(2, "web-2")]})
+    sim.kubernetes_writer().create(SERVICES, load_balancer_service(**annotated(node_selector="pool=a")))
+    run = Run(sim, LOCATED)
+    clock = remembering(run)
+    report = run.converge()
+    selector = {"metadata": {"annotations": annotated(node_selector="pool=b")}}
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", selector)
+    run.sim.spoil_hetzner("status", method="POST", path=".*/add_target$", code=422, body=INVALID, count=2)
+
+    for wait_s in (60.0, 0.5, 60.0, 0.5):
+        clock.now += wait_s
+        report = run.converge()
+        assert (targets(run), report.holds) == ({1}, ())
+    assert rules(report) == {f"{BALANCER}/target/server:1": "target-floor", TARGET: "back-off"}
+
+    for _ in range(3):
+        clock.now += 60.0
+        run.converge()
+    assert targets(run) == {2}
 
 
 class Remover:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from desired.guards.history import mark_in
 from desired.guards.loss import peaks_of, target_floor
 from desired.model.load_balancer import (
     Attachment,
@@ -22,7 +23,7 @@ from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, 
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
-from desired.plan.setbacks import Peak, Setbacks
+from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
@@ -48,7 +49,8 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
-from tests.support.judging import facts_of
+from tests.support.judging import facts_of, judge
+from tests.support.keys import key_of
 
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
 
@@ -225,6 +227,28 @@ def test_targets_whose_interface_is_closed_answer_nothing() -> None:
     found = floor_of(world)
     assert found == (removals(1, 2, 3), "0", "2")
     assert {change.kind for change in judged(world).allowed} == {"service.status"}
+
+
+ADDED = f"{LB}/target/server:2"
+
+
+@pytest.mark.parametrize("said", [Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY])
+@pytest.mark.parametrize("met", ["refused", "barred", GuardName.BACK_OFF, GuardName.FLAPPING])
+def test_what_cannot_be_added_replaces_nothing(met: str, said: Health) -> None:
+    """The only target stays while the one that is to replace it was refused, or waits for another try."""
+    old, new = a_fleet(2)
+    balancer = balancing(1, health={ServerTarget(1, use_private_ip=False): said})
+    world = world_of([out(old, "selector"), new], balancer)
+    plan = compute_plan(world, LOCATED)
+    mark = mark_in(plan.by_key[key_of(ADDED)], world)
+    setbacks = {
+        "refused": Setbacks(refused=frozenset({ADDED})),
+        "barred": Setbacks(bars={"lb.target": Bar("no more targets", 30.0, 60.0, {ADDED: 1})}),
+    }.get(met) or Setbacks(suspensions={ADDED: Suspension(GuardName(met), mark, "failed: no", 7.0)})
+
+    found = verdicts(judge(plan, world, LOCATED, setbacks=setbacks))
+
+    assert found[removals(1)[0]] == (Verdict.WAITING, "target-floor")
 
 
 def test_the_floor_can_be_approved() -> None:
