@@ -276,7 +276,8 @@ def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 
 
 def _withhold_farewells(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Withhold that a target goes while one that should come is left out of the plan: the guards have counted on it."""
+    """Withhold that a target goes while one that should come is left out of the plan: ``target-floor`` has counted on
+    it, and ``target-health`` waits for none where nothing answers."""
     left = {
         change.owner: change
         for change in changes

@@ -9,10 +9,11 @@ import pytest
 from desired.guards.anchor import Anchor
 from desired.guards.judge import conditions_of, explain_strange_keys, hold_hash, restrict, withhold
 from desired.guards.preconditions import explain_violation
+from desired.model.load_balancer import Health
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
-from desired.names import LABEL_SERVICE_UID
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, LABEL_SERVICE_UID
 from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
@@ -36,12 +37,14 @@ from tests.builders import (
     a_fleet,
     a_loss,
     a_lost_node,
+    a_server,
     a_settled_node,
     a_snapshot,
     an_identity,
     incomplete,
     nodes_of,
 )
+from tests.support.balancer_plans import public
 from tests.support.judging import facts_of, judge
 from tests.support.keys import key_of
 
@@ -406,6 +409,26 @@ def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list
     found = plan.with_verdict(Verdict.WAITING)
     assert sorted(change.key for change in found) == sorted(withheld)
     assert {change.decision.rule for change in found} == {GuardName.AGREED_PLAN}
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        pytest.param(Health.HEALTHY, GuardName.TARGET_HEALTH, id="one that answers, by what judges that"),
+        pytest.param(Health.UNHEALTHY, GuardName.AGREED_PLAN, id="one that fails its checks, by this alone"),
+    ],
+)
+def test_the_only_target_stays_while_another_is_left_out(said: Health, rule: GuardName) -> None:
+    """target-floor counted on the one that comes: without it no target would be left."""
+    balancer = a_balancer(targets=public(1), health=dict.fromkeys(public(1), said))
+    nodes = [a_settled_node("web-1", 1, labels={LABEL_EXCLUDE_FROM_BALANCERS: ""}), a_settled_node("web-2", 2)]
+    servers = [a_server(1, "web-1"), a_server(2, "web-2")]
+    whole = of_world(a_world([a_served_service()], [balancer], nodes=nodes, servers=servers))
+    left = {f"{LB}/target/server:2": GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")}
+
+    decision = withhold(whole, left).by_key[key_of(f"{LB}/target/server:1")].decision
+
+    assert (decision.verdict, decision.rule) == (Verdict.WAITING, rule)
 
 
 SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
