@@ -183,7 +183,8 @@ def exposure(facts: Facts) -> Iterator[GuardResult]:
 def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
     """Whether what was internal is public after the change."""
     if isinstance(change.after, LoadBalancer):
-        return change.after.public_interface is not False and _publishes_inside_alone(lb.service)
+        had_one = bool(change.consequences)  # addresses are lost, and no other controller's
+        return had_one and change.after.public_interface is not False and _publishes_inside_alone(lb.service)
     return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
 
 

@@ -26,6 +26,7 @@ PUBLIC = "load_balancer/default/web/public"
         ),
         pytest.param(("203.0.113.9", "10.0.0.9"), {}, False, (Verdict.ALLOWED, None), id="it was public"),
         pytest.param((), {}, False, (Verdict.ALLOWED, None), id="nothing was published"),
+        pytest.param(("10.20.0.5",), {}, False, (Verdict.ALLOWED, None), id="another controller has published"),
         pytest.param(("nonsense",), {}, False, (Verdict.ALLOWED, None), id="what nobody understands"),
     ],
 )
