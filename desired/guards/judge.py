@@ -140,15 +140,14 @@ def judge(facts: Facts, approved: Collection[str] = ()) -> Plan:
 def withhold(plan: Plan, decisions: Mapping[str, GuardDecision]) -> Plan:
     """The judged plan, in which the allowed changes with these keys wait as well, and with them what they would lead
     to: a part of a plan must not do what the guards have let pass only as a part of all of it."""
-    changes = _withhold_farewells(
-        tuple(
-            change.ruled(decisions[change.key])
-            if change.key in decisions and change.decision.verdict is Verdict.ALLOWED
-            else change
-            for change in plan.changes
-        )
+    ruled = tuple(
+        change.ruled(decisions[change.key])
+        if change.key in decisions and change.decision.verdict is Verdict.ALLOWED
+        else change
+        for change in plan.changes
     )
-    return replace(plan, changes=_withhold_related(changes))
+    left_out = [change for change in ruled if change.decision.rule is GuardName.AGREED_PLAN]
+    return replace(plan, changes=_withhold_related(_withhold_farewells(ruled, left_out, GuardName.AGREED_PLAN)))
 
 
 def _notes(facts: Facts) -> tuple[Note, ...]:
@@ -173,7 +172,9 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
     chosen = tuple(change for change in plan.changes if is_below(change.key, only) or change.owner in only)
     kept = {change.key for change in chosen}
     left = plan.by_key.keys() - kept
-    changes = _withhold_dependents(tuple(_without_its_basis(change, left) for change in chosen))
+    others = (change for change in plan.changes if change.key in left)
+    part = _withhold_farewells(tuple(_without_its_basis(change, left) for change in chosen), others, GuardName.ONLY)
+    changes = _withhold_dependents(part)
     notes = tuple(note for note in plan.notes if note.row.is_of_the_whole or is_below(note.key, only))
     left_out = len(plan.changes) - len(changes)
     rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
@@ -275,15 +276,11 @@ def _withhold_moves(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     return tuple(map(ruled, changes))
 
 
-def _withhold_farewells(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Withhold that a target goes while one that should come is left out of the plan: ``target-floor`` has counted on
-    it, and ``target-health`` waits for none where nothing answers."""
+def _withhold_farewells(changes: tuple[Change, ...], left_out: Iterable[Change], rule: GuardName) -> tuple[Change, ...]:
+    """Withhold by this rule that a target goes while one that should come is ``left_out`` of the plan: ``target-floor``
+    has counted on it, and ``target-health`` waits for none where nothing answers."""
     left = {
-        change.owner: change
-        for change in changes
-        if change.kind == ChangeKind.LB_TARGET
-        and change.verb is Verb.ADD
-        and change.decision.rule is GuardName.AGREED_PLAN
+        change.owner: change for change in left_out if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.ADD
     }
 
     def ruled(change: Change) -> Change:
@@ -292,7 +289,7 @@ def _withhold_farewells(changes: tuple[Change, ...]) -> tuple[Change, ...]:
         if other is None or not goes or change.decision.verdict is not Verdict.ALLOWED:
             return change
         why = f"stays until {other.key} comes, which is left out"
-        return change.ruled(replace(other.decision, verdict=Verdict.WAITING, why=why))
+        return change.ruled(GuardDecision(Verdict.WAITING, rule, why))
 
     return tuple(map(ruled, changes))
 

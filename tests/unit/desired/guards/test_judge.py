@@ -427,8 +427,10 @@ def test_the_only_target_stays_while_another_is_left_out(said: Health, rule: Gua
     left = {f"{LB}/target/server:2": GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")}
 
     decision = withhold(whole, left).by_key[key_of(f"{LB}/target/server:1")].decision
+    alone = restrict(whole, [f"{LB}/target/server:1"]).by_key[key_of(f"{LB}/target/server:1")].decision
 
     assert (decision.verdict, decision.rule) == (Verdict.WAITING, rule)
+    assert (alone.verdict, alone.rule) == (Verdict.WAITING, rule if said is Health.HEALTHY else GuardName.ONLY)
 
 
 SECURE = annotated(protocol="https", certificate_type="managed", http_managed_certificate_domains="shop.example.com")
