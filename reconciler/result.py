@@ -104,8 +104,6 @@ class Report:
     """The command that does what was only planned; "" where there is none."""
     settings: Settings = field(default_factory=Settings)
     """The settings of the run, for whoever shows what leads where."""
-    let_go: frozenset[int] = frozenset()
-    """Ids of the load balancers from which the pass took targets that a person had let go (``target-floor``)."""
     not_leader: str = ""
     """Why this run may not write, as another process leads; "" when it may."""
 

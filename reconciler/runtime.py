@@ -106,29 +106,27 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
     look = SharedLook(partial(observe_config_map, cluster_reader, config.lease_namespace, STATUS_CONFIG_MAP))
     plan_context = replace(_plan_context(readers, config), settings_memory=SettingsMemory(config.settings, look.first))
-    peaks = None
-    if config.mode is not Mode.LOOP:  # which remembers by itself
-        peaks = PeakMemory(partial(observe_config_map, cluster_reader, config.lease_namespace), config.settings)
-        plan_context = replace(plan_context, peaks=peaks.peaks)
+    look_at_peaks = partial(observe_config_map, cluster_reader, config.lease_namespace)
     if read_only:
-        return Runtime(plan_context)
+        return Runtime(replace(plan_context, peaks=PeakMemory(look_at_peaks, config.settings).peaks))
     writer = kubernetes.KubernetesWriter(cluster)
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
     actuators = actuators_with(writer, cluster_reader, writers, account)
     conditions = ConditionSink(partial(write_conditions, writer))
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
-    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
+    put_peaks = None if config.settings.policy is Policy.OBSERVE else partial(put, writer, config.lease_namespace)
+    peaks = PeakMemory(look_at_peaks, config.settings, put_peaks, lasts=config.mode is Mode.LOOP)
+    leader.when_lost(peaks.forget)
+    plan_context = replace(plan_context, peaks=peaks.peaks)
+    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions, peaks=peaks)
     if config.settings.policy is Policy.OBSERVE:
         apply_context = replace(apply_context, events=NullRecorder(), conditions=None)
     else:
         memory = memory_of(config, cluster_reader, writer)
         leader.when_lost(memory.forget)
         apply_context = replace(apply_context, remember=memory.keep)
-        if peaks is not None:
-            keep = partial(peaks.keep, partial(put, writer, config.lease_namespace))
-            apply_context = replace(apply_context, remember_peaks=keep)
-        else:  # nothing else remembers from pass to pass
+        if config.mode is Mode.LOOP:  # nothing else remembers from pass to pass
             trace = trace_of(config, cluster_reader, writer)
             leader.when_lost(trace.forget)
             apply_context = replace(apply_context, trace_suspended=trace.keep)

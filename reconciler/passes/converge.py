@@ -71,7 +71,7 @@ class PlanContext:
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
     peaks: Callable[[Snapshot], Mapping[str, frozenset[str]]] | None = None
-    """The most targets of the last hour, for a run that no loop remembers (``Setbacks.peaks``); None: a loop does."""
+    """The most targets of the last hour (``Setbacks.peaks``); None: they are not known."""
     agreement: Agreement | None = None
     """What somebody has agreed to: a pass makes no other changes. None: nobody was asked."""
     detail: Detail = Detail.FOLDED
@@ -161,11 +161,11 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             )
             judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, replace(judged, strange=strange))
-        seen = replace(seen, notes=(*seen.notes, *unneeded), let_go=let_go)
+        seen = replace(seen, notes=(*seen.notes, *unneeded))
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
-        _remember(plan_context, apply_context, tried, seen)
+        _remember(plan_context, apply_context, tried, observation.snapshot, let_go)
         _remember_settings(plan_context, apply_context, seen, judged)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
@@ -220,13 +220,20 @@ def _tell(
         )
 
 
-def _remember(plan_context: PlanContext, apply_context: ApplyContext, tried: Collection[Line], seen: Report) -> None:
-    """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan."""
-    if seen.snapshot is None or apply_context.stop.is_set() or plan_context.only:
-        return
-    apply_context.remember(seen.snapshot, any(isinstance(line.outcome, Applied) for line in tried))
-    if any(isinstance(line.outcome, Applied) and takes_targets(line.change) for line in tried):
-        apply_context.remember_peaks(seen.let_go)
+def _remember(
+    plan_context: PlanContext,
+    apply_context: ApplyContext,
+    tried: Collection[Line],
+    last: Snapshot,
+    let_go: Collection[int],
+) -> None:
+    """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan, and
+    how many targets there were, but for the load balancers from which a person ``let_go`` of them."""
+    done = [line.change for line in tried if isinstance(line.outcome, Applied)]
+    if apply_context.peaks is not None:
+        apply_context.peaks.keep(last, let_go, has_taken=any(map(takes_targets, done)))
+    if not apply_context.stop.is_set() and not plan_context.only:
+        apply_context.remember(last, bool(done))
 
 
 def _used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> tuple[Change, ...]:

@@ -6,16 +6,15 @@ from it for a change is decided in ``desired.guards.history``.
 
 import random
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from actuators.outcome import Applied, Failed, Skipped
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
-from desired.guards.loss import peaks_of, without_balancers
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
-from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
+from desired.plan.setbacks import Bar, Setbacks, Suspension
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
@@ -109,7 +108,6 @@ class History:
         self._refusals: dict[str, _Refusal] = {}
         self._turn = 0
         self._is_freed = False
-        self._peaks: Mapping[str, Peak] = {}
 
     def __len__(self) -> int:
         return len(self._trails)
@@ -133,8 +131,7 @@ class History:
             for scope, found in self._refusals.items()
         }
         suspensions = {key: suspension for key, suspension in found.items() if suspension is not None}
-        peaks = {scope: peak.members for scope, peak in self._peaks.items()}
-        return Setbacks(suspensions=suspensions, bars=bars, peaks=peaks)
+        return Setbacks(suspensions=suspensions, bars=bars)
 
     def note(self, report: Report) -> tuple[Change, ...]:
         """Learn from a pass that has ended. Returned are changes that are suspended from now on: each once, however
@@ -147,9 +144,6 @@ class History:
         now = self._clock()
         seen_at = now if self._asked_at is None else self._asked_at
         self._note_refusals(report, now)
-        if report.snapshot is not None:
-            before = without_balancers(self._peaks, report.let_go)
-            self._peaks = peaks_of(report.snapshot, report.settings, before)
         if report.snapshot is not None and not report.obstacles and not is_incomplete(report):
             named = {line.change.key for line in report.lines}
             for key, trail in self._trails.items():

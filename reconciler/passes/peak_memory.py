@@ -1,16 +1,17 @@
-"""Memory of the most targets that answered within the last hour, in the product's ConfigMap: for runs that no loop
-remembers, so that ten small steps under cron mean what one means.
+"""Memory of the most targets that answered within the last hour, so that ten small steps mean what one means.
 
-It is read by a run whose plan takes targets, and written by one that has taken some. Any other run sends nothing.
+A loop has it in memory from pass to pass. The product's ConfigMap has it for the next run under cron, for a loop that
+starts anew, and for the replica that leads next: it is read once, when a plan takes targets, and written by a pass that
+has taken some. Any other pass sends nothing.
 """
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 from actuators.http.errors import ApiError
-from desired.guards.loss import peaks_of, without_balancers
+from desired.guards.loss import LAST_FOR, peaks_of, without_balancers
 from desired.model.clocks import parse_moment
 from desired.model.record import format_record, parse_record
 from desired.model.settings import Settings
@@ -28,43 +29,72 @@ _LONGEST = 262_144
 
 
 class PeakMemory:
-    """The stored peaks, and what one run adds to them."""
+    """The peaks that are stored, and what the passes of this process add to them."""
 
-    def __init__(self, read: Callable[[], Mapping[str, str] | None], settings: Settings) -> None:
-        """``read`` yields the ConfigMap's data, None where there is none. It may raise an ApiError."""
+    def __init__(
+        self,
+        read: Callable[[], Mapping[str, str] | None],
+        settings: Settings,
+        write: Callable[[Mapping[str, str | None]], None] | None = None,
+        *,
+        lasts: bool = False,
+    ) -> None:
+        """``read`` yields the ConfigMap's data, None where there is none; ``write`` sets keys of it, None where nothing
+        may be written. Both may raise an ApiError. ``lasts`` is for a loop, whose next passes ask as well."""
         self._read = read
         self._settings = settings
-        self._stored: Mapping[str, Peak] = {}
-        self._found: Mapping[str, Peak] | None = None
+        self._write = write
+        self._lasts = lasts
+        self._stored: Mapping[str, Peak] | None = None
+        self._found: Mapping[str, Peak] = {}
         self._uid = ""
 
+    def forget(self) -> None:
+        """Forget what is stored: another process may have written. May be called from any thread."""
+        self._stored = None
+
     def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-        """Scope → its members when it had most within the last hour, this reading included, as they were when the run
-        first asked. What cannot be read counts for nothing, as before the first run. Never raises an ApiError."""
-        if self._found is None:
+        """Scope → its members when it had most within the last hour, this reading included. What cannot be read counts
+        for nothing, as before the first run. Never raises an ApiError."""
+        if self._stored is None:
             self._uid = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else ""
+            self._stored = {}
             try:
                 self._stored = parse_peaks((self._read() or {}).get(KEY), self._uid)
             except ApiError as error:
                 _log.warning("the most targets of the last hour are not known %s", pairs(why=str(error)))
-            self._found = peaks_of(snapshot, self._settings, self._stored)
+            self._found = higher_peaks(self._stored, self._found, snapshot.taken_at)
+        self._found = peaks_of(snapshot, self._settings, self._found)
         return {scope: peak.members for scope, peak in self._found.items()}
 
-    def keep(self, write: Callable[[Mapping[str, str | None]], None], let_go: Collection[int] = ()) -> None:
-        """Store the peaks after a run that has taken targets, but for those of load balancers from which a person
-        ``let_go`` of them. ``write`` sets keys of the ConfigMap, and may raise an ApiError, which this never does."""
-        found = without_balancers(self._found or {}, let_go)
-        if not self._uid or self._found is None or found == self._stored:
+    def keep(self, snapshot: Snapshot, let_go: Collection[int] = (), *, has_taken: bool = False) -> None:
+        """Remember what there was when a pass ended with this reading, but for load balancers from which a person
+        ``let_go`` of targets: their hour begins anew. It is stored where the pass ``has_taken`` any. Never raises an
+        ApiError."""
+        if not self._lasts and not has_taken:
             return
-        text = format_peaks(found, self._uid)
+        self._found = peaks_of(snapshot, self._settings, without_balancers(self._found, let_go))
+        if not has_taken or self._write is None or not self._uid or self._found == self._stored:
+            return
+        text = format_peaks(self._found, self._uid)
         if len(text) > _LONGEST:
             _log.warning("the most targets of the last hour are too many to be remembered %s", pairs(size=len(text)))
             return
         try:
-            write({KEY: text})
-            self._stored = found
+            self._write({KEY: text})
+            self._stored = self._found
         except ApiError as error:
             _log.warning("the most targets of the last hour are not remembered %s", pairs(why=str(error)))
+
+
+def higher_peaks(stored: Mapping[str, Peak], known: Mapping[str, Peak], now: datetime) -> Mapping[str, Peak]:
+    """The ``known`` peaks, and those of the ``stored`` ones that are of the last hour and have more members."""
+    higher = {
+        scope: peak
+        for scope, peak in stored.items()
+        if now - peak.at <= LAST_FOR and (scope not in known or len(peak.members) > len(known[scope].members))
+    }
+    return {**known, **higher}
 
 
 def format_peaks(peaks: Mapping[str, Peak], cluster_uid: str) -> str:

@@ -19,6 +19,7 @@ from desired.plan.ordering import bridged
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
 from reconciler.passes.attempts import Attempts
+from reconciler.passes.peak_memory import PeakMemory
 from reconciler.result import Report
 from reconciler.telemetry.announcements import on_outcome
 from reconciler.telemetry.conditions import Due
@@ -75,9 +76,8 @@ class ApplyContext:
     """What passes have left, which goes on."""
     remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
     """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
-    remember_peaks: Callable[[Collection[int]], None] = lambda _let_go: None
-    """Lets runs of the next hour know how many targets there were before some were taken, but for the load balancers
-    of which a person has let them go (``Report.let_go``)."""
+    peaks: PeakMemory | None = None
+    """Remembers how many targets there were within the last hour; None: nothing does."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
     """Writes down for dry runs which changes the pass with this report has left alone, by what a loop remembers."""
 

@@ -789,6 +789,18 @@ def _nodes_are_deleted_one_by_one(*, loop: bool) -> Callable[[Stage], None]:
     return script
 
 
+def _nodes_are_deleted_around_a_restart(*loops: bool) -> Callable[[Stage], None]:
+    """A person deletes a Node, a process that has just begun sees it, and the next process sees the next one."""
+
+    def script(stage: Stage) -> None:
+        for number, loop in enumerate(loops, 1):
+            stage.delete_node(number)
+            _passes(stage, count=1, loop=loop)
+            stage.restart()
+
+    return script
+
+
 ROWS = (
     Row(
         "settings-lost-together",
@@ -928,6 +940,19 @@ ROWS = (
             ),
         )
         for loop in (True, False)
+    ),
+    *(
+        Row(
+            f"nodes-deleted-around-a-restart-{name}",
+            Start(nodes=3),
+            _nodes_are_deleted_around_a_restart(*loops),
+            "what answered before the first pass of a process counts for the next hour, whatever process comes then",
+        )
+        for name, loops in (
+            ("of-the-loop", (True, True)),
+            ("once-and-in-the-loop", (False, True)),
+            ("in-the-loop-and-once", (True, False)),
+        )
     ),
 )
 

@@ -405,6 +405,10 @@ class Stage:
             product.time.rest(1.0)
         return self._passes(product) if self._is_called else report
 
+    def restart(self) -> None:
+        """All controllers are other processes from now on."""
+        self._loops.clear()
+
     def controller(self, cluster: str = "a") -> Run:
         """A controller of this cluster that nobody lies to, and that remembers nothing."""
         return self._controller(cluster, (), loop=False)
@@ -533,8 +537,9 @@ class Stage:
             lenses = self._new_lenses(cluster)
             known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)  # type: ignore[arg-type]
             known.remember = _memory(known, settings, loop=loop).keep
-            if not loop:
-                known.peaks = PeakMemory(partial(observe_config_map, known.readers.kubernetes, NAMESPACE), settings)
+            read = partial(observe_config_map, known.readers.kubernetes, NAMESPACE)
+            write = partial(put, known.sim.kubernetes_writer(), NAMESPACE)
+            known.peaks = PeakMemory(read, settings, write, lasts=loop)
             if loop:
                 self._configured[cluster] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)

@@ -8,7 +8,6 @@ from functools import partial
 
 from actuators.apply import within_budget
 from actuators.approvals import approve, use_up
-from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
@@ -91,7 +90,7 @@ class Run:
     remember: Callable[[Snapshot, bool], None] | None = None
     """What lets the cluster remember its project; None: nobody does."""
     peaks: PeakMemory | None = None
-    """What a run that no loop remembers knows of the last hour; None: nothing."""
+    """What is known of the last hour; None: nothing."""
     trace_suspended: Callable[[Report], None] = lambda _report: None
     """What writes down for dry runs what a loop has suspended."""
     agreement: Agreement | None = None
@@ -154,9 +153,7 @@ class Run:
             actuators = self.time.attends(actuators)
             apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)
         apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
-        if self.peaks is not None:
-            keep = partial(self.peaks.keep, partial(put, writer, NAMESPACE))
-            apply_context = replace(apply_context, remember_peaks=keep)
+        apply_context = replace(apply_context, peaks=self.peaks)
         return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
 
     def approve(self, hold_hash: str) -> None:

@@ -10,13 +10,14 @@ from actuators.http.errors import Transient
 from desired.model.load_balancer import Health
 from desired.model.snapshot import Snapshot
 from desired.plan.setbacks import Peak
-from reconciler.passes.peak_memory import PeakMemory, format_peaks, parse_peaks
+from reconciler.passes.peak_memory import KEY, PeakMemory, format_peaks, parse_peaks
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.balancer_plans import fleet, public
 from tests.support.stored import Stored
 
-PEAKS = {"42/answering/port 80": Peak(frozenset({"server:1", "server:2"}), NOW)}
+PORT_80 = "42/answering/port 80"
+PEAKS = {PORT_80: Peak(frozenset({"server:1", "server:2"}), NOW)}
 OTHER = "99999999-2222-3333-4444-555555555555"
 
 
@@ -58,34 +59,67 @@ def test_what_we_would_not_write_tells_of_nothing(text: str | None) -> None:
 def test_a_run_after_another_knows_what_there_was() -> None:
     """One look and one write for each run that takes some; none for one that takes nothing."""
     stored = Stored()
-    first = PeakMemory(stored.read, LOCATED)
+    first = PeakMemory(stored.read, LOCATED, stored.write)
     first.peaks(world(1, 2, 3, 4))
     first.peaks(world(1, 2, 3))
-    first.keep(stored.write)
+    first.keep(world(1, 2, 3), has_taken=True)
     assert stored.asked == ["read", "write"]
 
-    second = PeakMemory(stored.read, LOCATED)
-    assert len(second.peaks(world(1, 2, 3, minutes=20))["42/answering/port 80"]) == 4
-    second.keep(stored.write)
+    second = PeakMemory(stored.read, LOCATED, stored.write)
+    assert len(second.peaks(world(1, 2, 3, minutes=20))[PORT_80]) == 4
+    second.keep(world(1, 2, 3, minutes=20))
     assert stored.asked == ["read", "write", "read"]
 
-    late = PeakMemory(stored.read, LOCATED)
-    assert len(late.peaks(world(1, 2, 3, minutes=70))["42/answering/port 80"]) == 3
+    late = PeakMemory(stored.read, LOCATED, stored.write)
+    assert len(late.peaks(world(1, 2, 3, minutes=70))[PORT_80]) == 3
     assert stored.asked == ["read", "write", "read", "read"]
 
-    PeakMemory(stored.read, LOCATED).keep(stored.write)
+    PeakMemory(stored.read, LOCATED, stored.write).keep(world(1, 2, 3))
     assert stored.asked == ["read", "write", "read", "read"]
+
+
+def test_a_loop_looks_once_and_has_it_in_memory() -> None:
+    """What its passes see counts, whether or not their plans take targets, beside what the process before it stored; it
+    looks again when another process may have written."""
+    stored = Stored()
+    stored.write(
+        {KEY: format_peaks({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, CLUSTER_UID)}
+    )
+    loop = PeakMemory(stored.read, LOCATED, stored.write, lasts=True)
+    loop.keep(world(1, 2, minutes=10))
+    loop.keep(world(1, minutes=20))
+    assert stored.asked == ["write"]
+
+    assert len(loop.peaks(world(1, minutes=30))[PORT_80]) == 3
+    assert len(loop.peaks(world(1, minutes=40))[PORT_80]) == 3
+    assert stored.asked == ["write", "read"]
+    assert len(loop.peaks(world(1, minutes=70))[PORT_80]) == 1
+
+    loop.forget()
+    loop.peaks(world(1, minutes=71))
+    assert stored.asked == ["write", "read", "read"]
+
+
+def test_what_a_loop_saw_outlives_what_is_stored() -> None:
+    """Each counts for an hour of its own."""
+    stored = Stored()
+    stored.write(
+        {KEY: format_peaks({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, CLUSTER_UID)}
+    )
+    loop = PeakMemory(stored.read, LOCATED, stored.write, lasts=True)
+    loop.keep(world(1, 2, minutes=40))
+    assert len(loop.peaks(world(1, minutes=70))[PORT_80]) == 2
 
 
 def test_what_a_person_let_go_of_is_not_remembered() -> None:
     """The load balancers from which an approved hold took targets start anew, others do not."""
     stored = Stored()
-    first = PeakMemory(stored.read, LOCATED)
+    first = PeakMemory(stored.read, LOCATED, stored.write)
     first.peaks(world(1, 2, 3, 4))
-    first.keep(stored.write, {4})
-    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))["42/answering/port 80"]) == 4
-    first.keep(stored.write, {42})
-    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))["42/answering/port 80"]) == 1
+    first.keep(world(1), {4}, has_taken=True)
+    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))[PORT_80]) == 4
+    first.keep(world(1), {42}, has_taken=True)
+    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))[PORT_80]) == 1
 
 
 def test_an_api_in_trouble_ends_no_run() -> None:
@@ -94,6 +128,6 @@ def test_an_api_in_trouble_ends_no_run() -> None:
     def fail(*_: object) -> Any:
         raise Transient("timeout")
 
-    memory = PeakMemory(fail, LOCATED)
-    assert len(memory.peaks(world(1, 2))["42/answering/port 80"]) == 2
-    memory.keep(fail)
+    memory = PeakMemory(fail, LOCATED, fail)
+    assert len(memory.peaks(world(1, 2))[PORT_80]) == 2
+    memory.keep(world(1), has_taken=True)
