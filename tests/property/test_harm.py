@@ -3,7 +3,7 @@ lost whose server and wish are there in truth; and when the lies end, all is as 
 
 A world is a start and some steps: who does what, or who runs through which lies. ``harm_stage`` carries them out,
 ``harm_judge`` looks at the truth after each run. ``HARM_WORLDS`` says how many worlds are tried in all, and
-``HARM_KINDS`` of which kinds, by their names with commas: where it is not set, those of ``STARTS``.
+``HARM_KINDS`` of which kinds, by their names with commas: where it is not set, those of ``STARTS``; ``KINDS`` has all.
 """
 
 import os
@@ -44,6 +44,7 @@ Step = tuple[Any, ...]
 """What happens, or ``run``, with its parameters."""
 
 PRIVATE: Mapping[str, str] = {"use-private-ip": "true"}
+OF_A: Mapping[str, str] = {"node-selector": "pool=a"}
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 STARTS: Mapping[str, tuple[Start, ...]] = {
     "small": (
@@ -73,21 +74,6 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=2, metal=2, keyless=True, services=(("web", PRIVATE),)),
         Start(nodes=3, metal=3, copied=True, services=(("web", {}), ("db", PRIVATE))),
     ),
-}
-"""Name → worlds to begin with: each is converged once, and copied from then on."""
-
-LB = "HCLOUD_LOAD_BALANCERS_"
-INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
-CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
-OF_A: Mapping[str, str] = {"node-selector": "pool=a"}
-COUNTED: Mapping[str, tuple[Start, ...]] = {
-    "configured": (
-        Start(nodes=3, services=(("web", {}), ("db", {})), variables=INTERNAL),
-        Start(nodes=4, services=(("web", {"disable-public-network": "true"}), ("db", {})), variables=INTERNAL[:1]),
-        Start(nodes=3, services=(("web", {}), ("db", {"use-private-ip": "false"})), variables=INTERNAL[:1]),
-        Start(nodes=4, services=(("web", PRIVATE), ("db", {})), variables=((f"{LB}USES_PROXYPROTOCOL", "true"),)),
-        Start(nodes=2, metal=2, services=(("web", {}), ("db", CLOSED)), variables=INTERNAL[:1]),
-    ),
     "pools": (
         Start(nodes=4, pools=True, services=(("web", OF_A), ("db", {}))),
         Start(nodes=6, pools=True, services=(("web", {**OF_A, **PRIVATE}),)),
@@ -105,14 +91,28 @@ COUNTED: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=8, services=(("web", PRIVATE), ("db", {}))),
         Start(nodes=6, pools=True, services=(("web", OF_A), ("db", {}))),
     ),
-    **{f"{kind} counted": starts for kind, starts in STARTS.items()},
 }
-"""The same of worlds in which what answers is counted as well, and more is mistaken."""
+"""Name → worlds to begin with: each is converged once, and copied from then on."""
+
+LB = "HCLOUD_LOAD_BALANCERS_"
+INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
+CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
+ON_DEMAND: Mapping[str, tuple[Start, ...]] = {
+    "configured": (
+        Start(nodes=3, services=(("web", {}), ("db", {})), variables=INTERNAL),
+        Start(nodes=4, services=(("web", {"disable-public-network": "true"}), ("db", {})), variables=INTERNAL[:1]),
+        Start(nodes=3, services=(("web", {}), ("db", {"use-private-ip": "false"})), variables=INTERNAL[:1]),
+        Start(nodes=4, services=(("web", PRIVATE), ("db", {})), variables=((f"{LB}USES_PROXYPROTOCOL", "true"),)),
+        Start(nodes=2, metal=2, services=(("web", {}), ("db", CLOSED)), variables=INTERNAL[:1]),
+    ),
+}
+"""The same of worlds that are tried on demand alone: what they find is not mended yet (``test_harm_known``)."""
+UNCOUNTED = ("shared", "copied", "dedicated")
+"""Kinds of which what answers is counted on demand alone, as ``copied counted``."""
 ASKED = [kind for kind in os.environ.get("HARM_KINDS", "").split(",") if kind]
 KINDS: Mapping[str, tuple[Start, ...]] = {
-    **{kind: tuple(replace(start, counted=False) for start in starts) for kind, starts in STARTS.items()},
-    **COUNTED,
-}
+    kind: tuple(replace(start, counted=kind not in UNCOUNTED) for start in starts) for kind, starts in STARTS.items()
+} | {**ON_DEMAND, **{f"{kind} counted": STARTS[kind] for kind in UNCOUNTED}}
 
 OPTIONS: tuple[tuple[str, str | None], ...] = (
     ("use-private-ip", "true"),

@@ -801,6 +801,23 @@ def _nodes_are_deleted_around_a_restart(*loops: bool) -> Callable[[Stage], None]
     return script
 
 
+def _forgotten_by_another_controller(lie: str) -> Callable[[Stage], None]:
+    """What a setting that is mistaken does to one object passes; then a run without the service controller sees the
+    right settings, and then the controllers run as people want it."""
+
+    def script(stage: Stage) -> None:
+        stage.run("a", lie)
+        stage.run("a", "--controllers=cloud-node")
+        stage.settle()
+
+    return script
+
+
+def _routes_off_and_then_another_network(stage: Stage) -> None:
+    stage.run("a", "HCLOUD_NETWORK_ROUTES_ENABLED=false", loop=True)
+    stage.run("a", "HCLOUD_NETWORK=8")
+
+
 ROWS = (
     Row(
         "settings-lost-together",
@@ -940,6 +957,23 @@ ROWS = (
             ),
         )
         for loop in (True, False)
+    ),
+    *(
+        Row(
+            f"a-setting-that-a-run-of-other-controllers-forgets-{name}",
+            Start(nodes=3, variables=INTERNAL[:1]),
+            _forgotten_by_another_controller(f"{LB}{name}=true"),
+            "what a setting has done is undone when it is gone, whatever parts were on meanwhile",
+            fails=True,
+        )
+        for name in ("DISABLE_PUBLIC_NETWORK", "USES_PROXYPROTOCOL")
+    ),
+    Row(
+        "routes-off-and-then-another-network",
+        Start(nodes=3, services=()),
+        _routes_off_and_then_another_network,
+        "no more than a quarter of the Nodes are closed to pods that routes lead to",
+        fails=True,
     ),
     *(
         Row(

@@ -191,8 +191,9 @@ def _lost(served: Served, owner: str, service: Raw, balancer: Raw, now: Raw | No
     for port in service["spec"]["ports"]:
         key = (owner, uid, port["port"])
         before, after = at_first.get(key, frozenset()), at_last.get(key, frozenset())
-        is_led = now is not None and any(each["listen_port"] == port["port"] for each in now["services"])
-        if owner in served.stale and not is_led:  # a port that Services did not have at that time
+        wanted = (port["port"], port.get("nodePort"))
+        is_led = now is not None and wanted in {(s["listen_port"], s["destination_port"]) for s in now["services"]}
+        if owner in served.stale and not is_led:  # a port that Services did not have, or led elsewhere, at that time
             continue
         if served.told_healthy:
             after |= targets
