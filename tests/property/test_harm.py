@@ -8,7 +8,6 @@ A world is a start and some steps: who does what, or who runs through which lies
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from zlib import crc32
@@ -107,12 +106,8 @@ ON_DEMAND: Mapping[str, tuple[Start, ...]] = {
     ),
 }
 """The same of worlds that are tried on demand alone: what they find is not mended yet (``test_harm_known``)."""
-UNCOUNTED = ("shared", "copied", "dedicated")
-"""Kinds of which what answers is counted on demand alone, as ``copied counted``."""
 ASKED = [kind for kind in os.environ.get("HARM_KINDS", "").split(",") if kind]
-KINDS: Mapping[str, tuple[Start, ...]] = {
-    kind: tuple(replace(start, counted=kind not in UNCOUNTED) for start in starts) for kind, starts in STARTS.items()
-} | {**ON_DEMAND, **{f"{kind} counted": STARTS[kind] for kind in UNCOUNTED}}
+KINDS: Mapping[str, tuple[Start, ...]] = {**STARTS, **ON_DEMAND}
 
 OPTIONS: tuple[tuple[str, str | None], ...] = (
     ("use-private-ip", "true"),
@@ -412,7 +407,7 @@ MISTAKES: dict[str, Callable[[Stage, int, int], object]] = {
     "hang": _hang,
     "arrive": _arrive,
 }
-"""What happens in worlds in which what answers is counted."""
+"""What happens in worlds in which more is mistaken."""
 _OFTEN = (
     "silence",
     "silence",

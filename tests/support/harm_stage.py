@@ -111,8 +111,6 @@ class Start:
     """Whether the Nodes are of two pools: the older half has the label ``pool=a``, the rest ``pool=b``."""
     variables: tuple[tuple[str, str], ...] = ()
     """What its controllers are configured with beside that, as ``Stage.environment`` has it."""
-    counted: bool = True
-    """Whether what answers is counted as well, whatever the reasons for which targets go (``harm_serving``)."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -448,8 +446,6 @@ class Stage:
 
     def _see(self, now: float, seen: Seen, lies: Collection[str]) -> None:
         """Note what answers now, unless the controller cannot know of it, and what settings have decided by now."""
-        if not self.start.counted:
-            return
         if not any(lie.startswith("health:") for lie in lies):
             self._answered.note(now, answers(seen, self.truth.clusters))
         if any("=" in lie for lie in lies):
@@ -487,8 +483,6 @@ class Stage:
 
     def _losses(self, deed: Deed, cluster: str, worst: Answers, lies: Collection[str]) -> list[str]:
         """What the other half of the judge says of a run."""
-        if not self.start.counted:
-            return []
         served = Served(
             deed.project,
             deed.clusters,
@@ -655,7 +649,7 @@ class Stage:
         return {"nodes": [name for name in shown if uids.get(name) not in hidden], "stale": untrue & {"services"}}
 
     def _count(self, fewest: dict[int, int], before: Seen, worst: dict[Port, frozenset[str]]) -> None:
-        """Note how many living servers each load balancer leads to, and what answers where that is counted."""
+        """Note how many living servers each load balancer leads to, and what answers."""
         world = self.truth.projects[HOME].world()["hetzner"]
         alive = {each["id"] for each in world["servers"]}
         metal_at = self.truth.seen().metal_at
@@ -663,10 +657,9 @@ class Stage:
             dedicated = {metal_at[address] for address in target_addresses(found) if address in metal_at}
             number = len(target_servers(found) & alive) + len(dedicated)
             fewest[found["id"]] = min(number, fewest.get(found["id"], number))
-        if self.start.counted:
-            seen = replace(before, projects={**before.projects, HOME: world})
-            for key, answer in answers(seen, self.truth.clusters).items():
-                worst[key] = min(answer, worst.get(key, answer), key=len)
+        seen = replace(before, projects={**before.projects, HOME: world})
+        for key, answer in answers(seen, self.truth.clusters).items():
+            worst[key] = min(answer, worst.get(key, answer), key=len)
 
     # What machines do.
 
@@ -1071,7 +1064,7 @@ class Stage:
                 key = f"load_balancer/{name}"
                 if "deletionTimestamp" in service["metadata"]:
                     yield cluster, key, "keeps its Service from going"
-                elif self.start.counted and not is_wanted(service):
+                elif not is_wanted(service):
                     if balancer_of(seen, HOME, service, seen.uid(cluster)):
                         yield cluster, key, "is left behind"
                     if service["metadata"].get("finalizers"):
@@ -1181,7 +1174,7 @@ def a_stage(start: Start | None = None, **changes: Any) -> Stage:
     """A world that its controllers have converged, ten minutes ago."""
     start = replace(start or Start(), **changes)
     services = tuple((name, tuple(sorted(options.items()))) for name, options in start.services)
-    seen = _converged(start.nodes, services, replace(start, services=(), nodes=0, counted=False))
+    seen = _converged(start.nodes, services, replace(start, services=(), nodes=0))
     stage = _raw_stage(start)
     stage.truth.changed()
     for name, world in seen.projects.items():
