@@ -143,6 +143,14 @@ def answered_lately(
     return {port: frozenset(each for each in up if each.name in peak) for port, peak in peaks.items() if peak}
 
 
+def _at_all(balancer: CloudBalancer, of: _Of) -> Members:
+    """Who answers at any port that is checked, or may at one of its ports: another number is another scope."""
+    may = frozenset().union(*serving(balancer, of.facts.snapshot, of.facts.readiness).values())
+    there = {t for t in balancer.targets if (balancer.answering(t) and has_way(t, balancer)) or t in may}
+    led = (target for target in there if of.led_to(target) is not None and of.server(target) is not None)
+    return {"": frozenset(map(of.lb.targets.node_targets.name_of, led))}
+
+
 def _existing(balancer: CloudBalancer, of: _Of) -> Members:
     return {"": frozenset(server.name for server in of.servers(balancer))}
 
@@ -204,6 +212,12 @@ BY_PROVIDER = _OfTargets(
 )
 _TARGETS = (
     ANSWERING,
+    _OfTargets(
+        GuardName.TARGET_FLOOR,
+        lambda _, there: min(1, there),
+        "{named}: no target that answers would be left of {most}; {cause}",
+        members=_at_all,
+    ),
     _OfTargets(
         GuardName.TARGET_FLOOR,
         lambda _, there: min(1, there),

@@ -5,7 +5,7 @@ finds in the targets that are there.
 
 | What goes | When |
 |---|---|
-| a target | once as many answer without it as do now, or as will at the end |
+| a target | once as many answer without it as do now, or as will at the end; at any port, where one is given up |
 | an address of a dedicated server that has its other one by now | once it answers by that at all ports |
 | an address for a server's other one, or what makes room | as many as answer the new way, one at least, half at most |
 | the public interface, or a network that is left for good | when all that goes has gone, and newcomers were checked |
@@ -86,14 +86,13 @@ class _Replacement:
             yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, closing, why, due_in_s=due_in_s)
 
     def _take_turns(self, kind: type[Target]) -> None:
-        """Let as many go at once as answer the new way, one at least, and never more than half."""
+        """Let as many go at once as answer the new way, one at least: so never more than half are out."""
         swaps = [change for change in self._swaps if isinstance(change.before, kind)]
         if not swaps or len(self.present.targets) == 1:
             return
-        of_kind = sum(isinstance(t, self._with_heirs(kind)) and self._answered(t) for t in self.present.targets)
         answering = sum(isinstance(t, self._with_heirs(kind)) and self._answers(t) for t in self._newcomers)
         out = len(self._in_doubt(kind))
-        most = 0 if self._silent(kind) else min(max(1, answering), max(1, (of_kind + out) // 2))
+        most = 0 if self._silent(kind) else max(1, answering)
         sound = [change for change in swaps if self._answered(change.before)]
         for change in sorted(sound, key=lambda change: turn_of(change, self.present)):
             out += 1
@@ -135,7 +134,15 @@ class _Replacement:
         may_answer = serving(balancer, self.facts.snapshot, self.facts.readiness)
         answering = {**healthy(balancer), **answered_lately(balancer, self.present, self.facts)}
         named = self.lb.targets.node_targets.names_by_port
-        return named(answering, balancer), named(may_answer, balancer)
+        by_check, at_best = named(answering, balancer), named(may_answer, balancer)
+        if self._gives_up_a_port:
+            return _with_any_port(by_check), _with_any_port(at_best)
+        return by_check, at_best
+
+    @cached_property
+    def _gives_up_a_port(self) -> bool:
+        """Whether what answers at a port has none to answer at in the end, so that all ports count as one."""
+        return any(change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.REMOVE for change in self.ordered)
 
     @cached_property
     def _swaps(self) -> tuple[Change, ...]:
@@ -244,6 +251,11 @@ class _Replacement:
     def _answering(self) -> frozenset[int]:
         """The ports at which anything answers."""
         return frozenset().union(*map(self.present.answering, self.present.targets))
+
+
+def _with_any_port(found: Mapping[int, frozenset[str]]) -> Mapping[int, frozenset[str]]:
+    """The same, and who answers at any port, as port 0."""
+    return {**found, 0: frozenset().union(*found.values())}
 
 
 def look_again_s(listeners: Iterable[Listener]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from desired.annotations.claims import ClaimedPort
 from desired.guards.history import mark_in
 from desired.guards.loss import peaks_of, target_floor
 from desired.model.load_balancer import (
@@ -587,6 +588,67 @@ def test_what_is_known_not_to_answer_is_no_loss(why: str) -> None:
     peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
 
     assert not list(target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))))
+
+
+@pytest.mark.parametrize(
+    ("status", "held"),
+    [
+        pytest.param(ServerStatus.OFF, True, id="a pool that is off"),
+        pytest.param(ServerStatus.RUNNING, False, id="one that may answer"),
+    ],
+)
+def test_another_port_and_another_pool_at_once(status: ServerStatus, held: bool) -> None:
+    """The Service gives up the port at which its targets answer, and asks for another one of another pool."""
+    claim = a_claim(ClaimedPort(81, "TCP", 30081), annotations=annotated(node_selector="pool!=old"))
+    nodes = [*(out(node, "selector") for node in a_fleet(2)), *a_fleet(4)[2:]]
+    servers = [
+        a_server(number, f"n-{number}", status=status if number > 2 else ServerStatus.RUNNING)
+        for number in (1, 2, 3, 4)
+    ]
+    there = {ServerTarget(number, use_private_ip=False): Health.HEALTHY for number in (1, 2)}
+    balancer = a_balancer(targets=list(there), health=there)
+    world = a_world([a_served_service(claim=claim)], [balancer], nodes=nodes, servers=servers)
+
+    found = floor_of(world)
+
+    assert found == ((removals(1, 2), "0", "1") if held else None)
+
+
+def test_a_move_that_serves_nobody_in_between() -> None:
+    """All is given back in the next network, and on the way nothing answers."""
+    there = [ServerTarget(number, use_private_ip=True) for number in (1, 2)]
+    elsewhere = Attachment(9, IPv4Address("10.9.0.2"))
+    balancer = a_balancer(targets=there, attachments=(elsewhere,), health=dict.fromkeys(there, Health.HEALTHY))
+    servers = [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")),)) for n in (1, 2)]
+    claim = a_claim(annotations=annotated(use_private_ip="true"))
+    service = a_served_service(claim=claim)
+    world = a_world([service], [balancer], nodes=a_fleet(2), servers=servers, network=Present(NETWORK))
+
+    (result,) = target_floor(facts_of(compute_plan(world, IN_NETWORK), world, IN_NETWORK))
+
+    assert (result.value, result.limit) == ("0", "1")
+    assert "0 of 2 targets would answer at port 80 until the changes are done" in result.why
+
+
+def test_who_is_drained_and_stays_lowers_nothing() -> None:
+    """Three of five go, and one that stays is cordoned: two are less than half of five."""
+    stays = replace(a_fleet(5)[4], unschedulable=True)
+    there = {ServerTarget(number, use_private_ip=False): Health.HEALTHY for number in range(1, 6)}
+    nodes = [*(out(node) for node in a_fleet(3)), a_fleet(4)[3], stays]
+
+    assert floor_of(world_of(nodes, a_balancer(targets=list(there), health=there))) == (removals(1, 2, 3), "2", "3")
+
+
+def test_what_no_way_leads_to_did_not_answer_lately() -> None:
+    """The public interface is closed, and nothing answers: a target that goes is no loss, whatever there was."""
+    checks = dict.fromkeys((ServerTarget(number, use_private_ip=False) for number in (1, 2, 3)), Health.UNHEALTHY)
+    balancer = a_balancer(targets=list(checks), health=checks, spec={"public_interface": False})
+    world = world_of([out(a_fleet(1)[0]), *a_fleet(3)[1:]], balancer)
+    peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
+
+    found = list(target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))))
+
+    assert not any(each.keys == removals(1) for each in found)
 
 
 def test_what_is_announced_in_this_pass_lowers_the_peak() -> None:

@@ -108,6 +108,7 @@ def seen(plan: Plan) -> Seen:
         pytest.param({1: X, 2: X, 3: X}, {}, Seen(some(1, 2, 3)), id="none answered before"),
         pytest.param({1: U, 2: U, 3: X}, {}, Seen(wait=some(1, 2, 3)), id="not checked yet"),
         pytest.param({1: H}, {}, Seen(some(1)), id="the only target"),
+        pytest.param({1: U}, {}, Seen(some(1)), id="the only target, not checked yet"),
         pytest.param({1: H}, {2: U}, Seen(wait=some(1)), id="beside a newcomer that is not checked yet"),
         pytest.param({2: H, 3: H}, {1: U}, Seen(wait=some(2, 3)), id="the first is not checked yet"),
         pytest.param({2: H, 3: H}, {1: X}, Seen(held=some(2, 3)), id="the first fails"),
@@ -254,6 +255,28 @@ def test_a_pool_that_replaces_another(health: dict[Target, Health], wanted: tupl
 
     removals = [change for change in plan.changes if change.kind == "lb.target" and change.after is None]
     assert {change.before.server_id for change in removals if change.decision.verdict is not OK} == stay  # type: ignore[union-attr]
+
+
+def test_another_port_and_another_pool_at_once() -> None:
+    """What answers at the port that is given up stays until the other pool is checked at the new one."""
+    balancer = a_balancer(targets=public(1, 2), health=dict.fromkeys(public(1, 2), H))
+    found = fleet(1, 2, 5, 6)
+    out_of_it = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
+    nodes = [*(replace(node, labels={**node.labels, **out_of_it}) for node in found["nodes"][:2]), *found["nodes"][2:]]
+    world = a_world([asking(ClaimedPort(81, "TCP", 30081))], [balancer], **(found | {"nodes": nodes}))
+
+    assert goes(judged(world, LOCATED)) == set()
+
+
+def test_a_move_waits_for_no_checks() -> None:
+    """Leaving a network for another one ends no way by which targets are reached: they are reached from outside."""
+    elsewhere = Attachment(9, IPv4Address("10.9.0.2"))
+    balancer = a_balancer(attachments=(elsewhere,), targets=public(1, 2), health=dict.fromkeys(public(1, 2), U))
+    world = a_world([asking()], [balancer], network=Present(NETWORK), **fleet(1, 2))
+    plan = judged(world, IN_NETWORK)
+
+    places = [change.decision.verdict for change in plan.changes if change.kind == "lb.network"]
+    assert places == [OK, OK]
 
 
 PUBLIC = [IpTarget(f"192.0.2.{number}") for number in range(4)]
