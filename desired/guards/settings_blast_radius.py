@@ -11,10 +11,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from desired.guards.facts import Facts, GuardResult, SettingsChange
-from desired.guards.nodes import closes_to_pods, takes_addresses
+from desired.guards.nodes import takes_addresses
 from desired.model.former_settings import NETWORK, FormerSettings, shown
 from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
+from desired.model.route import UNROUTED
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.plan.change import Change, GuardName, Plan, Verdict
@@ -131,6 +132,11 @@ def _always(_change: Change) -> bool:
     return True
 
 
+def _closes(change: Change) -> bool:
+    """Whether a Node is closed to pods, also one of which nothing was said: with routes off, ours is taken back."""
+    return change.after == UNROUTED
+
+
 def _not_added(change: Change) -> bool:
     return change.verb is not Verb.ADD
 
@@ -161,7 +167,7 @@ _TAKES: Mapping[str, Callable[[Change], bool]] = MappingProxyType(
         ChangeKind.NODE_ADDRESSES: takes_addresses,
         ChangeKind.NODE_LABELS: _never,
         ChangeKind.NODE_SHUTDOWN_TAINT: _never,
-        ChangeKind.NODE_NETWORK_CONDITION: closes_to_pods,
+        ChangeKind.NODE_NETWORK_CONDITION: _closes,
         ChangeKind.NODE_DELETE: _always,
         ChangeKind.SERVICE_CLAIM: _never,
         ChangeKind.SERVICE_STATUS: _withdraws,

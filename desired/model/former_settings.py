@@ -58,8 +58,8 @@ class FormerSettings:
     """What differs by now, as far as a pass has noted it."""
 
     def differing(self, settings: Settings) -> Mapping[str, tuple[Value, Value]]:
-        """Name → former and present value of what differs. A network that comes or goes switches routes as well: that
-        is one difference."""
+        """Name → former and present value of what differs, but for what decides for parts alone that are off: nothing
+        follows from it now. A network that comes or goes switches routes as well: that is one difference."""
         now = values_of(settings)
         both = {name: (self.values[name], value) for name, value in now.items() if name in self.values}
         found = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
@@ -122,16 +122,21 @@ _READ: Mapping[str, Any] = {
 
 
 def values_of(settings: Settings) -> Mapping[str, Value]:
-    """Name → value of each setting that decides on a plan."""
-    selector, controllers = settings.ignore_nodes, sorted(settings.controllers)
+    """Name → value of each setting that decides on a plan. What decides for a part alone that is off is not among
+    them: what it did before stays as it is, and is compared when the part is on again."""
+    selector, controllers = settings.ignore_nodes, settings.controllers
     written: Mapping[str, Value] = {
         "address_family": settings.address_family.value,
         "cluster_cidr": None if settings.cluster_cidr is None else str(settings.cluster_cidr),
-        "controllers": ",".join(controller.value for controller in controllers),
+        "controllers": ",".join(sorted(controller.value for controller in controllers)),
         "ignore_nodes": None if selector is None else selector.text,
     }
-    values = {name: written.get(field, getattr(settings, field)) for field, name in DECIDING.items()}
-    return {**values, **_defaults(settings.balancer_defaults)}
+    values: dict[str, Value] = {
+        name: written.get(field, getattr(settings, field))
+        for field, name in DECIDING.items()
+        if field != "cluster_cidr" or Controller.ROUTE in controllers
+    }
+    return {**values, **(_defaults(settings.balancer_defaults) if Controller.SERVICE in controllers else {})}
 
 
 def _defaults(defaults: Defaults) -> Mapping[str, Value]:

@@ -964,7 +964,6 @@ ROWS = (
             Start(nodes=3, variables=INTERNAL[:1]),
             _forgotten_by_another_controller(f"{LB}{name}=true"),
             "what a setting has done is undone when it is gone, whatever parts were on meanwhile",
-            fails=True,
         )
         for name in ("DISABLE_PUBLIC_NETWORK", "USES_PROXYPROTOCOL")
     ),
@@ -973,7 +972,6 @@ ROWS = (
         Start(nodes=3, services=()),
         _routes_off_and_then_another_network,
         "no more than a quarter of the Nodes are closed to pods that routes lead to",
-        fails=True,
     ),
     *(
         Row(

@@ -29,7 +29,7 @@ RICH = Settings(
     network="private",
     routes=True,
     cluster_cidr=IPv4Network("10.244.0.0/16"),
-    controllers=frozenset({Controller.NODE, Controller.SERVICE}),
+    controllers=frozenset({Controller.NODE, Controller.SERVICE, Controller.ROUTE}),
     ignore_nodes=parse_selector("pool=edge"),
     mirror_labels="hcloud",
     keep_internal_ips=True,
@@ -63,6 +63,23 @@ def test_what_is_written_is_read_again(settings: Settings) -> None:
     assert read.differing(settings) == {}
     for other in (Settings(policy=Policy.UPSERT), replace(RICH, policy=Policy.UPSERT)):
         assert read.under(other) == replace(settings, policy=Policy.UPSERT)
+
+
+@pytest.mark.parametrize(
+    ("parts", "missing"),
+    [
+        pytest.param(set(Controller), set(), id="all parts"),
+        pytest.param({Controller.NODE, Controller.ROUTE}, {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"}, id="no Services"),
+        pytest.param({Controller.NODE, Controller.SERVICE}, {"--cluster-cidr"}, id="no routes"),
+    ],
+)
+def test_what_decides_for_a_part_that_is_off_is_no_difference(parts: set[Controller], missing: set[str]) -> None:
+    """A run of other parts neither compares nor replaces what is remembered of it."""
+    before, now = former(), replace(RICH, controllers=frozenset(parts), cluster_cidr=None, balancer_defaults=Defaults())
+    values = values_of(now)
+    assert missing.isdisjoint(values)
+    assert missing.isdisjoint(before.differing(now))
+    assert {"--cluster-cidr", "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"} - missing <= before.differing(now).keys()
 
 
 def _with(**fields: Any) -> str:

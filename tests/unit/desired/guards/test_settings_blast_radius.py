@@ -243,6 +243,7 @@ OPEN = NetworkCondition("False", "RouteCreated")
         pytest.param("node.addresses", (ADDRESS,), (), True, id="address-lost"),
         pytest.param("node.addresses", (), (ADDRESS,), False, id="address-got"),
         pytest.param("node.network_condition", OPEN, UNROUTED, True, id="closed-to-pods"),
+        pytest.param("node.network_condition", None, UNROUTED, True, id="closed-to-pods-unsaid"),
         pytest.param("node.network_condition", UNROUTED, OPEN, False, id="opened-to-pods"),
         pytest.param("node.labels", {"a": "b"}, {}, False, id="labels"),
         pytest.param("service.status", ENTRIES, ENTRIES[:1], True, id="address-withdrawn"),
