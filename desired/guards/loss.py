@@ -268,8 +268,8 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
     has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those.
     """
     for lb, changes in facts.balancers(*OF_TRAFFIC):
-        if lb.present is None:
-            continue
+        if lb.present is None or not any(map(takes_targets, changes)):
+            continue  # of many load balancers a pass only adds to most
         ordered = in_order(changes)
         stalled = [c.key for c in ordered if c.verb is Verb.ADD and c.key in facts.setbacks.stalled]
         made = _Of(lb, facts, lb.present, ordered)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.loss import answered_lately
+from desired.guards.loss import answered_lately, takes_targets
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
@@ -44,7 +44,8 @@ _LOOK_AT = (
 def target_health(facts: Facts) -> Iterator[GuardResult]:
     """What may not go yet waits for health checks, and is held where a newcomer fails them."""
     for lb, changes in facts.balancers(*OF_TRAFFIC):
-        if lb.present is not None and lb.wanted is not None and not isinstance(lb.wanted.targets, Unmanaged):
+        is_managed = lb.wanted is not None and not isinstance(lb.wanted.targets, Unmanaged)
+        if lb.present is not None and is_managed and any(map(takes_targets, changes)):
             yield from _Replacement(lb, lb.present, facts, in_order(changes)).judged()
 
 
