@@ -3,7 +3,7 @@ lost whose server and wish are there in truth; and when the lies end, all is as 
 
 A world is a start and some steps: who does what, or who runs through which lies. ``harm_stage`` carries them out,
 ``harm_judge`` looks at the truth after each run. ``HARM_WORLDS`` says how many worlds are tried in all, and
-``HARM_KINDS`` of which kinds, by their names with commas: where it is not set, those of ``STARTS``; ``KINDS`` has all.
+``HARM_KINDS`` of which kinds, by their names with commas: where it is not set, all of ``STARTS``.
 """
 
 import os
@@ -45,6 +45,9 @@ Step = tuple[Any, ...]
 PRIVATE: Mapping[str, str] = {"use-private-ip": "true"}
 OF_A: Mapping[str, str] = {"node-selector": "pool=a"}
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
+LB = "HCLOUD_LOAD_BALANCERS_"
+INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
+CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
 STARTS: Mapping[str, tuple[Start, ...]] = {
     "small": (
         Start(nodes=1),
@@ -90,13 +93,6 @@ STARTS: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=8, services=(("web", PRIVATE), ("db", {}))),
         Start(nodes=6, pools=True, services=(("web", OF_A), ("db", {}))),
     ),
-}
-"""Name → worlds to begin with: each is converged once, and copied from then on."""
-
-LB = "HCLOUD_LOAD_BALANCERS_"
-INTERNAL = ((f"{LB}USE_PRIVATE_IP", "true"), (f"{LB}DISABLE_PUBLIC_NETWORK", "true"))
-CLOSED: Mapping[str, str] = {**PRIVATE, "disable-public-network": "true"}
-ON_DEMAND: Mapping[str, tuple[Start, ...]] = {
     "configured": (
         Start(nodes=3, services=(("web", {}), ("db", {})), variables=INTERNAL),
         Start(nodes=4, services=(("web", {"disable-public-network": "true"}), ("db", {})), variables=INTERNAL[:1]),
@@ -105,9 +101,9 @@ ON_DEMAND: Mapping[str, tuple[Start, ...]] = {
         Start(nodes=2, metal=2, services=(("web", {}), ("db", CLOSED)), variables=INTERNAL[:1]),
     ),
 }
-"""The same of worlds that are tried on demand alone: what they find is not mended yet (``test_harm_known``)."""
+"""Name → worlds to begin with: each is converged once, and copied from then on."""
+
 ASKED = [kind for kind in os.environ.get("HARM_KINDS", "").split(",") if kind]
-KINDS: Mapping[str, tuple[Start, ...]] = {**STARTS, **ON_DEMAND}
 
 OPTIONS: tuple[tuple[str, str | None], ...] = (
     ("use-private-ip", "true"),
@@ -590,7 +586,7 @@ def test_nothing_is_harmed_and_all_is_mended(kind: str) -> None:
         print_blob=True,
         suppress_health_check=list(HealthCheck),
     )
-    @given(some(*KINDS[kind]), scripts_of(kind))
+    @given(some(*STARTS[kind]), scripts_of(kind))
     def law(start: Start, script: Sequence[Step]) -> None:
         play(start, script)
 
