@@ -294,13 +294,6 @@ def _withhold_farewells(changes: tuple[Change, ...], left_out: Iterable[Change],
     return tuple(map(ruled, changes))
 
 
-_PREPARES: Mapping[str, frozenset[str]] = {
-    ChangeKind.SERVICE_CLAIM: frozenset({ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT}),
-    ChangeKind.CERTIFICATE_CREATE: frozenset({ChangeKind.LB_LISTENER}),
-}
-"""Kind of a change that is made for the sake of others → their kinds."""
-
-
 def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Withhold what only prepares changes that are withheld: no finalizer is set for a load balancer that may not be
     created, and no certificate is requested that no port may use."""
@@ -310,8 +303,7 @@ def _withhold_preparations(changes: tuple[Change, ...]) -> tuple[Change, ...]:
             prepared.setdefault(key, []).append(change)
 
     def ruled(change: Change) -> Change:
-        kinds = _PREPARES.get(change.kind, frozenset())
-        for_these = [after for after in prepared.get(change.key, ()) if after.kind in kinds]
+        for_these = [after for after in prepared.get(change.key, ()) if after.kind in change.row.serves]
         withheld = [after for after in for_these if after.decision.verdict is not Verdict.ALLOWED]
         is_needed = change.decision.verdict is not Verdict.ALLOWED or not for_these or len(withheld) < len(for_these)
         return change if is_needed else _prepares_nothing(change, withheld[0])

@@ -85,6 +85,8 @@ class Kind:
     is_preemptible: bool = False
     """Whether changes of this kind are preemptible: a long series of them stops for something more urgent, and
     continues afterwards."""
+    serves: frozenset[ChangeKind] = frozenset()
+    """The kinds of changes for whose sake alone one of this kind is made: it is withheld with the last of them."""
 
     @property
     def creates_in_cloud(self) -> bool:
@@ -123,9 +125,9 @@ def _node(
     return Kind(name, ObjectKind.NODE, verbs, calls, controller, ("nodes", "servers"))
 
 
-def _service(name: ChangeKind, verbs: frozenset[Verb]) -> Kind:
-    sections = ("services", "load_balancers")
-    return Kind(name, ObjectKind.SERVICE, verbs, _k8s("services/status"), Controller.SERVICE, sections)
+def _service(name: ChangeKind, verbs: frozenset[Verb], *serves: ChangeKind) -> Kind:
+    sections, calls = ("services", "load_balancers"), _k8s("services/status")
+    return Kind(name, ObjectKind.SERVICE, verbs, calls, Controller.SERVICE, sections, serves=frozenset(serves))
 
 
 def _lb(
@@ -153,7 +155,7 @@ _ROWS = (
     _node(ChangeKind.NODE_SHUTDOWN_TAINT, _M, _k8s("nodes"), Controller.LIFECYCLE),
     _node(ChangeKind.NODE_NETWORK_CONDITION, _M, _k8s("nodes/status"), Controller.ROUTE),
     _node(ChangeKind.NODE_DELETE, _R, _k8s("nodes", verb="delete"), Controller.LIFECYCLE),
-    _service(ChangeKind.SERVICE_CLAIM, _A),
+    _service(ChangeKind.SERVICE_CLAIM, _A, ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT),
     _service(ChangeKind.SERVICE_STATUS, _M),
     _service(ChangeKind.SERVICE_RELEASE, _R),
     _lb(ChangeKind.LB_CREATE, _A, _hcloud("POST", "/load_balancers"), locks_network=True),
@@ -175,6 +177,7 @@ _ROWS = (
         _hcloud("POST", "/certificates"),
         Controller.SERVICE,
         ("services", "certificates"),
+        serves=frozenset({ChangeKind.LB_LISTENER}),
     ),
     _route(ChangeKind.ROUTE_CREATE, _A, "add_route"),
     _route(ChangeKind.ROUTE_REPLACE, _M, "delete_route", "add_route"),

@@ -49,6 +49,14 @@ def test_table_is_the_designs() -> None:
     assert [written(kind) for kind in KINDS.values()] == ROWS
 
 
+def test_kinds_that_serve_others() -> None:
+    """A finalizer is set for a load balancer, and a certificate requested for a port, and for nothing else."""
+    assert {name: kind.serves for name, kind in KINDS.items() if kind.serves} == {
+        "service.claim": {"lb.create", "lb.adopt"},
+        "certificate.create": {"lb.listener"},
+    }
+
+
 def test_kinds_that_create_in_the_cloud() -> None:
     """Only new load balancers, certificates and routes are creations of cloud objects."""
     assert [name for name, kind in KINDS.items() if kind.creates_in_cloud] == [
