@@ -1,18 +1,19 @@
 """The guard ``target-health``: nothing that answers goes before what replaces it answers.
 
-Judged on what the health checks report now, port by port, and without memory: whatever a pass has begun, the next one
-finds in the targets that are there.
+Judged on what the health checks report now, port by port. Nothing is remembered of a switch: what a pass has begun the
+next one finds in the targets that are there.
 
 | What goes | When |
 |---|---|
 | a target | once as many answer without it as do now, or as will at the end; at any port, where one is given up |
 | an address of a dedicated server that has its other one by now | once it answers by that at all ports |
-| an address for a server's other one, or what makes room | as many as answer the new way, one at least, half at most |
+| an address for a server's other one, or what makes room | as many as answer the new way, one at least |
 | the public interface, or a network that is left for good | when all that goes has gone, and newcomers were checked |
 
-Of the third row those that answer go first, and of them last those that alone answer at a port. A newcomer that fails
-its checks holds what is left, unless its server or its Node is down: that says nothing of the way. Where nothing
-answers, and all was checked, nothing is waited for; but who answered within the last hour counts as answering.
+Of the third row those that answer go first, and of them last those that alone answer at a port: never more than half
+are out. A newcomer that fails its checks holds what is left, unless its server or its Node is down: that says nothing
+of the way. Where nothing answers, and all was checked, nothing is waited for; but what answered within the last hour
+counts as answering.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
