@@ -10,7 +10,7 @@ import pytest
 
 from desired.annotations.claims import ClaimedPort
 from desired.guards.history import mark_in
-from desired.guards.loss import peaks_of, target_floor
+from desired.guards.loss import answered_lately, peaks_of, target_floor
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -22,7 +22,7 @@ from desired.model.load_balancer import (
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot, Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.plan.change import GuardName, Verdict
+from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
 from desired.planner import compute_plan
@@ -639,16 +639,17 @@ def test_who_is_drained_and_stays_lowers_nothing() -> None:
     assert floor_of(world_of(nodes, a_balancer(targets=list(there), health=there))) == (removals(1, 2, 3), "2", "3")
 
 
-def test_what_no_way_leads_to_did_not_answer_lately() -> None:
-    """The public interface is closed, and nothing answers: a target that goes is no loss, whatever there was."""
+@pytest.mark.parametrize(("is_public", "count"), [(True, 3), (False, 0)])
+def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int) -> None:
+    """Nothing answers. Where the public interface is closed as well, no target may do so the next moment."""
     checks = dict.fromkeys((ServerTarget(number, use_private_ip=False) for number in (1, 2, 3)), Health.UNHEALTHY)
-    balancer = a_balancer(targets=list(checks), health=checks, spec={"public_interface": False})
-    world = world_of([out(a_fleet(1)[0]), *a_fleet(3)[1:]], balancer)
+    balancer = a_balancer(targets=list(checks), health=checks, spec={"public_interface": is_public})
+    world = world_of(a_fleet(3), balancer)
     peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
 
-    found = list(target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))))
+    found = answered_lately(balancer, balancer, facts_of(Plan(()), world, LOCATED, Setbacks(peaks=peaks)))
 
-    assert not any(each.keys == removals(1) for each in found)
+    assert {port: len(there) for port, there in found.items()} == {80: count}
 
 
 def test_what_is_announced_in_this_pass_lowers_the_peak() -> None:
