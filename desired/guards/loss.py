@@ -88,6 +88,11 @@ class _Of:
         """The load balancer as it is, and after each change."""
         return tuple(accumulate(self.changes, balancer_after, initial=self.present))
 
+    @cached_property
+    def quiet(self) -> Mapping[int, frozenset[str]]:
+        """The ports at which nothing answers, as it is, with who did lately."""
+        return quiet_ports(self.present, self.facts)
+
     def led_to(self, target: Target) -> ServerKey | None:
         """The server that a target leads to, there or gone; None when it is none of a Node."""
         return self.lb.targets.node_targets.led_to(target)
@@ -123,24 +128,30 @@ def _answering(balancer: CloudBalancer, of: _Of) -> Members:
 
 
 def _lately(balancer: CloudBalancer, of: _Of) -> Members:
-    found = answered_lately(balancer, of.present, of.facts)
+    found = answered_lately(balancer, of.quiet, of.facts)
     return {f"port {port}": frozenset(map(of.lb.targets.node_targets.name_of, there)) for port, there in found.items()}
 
 
+def quiet_ports(balancer: CloudBalancer, facts: Facts) -> Mapping[int, frozenset[str]]:
+    """Port at which nothing answers → the names of the targets that did within the last hour, as far as a loop
+    remembers; without ports of which it remembers none."""
+    quiet = (port for port, there in healthy(balancer).items() if not there)
+    peaks = {port: facts.setbacks.peaks.get(_scope(balancer, ANSWERING, f"port {port}")) for port in quiet}
+    return {port: peak for port, peak in peaks.items() if peak}
+
+
 def answered_lately(
-    balancer: CloudBalancer, at_first: CloudBalancer, facts: Facts
+    balancer: CloudBalancer, quiet: Mapping[int, frozenset[str]], facts: Facts
 ) -> Mapping[int, frozenset[ServerTarget]]:
-    """Port at which nothing answered ``at_first`` → the targets that answered there within the last hour, as far as a
-    loop remembers, and whose servers and Nodes are up: they may answer again the next moment."""
-    quiet = (port for port, there in healthy(at_first).items() if not there)
-    peaks = {port: facts.setbacks.peaks.get(_scope(at_first, ANSWERING, f"port {port}")) for port in quiet}
+    """Port that was ``quiet`` (``quiet_ports``) → the targets that answered there within the last hour, and whose
+    servers and Nodes are up: they may answer again the next moment."""
     up = [
         target
-        for target in (balancer.targets if any(peaks.values()) else ())
+        for target in (balancer.targets if quiet else ())
         if isinstance(target, ServerTarget) and has_way(target, balancer)
         if not is_down(ServerKey(Provider.CLOUD, target.server_id), facts.snapshot, facts.readiness)
     ]
-    return {port: frozenset(each for each in up if each.name in peak) for port, peak in peaks.items() if peak}
+    return {port: frozenset(each for each in up if each.name in peak) for port, peak in quiet.items()}
 
 
 def _at_all(balancer: CloudBalancer, of: _Of) -> Members:

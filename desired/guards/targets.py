@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.loss import answered_lately, takes_targets
+from desired.guards.loss import answered_lately, quiet_ports, takes_targets
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
@@ -92,7 +92,8 @@ class _Replacement:
         swaps = [change for change in self._swaps if isinstance(change.before, kind)]
         if not swaps or len(self.present.targets) == 1:
             return
-        answering = sum(isinstance(t, self._with_heirs(kind)) and self._answers(t) for t in self._newcomers)
+        kinds = self._with_heirs(kind)
+        answering = sum(isinstance(t, kinds) and self._answers(t) for t in self._newcomers)
         out = len(self._in_doubt(kind))
         most = 0 if self._silent(kind) else max(1, answering)
         sound = [change for change in swaps if self._answered(change.before)]
@@ -134,7 +135,7 @@ class _Replacement:
         """Port → names of those that answer: by their health checks, or did lately where nothing does; and with those
         that may."""
         may_answer = serving(balancer, self.facts.snapshot, self.facts.readiness)
-        answering = {**healthy(balancer), **answered_lately(balancer, self.present, self.facts)}
+        answering = {**healthy(balancer), **answered_lately(balancer, self._quiet, self.facts)}
         named = self.lb.targets.node_targets.names_by_port
         by_check, at_best = named(answering, balancer), named(may_answer, balancer)
         if self._gives_up_a_port:
@@ -208,8 +209,8 @@ class _Replacement:
 
     def _in_doubt(self, kind: type[Target]) -> list[Target]:
         """Newcomers that do not answer at some port at which another target does, or did lately where nothing does
-        now, and whose servers and Nodes are up.
-        Where only Nodes with a pod answer (externalTrafficPolicy Local), one that answers shows the way for all."""
+        now, and whose servers and Nodes are up. Where only Nodes with a pod answer (externalTrafficPolicy Local), one
+        that answers shows the way for all."""
         kinds = self._with_heirs(kind)
         came = [target for target in self._newcomers if isinstance(target, kinds) and not self._is_down(target)]
         if self.lb.service.claim.is_local and any(map(self._answers, came)):
@@ -243,8 +244,12 @@ class _Replacement:
         return self._answers(target) or any(target in there for there in self._lately.values())
 
     @cached_property
+    def _quiet(self) -> Mapping[int, frozenset[str]]:
+        return quiet_ports(self.present, self.facts)
+
+    @cached_property
     def _lately(self) -> Mapping[int, frozenset[ServerTarget]]:
-        return answered_lately(self.present, self.present, self.facts)
+        return answered_lately(self.present, self._quiet, self.facts)
 
     def _answers(self, target: object) -> bool:
         return isinstance(target, _KINDS) and bool(self.present.answering(target))

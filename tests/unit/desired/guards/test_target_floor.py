@@ -10,7 +10,7 @@ import pytest
 
 from desired.annotations.claims import ClaimedPort
 from desired.guards.history import mark_in
-from desired.guards.loss import answered_lately, peaks_of, target_floor
+from desired.guards.loss import answered_lately, peaks_of, quiet_ports, target_floor
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -647,7 +647,8 @@ def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int)
     world = world_of(a_fleet(3), balancer)
     peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
 
-    found = answered_lately(balancer, balancer, facts_of(Plan(()), world, LOCATED, Setbacks(peaks=peaks)))
+    then = facts_of(Plan(()), world, LOCATED, Setbacks(peaks=peaks))
+    found = answered_lately(balancer, quiet_ports(balancer, then), then)
 
     assert {port: len(there) for port, there in found.items()} == {80: count}
 
