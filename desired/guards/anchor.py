@@ -23,7 +23,7 @@ from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, is_ignored, nodes_of
 from desired.routes.endpoints import destinations_of
 from desired.section import Absent, Present, Unmanaged
-from desired.syntax.address import parse_address
+from desired.syntax.address import parse_ip
 from desired.syntax.provider_id import Provider
 
 
@@ -164,7 +164,7 @@ def _known_by_address(snapshot: Snapshot, settings: Settings) -> Iterator[str]:
         server = servers.get(node.name)
         if server is None:
             continue
-        reported = (parse_address(entry.address) for entry in node.addresses if entry.type == AddressType.INTERNAL_IP)
+        reported = (parse_ip(entry.address) for entry in node.addresses if entry.type == AddressType.INTERNAL_IP)
         if any(address == server.ipv4 or _is_within(address, server.ipv6) for address in reported if address):
             yield node.key
 
@@ -212,13 +212,13 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
     balancers = snapshot.load_balancers
     if balancers is None or not balancers.is_whole:
         return False
-    of_nodes = {parse_address(address.address) for node in snapshot.nodes for address in node.addresses} - {None}
+    of_nodes = {parse_ip(address.address) for node in snapshot.nodes for address in node.addresses} - {None}
     publishing = [
         service
         for service in snapshot.services or ()
         if wants_balancer(service)
         and FINALIZER_BALANCER in service.finalizers
-        and any(entry.hostname or (entry.ip and parse_address(entry.ip) not in of_nodes) for entry in service.ingress)
+        and any(entry.hostname or (entry.ip and parse_ip(entry.ip) not in of_nodes) for entry in service.ingress)
     ]
     labels = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
     there = {address for balancer in balancers for address in (balancer.ipv4, balancer.ipv6)}
@@ -228,7 +228,7 @@ def is_served_elsewhere(snapshot: Snapshot) -> bool:
 
 
 def _published(service: Service) -> frozenset[IPv4Address | IPv6Address]:
-    return frozenset(address for entry in service.ingress if (address := parse_address(entry.ip)))
+    return frozenset(address for entry in service.ingress if (address := parse_ip(entry.ip)))
 
 
 def _routes_to_pods(snapshot: Snapshot, settings: Settings, network_id: int) -> Iterator[Route]:

@@ -44,7 +44,7 @@ from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Unknown, Unmanaged
-from desired.syntax.address import parse_address
+from desired.syntax.address import parse_ip
 from desired.syntax.bounds import counted
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
@@ -189,7 +189,7 @@ def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
 
 
 def _publishes_inside_alone(service: Service) -> bool:
-    published = [parse_address(entry.ip) for entry in service.ingress]
+    published = [parse_ip(entry.ip) for entry in service.ingress]
     return bool(published) and all(address is not None and is_private_address(address) for address in published)
 
 

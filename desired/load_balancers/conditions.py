@@ -72,11 +72,7 @@ def is_worth_a_write(service: Service, wanted: tuple[ServiceCondition, ...]) -> 
 
 def _worth(condition: ServiceCondition) -> tuple[str, str, str]:
     """The part of a condition of which a change is worth a write."""
-    return (
-        condition.status,
-        condition.reason,
-        condition.message if condition.reason == _NO_TARGETS else "",
-    )
+    return condition.status, condition.reason, condition.message if condition.reason == _NO_TARGETS else ""
 
 
 def _ready(

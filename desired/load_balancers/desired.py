@@ -218,10 +218,8 @@ def desired_load_balancer(
 
 def _asked(service: Service, settings: Settings) -> frozenset[str]:
     """What a former default had set is asked for by whoever has unset it."""
-    read, both = (
-        service.claim.read,
-        (settings.balancer_defaults, settings.former_defaults or settings.balancer_defaults),
-    )
+    read, now = service.claim.read, settings.balancer_defaults
+    both = (now, settings.former_defaults or now)
     return frozenset(
         field for field in BY_FIELD if any(origin_of(field, read, each) is not Origin.UNSET for each in both)
     )

@@ -30,7 +30,7 @@ from desired.nodes.addresses import first_host, public_ipv6
 from desired.nodes.desired import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
-from desired.syntax.address import parse_address
+from desired.syntax.address import parse_ip
 from desired.syntax.go import parse_bool
 from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey, parse_provider_id, server_key
 
@@ -255,7 +255,7 @@ def _addresses_of(
             public_ipv6(found, node.provided_node_ip),
         )
     else:
-        given = [parse_address(each.address) for each in node.addresses if each.type == AddressType.EXTERNAL_IP]
+        given = [parse_ip(each.address) for each in node.addresses if each.type == AddressType.EXTERNAL_IP]
         own = {type(ip): ip for ip in reversed(given)}.values()
     return tuple(dict.fromkeys((*(str(ip) for ip in own if ip is not None), *_private_ips(reported))))
 
@@ -263,7 +263,7 @@ def _addresses_of(
 def _private_ips(addresses: Iterable[NodeAddress]) -> Iterator[str]:
     """The InternalIPs by which Hetzner's private networks reach a Node: IPv4 of the private ranges."""
     for address in addresses:
-        ip = parse_address(address.address) if address.type == AddressType.INTERNAL_IP else None
+        ip = parse_ip(address.address) if address.type == AddressType.INTERNAL_IP else None
         if isinstance(ip, IPv4Address) and is_private(IpTarget(str(ip))):
             yield str(ip)
 

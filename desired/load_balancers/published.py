@@ -13,7 +13,7 @@ from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY, FINALIZER_BALANCER
 from desired.section import UNMANAGED, Present, Unmanaged
-from desired.syntax.address import parse_address
+from desired.syntax.address import parse_ip
 from desired.syntax.bounds import shown_name
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
@@ -205,7 +205,7 @@ def _meaning(entry: Ingress) -> tuple[object, ...]:
 
 def _parsed(text: str | None) -> object:
     """The address that ``text`` is, or else the text: what somebody else published need not be one."""
-    return parse_address(text) or text or ""
+    return parse_ip(text) or text or ""
 
 
 def _is_of(entry: Ingress, found: PrimaryIp) -> bool:

@@ -10,7 +10,7 @@ from typing import overload
 from desired.model.settings import AddressFamily
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server
 from desired.syntax import bounds
-from desired.syntax.address import IPAddress, parse_address
+from desired.syntax.address import IPAddress, parse_ip
 from desired.syntax.bounds import measured_text
 from desired.syntax.provider_id import Provider
 
@@ -69,7 +69,7 @@ def addresses_with_origins(
 
 def why_not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> str | None:
     """Why an InternalIP on a Robot server's Node is left out, in words that follow it; None when it is kept."""
-    ip = parse_address(address.address)
+    ip = parse_ip(address.address)
     if ip is None:
         return "is no IP address"
     if ip == server.ipv4 or (server.ipv6 and ip == first_host(server.ipv6)):
@@ -84,11 +84,11 @@ def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddre
     Without ``HCLOUD_NETWORK`` the cloud names no private address, and never one in a VPN or behind a vSwitch. What is
     no IP address is left out.
     """
-    known = {parse_address(address.address) for address in offered if address.type != AddressType.HOSTNAME}
+    known = {parse_ip(address.address) for address in offered if address.type != AddressType.HOSTNAME}
     kept = (
         address
         for address in current
-        if address.type == AddressType.INTERNAL_IP and parse_address(address.address) not in {None, *known}
+        if address.type == AddressType.INTERNAL_IP and parse_ip(address.address) not in {None, *known}
     )
     return (*offered, *kept)
 

@@ -13,7 +13,7 @@ from itertools import chain
 
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.section import Present
-from desired.syntax.address import parse_address
+from desired.syntax.address import parse_ip
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
@@ -71,7 +71,7 @@ class Others:
         another network is another one.
         """
         for address in addresses:
-            ip = None if address.type == AddressType.HOSTNAME else parse_address(address.address)
+            ip = None if address.type == AddressType.HOSTNAME else parse_ip(address.address)
             for holding in () if ip is None else _meant(ip, server, network_id):
                 rivals = self._having.get(holding, set()) - {server.key}
                 if rivals:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from desired.model.snapshot import AddressType, Node, Readiness, Server
 from desired.section import Section
-from desired.syntax.address import parse_address
+from desired.syntax.address import parse_ip
 from desired.syntax.bounds import ADDRESSES, shown_text
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of, server_key
 
@@ -240,11 +240,11 @@ def _addresses(node: Node) -> Iterator[tuple[str, IPv4Address | IPv6Address]]:
     """The addresses of a Node and what each is called: those that its kubelet was given, then what it reports."""
     text = node.provided_node_ip or ""
     parts = [] if ADDRESSES.is_exceeded(text) else text.split(",")[:_ADDRESSES]
-    given = [ip for ip in map(parse_address, parts) if ip is not None]
+    given = [ip for ip in map(parse_ip, parts) if ip is not None]
     for ip in given:
         yield "--node-ip", ip
     for address in node.addresses[:_ADDRESSES]:
-        reported = parse_address(address.address) if address.type in _REPORTED else None
+        reported = parse_ip(address.address) if address.type in _REPORTED else None
         if reported is not None and reported not in given:
             yield address.type, reported
 

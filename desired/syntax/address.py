@@ -7,7 +7,7 @@ from desired.syntax.bounds import ADDRESS
 IPAddress = IPv4Address | IPv6Address
 
 
-def parse_address(text: str | None) -> IPAddress | None:
+def parse_ip(text: str | None) -> IPAddress | None:
     """The address that ``text`` means, however it is written; None when it is none, or too long to be one."""
     if text is None or ADDRESS.is_exceeded(text):
         return None

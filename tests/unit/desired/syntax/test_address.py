@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 import pytest
 
-from desired.syntax.address import IPAddress, parse_address
+from desired.syntax.address import IPAddress, parse_ip
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from desired.syntax.address import IPAddress, parse_address
 )
 def test_an_address(text: str | None, expected: IPAddress | None) -> None:
     """One or none, and never an error."""
-    assert parse_address(text) == expected
+    assert parse_ip(text) == expected
