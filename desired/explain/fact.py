@@ -1,46 +1,13 @@
 """Facts, the lines of an explanation: one field of an object, as it is and as it should be, with the rule that decides.
 
-Besides ``Fact`` and ``Rule`` the module has the phrases with which explanations describe planned changes.
+Besides ``Fact`` the module has the phrases with which explanations describe planned changes.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 
 from desired.plan.change import Change, Verdict
-
-
-class Rule(StrEnum):
-    """The rule that decides on a field of a Node or Service. Each says whose the field is."""
-
-    SERVER = "server"
-    """Ours, and the server says what it should be."""
-    KEPT = "kept"
-    """Ours, but somebody else has set it, and it stays."""
-    MIRRORED = "mirrored"
-    """Ours, as ``--mirror-labels`` says."""
-    NODE_IP = "node-ip"
-    """Ours, and the kubelet's ``--node-ip`` decides."""
-    UNTOUCHED = "untouched"
-    """Ours to write, and nothing is written as things are."""
-    UNINITIALISED = "uninitialised"
-    """The taint of an uninitialized Node."""
-    SHUTDOWN = "shutdown"
-    """The taint of a Node whose server is switched off."""
-    ANNOUNCING = "announcing"
-    """A taint that announces that somebody is about to remove the Node."""
-    READY = "ready"
-    """The condition that the Node's deletion depends on."""
-    ROUTES = "routes"
-    """The condition that says whether the Node's pods are reachable: decided by the routes to them."""
-    BALANCER = "load-balancer"
-    """Ours, and the load balancer says what it should be."""
-    ASKED = "asked"
-    """Ours, as an annotation of the Service asks."""
-    OWNER = "owner"
-    """The label that says whose a load balancer is."""
-    FOREIGN = "foreign"
-    """Somebody else's, left alone."""
+from desired.rules.rule import Basis
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +20,7 @@ class Fact:
     """As it stands; None when it is not there."""
     wanted: str | None
     """As it should be, which is ``value`` for what is left alone; None when it should not be there."""
-    rule: Rule
+    rule: Basis
     source: str
     """Where the value comes from, or why it stays or goes, in words."""
 

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
 from desired.annotations.table import BY_FIELD
-from desired.explain.fact import NOT_OURS, Fact, Rule, if_withheld
+from desired.explain.fact import NOT_OURS, Fact, if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ownership import (
     Adoptable,
@@ -39,6 +39,7 @@ from desired.plan.change import Change, Verdict
 from desired.plan.foresight import balancer_after_all, service_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
+from desired.rules.rule import Basis
 from desired.section import Unmanaged
 
 
@@ -195,10 +196,10 @@ def _labels(service: Service, balancer: CloudBalancer, changes: Sequence[Change]
         if value == wanted is None and key not in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID):
             continue
         if value == wanted:
-            yield Fact(key, value, wanted, Rule.OWNER, say(value))
+            yield Fact(key, value, wanted, Basis.OWNER, say(value))
             continue
         was = "" if value is None else f"{say(value)}, "
-        yield Fact(key, value, wanted, Rule.OWNER, f"{was}becomes {say(wanted)}{withheld}")
+        yield Fact(key, value, wanted, Basis.OWNER, f"{was}becomes {say(wanted)}{withheld}")
 
 
 def _withheld(changes: Collection[Change], *kinds: ChangeKind) -> str:
@@ -258,7 +259,7 @@ def explain_status(service: Service, balancer: CloudBalancer | None, changes: Se
     facts += [_fact(each, None, _shown(each), balancer, withheld) for each in wanted if each not in there]
     for change in changes:
         if change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY:
-            facts.append(Fact("IP", None, KNOWN_AFTER_APPLY.value, Rule.BALANCER, change.reason + withheld))
+            facts.append(Fact("IP", None, KNOWN_AFTER_APPLY.value, Basis.BALANCER, change.reason + withheld))
     return tuple(facts)
 
 
@@ -280,19 +281,19 @@ def _shown(entry: Ingress) -> str:
     return f"{entry.ip if entry.ip is not None else entry.hostname or ''}{mode}{ports}"
 
 
-def _source(entry: Ingress, balancer: CloudBalancer | None) -> tuple[Rule, str]:
+def _source(entry: Ingress, balancer: CloudBalancer | None) -> tuple[Basis, str]:
     if entry.ip is None:
-        return Rule.ASKED, BY_FIELD["hostname"].full_key
+        return Basis.ASKED, BY_FIELD["hostname"].full_key
     if balancer is None:
-        return Rule.BALANCER, "of a load balancer that is not there, or not known"
+        return Basis.BALANCER, "of a load balancer that is not there, or not known"
     if entry.ip == str(balancer.ipv4):
-        return Rule.BALANCER, f"the public IPv4 address of load balancer {balancer.id}"
+        return Basis.BALANCER, f"the public IPv4 address of load balancer {balancer.id}"
     if entry.ip == str(balancer.ipv6):
-        return Rule.BALANCER, f"the public IPv6 address of load balancer {balancer.id}"
+        return Basis.BALANCER, f"the public IPv6 address of load balancer {balancer.id}"
     for place in balancer.attachments:
         if entry.ip == str(place.ip):
-            return Rule.BALANCER, f"the address of load balancer {balancer.id} in network {place.network_id}"
-    return Rule.BALANCER, f"no address of load balancer {balancer.id}"
+            return Basis.BALANCER, f"the address of load balancer {balancer.id} in network {place.network_id}"
+    return Basis.BALANCER, f"no address of load balancer {balancer.id}"
 
 
 def explain_conditions_of(
@@ -321,18 +322,18 @@ def _condition(found: ServiceCondition, wanted: ServiceCondition | None, *, writ
     value = _said(found)
     since = f", since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found.since else ""
     if found.type not in _OURS:
-        return Fact(found.type, value, value, Rule.FOREIGN, NOT_OURS)
+        return Fact(found.type, value, value, Basis.FOREIGN, NOT_OURS)
     if wanted is None or _said(wanted) == value:
-        return Fact(found.type, value, value, Rule.BALANCER, (wanted or found).message + since)
+        return Fact(found.type, value, value, Basis.BALANCER, (wanted or found).message + since)
     if written:
-        return Fact(found.type, value, _said(wanted), Rule.BALANCER, wanted.message)
-    return Fact(found.type, value, value, Rule.BALANCER, f"{found.message}{since}; {_now(wanted)}")
+        return Fact(found.type, value, _said(wanted), Basis.BALANCER, wanted.message)
+    return Fact(found.type, value, value, Basis.BALANCER, f"{found.message}{since}; {_now(wanted)}")
 
 
 def _missing(wanted: ServiceCondition, *, written: bool) -> Fact:
     if written:
-        return Fact(wanted.type, None, _said(wanted), Rule.BALANCER, wanted.message)
-    return Fact(wanted.type, None, None, Rule.BALANCER, f"not there, which is no difference; {_now(wanted)}")
+        return Fact(wanted.type, None, _said(wanted), Basis.BALANCER, wanted.message)
+    return Fact(wanted.type, None, None, Basis.BALANCER, f"not there, which is no difference; {_now(wanted)}")
 
 
 def _now(wanted: ServiceCondition) -> str:

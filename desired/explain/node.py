@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
 
-from desired.explain.fact import NOT_OURS, Fact, Rule
+from desired.explain.fact import NOT_OURS, Fact
 from desired.explain.guards import (
     AnchorFact,
     GuardFact,
@@ -57,6 +57,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
+from desired.rules.rule import Basis
 from desired.section import Present, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_of, server_key
 
@@ -173,7 +174,7 @@ def explain_addresses(
         case InitializedNode(server) if Controller.NODE in settings.controllers:
             left = _why_unknown(node, server, snapshot, settings)
     source = f"stays as it is: {left}"
-    return tuple(Fact(a.type, a.address, a.address, Rule.UNTOUCHED, source) for a in node.addresses)
+    return tuple(Fact(a.type, a.address, a.address, Basis.UNTOUCHED, source) for a in node.addresses)
 
 
 def _why_unknown(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> str:
@@ -227,44 +228,47 @@ class _Addresses:
         for address in missing:
             yield Fact(address.type, None, address.address, *self._why(address))
 
-    def _why(self, address: NodeAddress) -> tuple[Rule, str]:
+    def _why(self, address: NodeAddress) -> tuple[Basis, str]:
         """The origin of an address that should be there."""
         if address.type == AddressType.HOSTNAME and self.why_called:
-            return Rule.KEPT, self.why_called
+            return Basis.KEPT, self.why_called
         origin = dict(
             addresses_with_origins(self.server, self.settings.address_family, self.network, self.forwarded)
         ).get(address)
-        rule, source = Rule.SERVER, str(origin)
+        rule, source = Basis.SERVER, str(origin)
         if origin is None and address.type == AddressType.INTERNAL_IP:
-            rule, source = Rule.KEPT, "the kubelet reported it, and --keep-internal-ips keeps it"
+            rule, source = Basis.KEPT, "the kubelet reported it, and --keep-internal-ips keeps it"
         elif origin is None:
             source = "a host of the server's IPv6 network"
         if self._is_named(address):
-            return Rule.NODE_IP, f"{source}; it is the kubelet's --node-ip, so no other {address.type} counts"
+            return Basis.NODE_IP, f"{source}; it is the kubelet's --node-ip, so no other {address.type} counts"
         return rule, source
 
-    def _why_not(self, address: NodeAddress) -> tuple[Rule, str]:
+    def _why_not(self, address: NodeAddress) -> tuple[Basis, str]:
         """The reason why an address that is there should not be."""
         others = [other.type for other in self.wanted if other.address == address.address]
         chosen = [other.address for other in self.wanted if other.type == address.type and self._is_named(other)]
         offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network, self.forwarded))
         if address.type == AddressType.HOSTNAME and self.why_called:
-            return Rule.SERVER, "goes away: it is another Node's name, or that of another Node's server"
+            return Basis.SERVER, "goes away: it is another Node's name, or that of another Node's server"
         if others:
             why = "is listed twice" if address.type in others else f"is the Node's {others[0]}"
-            return Rule.SERVER, f"goes away: {why}"
+            return Basis.SERVER, f"goes away: {why}"
         if chosen:
             why = f"the kubelet's --node-ip makes {chosen[0]} the only {address.type}"
-            return Rule.NODE_IP, f"goes away: {why}"
+            return Basis.NODE_IP, f"goes away: {why}"
         if address in offered:
-            return Rule.SERVER, f"goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is {self.settings.address_family}"
+            return Basis.SERVER, f"goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is {self.settings.address_family}"
         if address.type == AddressType.INTERNAL_IP and self.server.provider is Provider.ROBOT:
             if not self.settings.forward_internal_ips:
-                return Rule.SERVER, "goes away: ROBOT_FORWARD_INTERNAL_IPS is false"
-            return Rule.SERVER, f"goes away: {why_not_forwarded(address, self.server, self.settings.address_family)}"
+                return Basis.SERVER, "goes away: ROBOT_FORWARD_INTERNAL_IPS is false"
+            return (
+                Basis.SERVER,
+                f"goes away: {why_not_forwarded(address, self.server, self.settings.address_family)}",
+            )
         if address.type == AddressType.INTERNAL_IP and self.network is None:
-            return Rule.SERVER, "goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address"
-        return Rule.SERVER, f"goes away: not {_what(address)} of {self.server.key.name}"
+            return Basis.SERVER, "goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address"
+        return Basis.SERVER, f"goes away: not {_what(address)} of {self.server.key.name}"
 
     def _is_named(self, address: NodeAddress) -> bool:
         return address.type != AddressType.HOSTNAME and address.address in self.named
@@ -293,19 +297,19 @@ def _label(
 ) -> Fact:
     """One label. ``left`` says why nothing is wanted of it, else ``wanted`` is its value in the desired state."""
     if not is_owned_label(key, settings):
-        return Fact(key, value, value, Rule.FOREIGN, NOT_OURS)
+        return Fact(key, value, value, Basis.FOREIGN, NOT_OURS)
     if left:
-        return Fact(key, value, value, Rule.UNTOUCHED, f"stays as it is: {left}")
+        return Fact(key, value, value, Basis.UNTOUCHED, f"stays as it is: {left}")
     if wanted is None:
-        return Fact(key, value, None, Rule.MIRRORED, "goes away: no label of the server's is mirrored as this key")
+        return Fact(key, value, None, Basis.MIRRORED, "goes away: no label of the server's is mirrored as this key")
     if origin is None:
-        return Fact(key, value, wanted, Rule.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server")
+        return Fact(key, value, wanted, Basis.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server")
     if not origin.value and key in OWNED_LABELS:
         stays = "stays as it is" if value == wanted else "comes in step with the other key of its pair"
-        return Fact(key, value, wanted, Rule.UNTOUCHED if value == wanted else Rule.KEPT, f"{stays}: {origin.what}")
+        return Fact(key, value, wanted, Basis.UNTOUCHED if value == wanted else Basis.KEPT, f"{stays}: {origin.what}")
     if wanted != origin.value:
-        return Fact(key, value, wanted, Rule.KEPT, f"somebody set it, and it stays; {origin.what} is {origin.value!r}")
-    return Fact(key, value, wanted, Rule.SERVER if key in OWNED_LABELS else Rule.MIRRORED, origin.what)
+        return Fact(key, value, wanted, Basis.KEPT, f"somebody set it, and it stays; {origin.what} is {origin.value!r}")
+    return Fact(key, value, wanted, Basis.SERVER if key in OWNED_LABELS else Basis.MIRRORED, origin.what)
 
 
 def explain_taints(
@@ -331,16 +335,16 @@ def _shown(taint: Taint) -> str:
 
 def _why_taint(
     taint: Taint, node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings
-) -> tuple[Rule, str]:
+) -> tuple[Basis, str]:
     if taint.key == TAINT_UNINITIALIZED:
         if isinstance(wanted, UninitializedNode):
-            return Rule.UNINITIALISED, "goes away as the Node is initialized"
-        return Rule.UNINITIALISED, f"keeps pods away: {why_left(stage, Controller.NODE, settings)}"
+            return Basis.UNINITIALISED, "goes away as the Node is initialized"
+        return Basis.UNINITIALISED, f"keeps pods away: {why_left(stage, Controller.NODE, settings)}"
     if has_shutdown_taint((taint,)):
-        return Rule.SHUTDOWN, _why_shutdown(node, wanted, stage, settings)
+        return Basis.SHUTDOWN, _why_shutdown(node, wanted, stage, settings)
     if announces_disruption(taint):
-        return Rule.ANNOUNCING, "announces that the Node goes away"
-    return Rule.FOREIGN, NOT_OURS
+        return Basis.ANNOUNCING, "announces that the Node goes away"
+    return Basis.FOREIGN, NOT_OURS
 
 
 def _why_shutdown(node: Node, wanted: DesiredNode | None, stage: Stage, settings: Settings) -> str:
@@ -363,15 +367,15 @@ def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fa
     facts = (*facts, *told.values())
     if node.ready is Readiness.MISSING:
         why = f"not written yet, which counts as not Ready since the Node's creation; {depending}"
-        return (Fact("Ready", None, None, Rule.READY, why), *facts)
+        return (Fact("Ready", None, None, Basis.READY, why), *facts)
     return facts
 
 
 def _condition(condition: Condition, node: Node, depending: str) -> Fact:
-    rule, source = Rule.FOREIGN, NOT_OURS
+    rule, source = Basis.FOREIGN, NOT_OURS
     if condition.type == "Ready":
         heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
-        rule, source = Rule.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}; {depending}"
+        rule, source = Basis.READY, f"since {node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}; {depending}"
     return Fact(condition.type, condition.status, condition.status, rule, source)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
-from desired.explain.fact import Fact, Rule, if_withheld
+from desired.explain.fact import Fact, if_withheld
 from desired.explain.stage import Stage, why_left
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, MOST_ROUTES, NetworkCondition, Route, route_key
@@ -18,6 +18,7 @@ from desired.routes.claims import UNDECIDED, RouteClaim, RouteStatus
 from desired.routes.conditions import condition_of
 from desired.routes.desired import DesiredRoutes
 from desired.routes.endpoints import NodeEndpoint, destinations_of, parse_pod_cidr
+from desired.rules.rule import Basis
 from desired.section import Absent, Unknown
 
 
@@ -95,7 +96,7 @@ def explain_network_condition(
         change = plan.by_key.get(node.key.part("network"))
         later = "; written once the routes are there" if wanted.after and change else ""
         why = wanted.why + later + (if_withheld(change) if change else "")
-        return Fact(CONDITION_NETWORK, value, _shown(condition_of(then)), Rule.ROUTES, why)
+        return Fact(CONDITION_NETWORK, value, _shown(condition_of(then)), Basis.ROUTES, why)
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if there is None and endpoint is not None and endpoint.is_ours:
         source = f"not written: {_why_undecided(endpoint, desired)}"
@@ -104,7 +105,7 @@ def explain_network_condition(
         source = f"stays as it is: {_why_undecided(endpoint, desired) if endpoint else why}"
     else:
         return None
-    return Fact(CONDITION_NETWORK, value, value, Rule.UNTOUCHED, source)
+    return Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, source)
 
 
 def _shown(condition: NetworkCondition | None) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from desired.guards.anchor import Anchor, anchor_of, witnesses
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -15,6 +16,7 @@ from desired.plan.foresight import readiness
 from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
+from desired.rules.rule import Plain, Rule
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -33,6 +35,24 @@ class GuardResult:
     """What to do, where ``why`` says only what is wrong."""
     end: HoldEnd | None = None
     """How a hold ends by itself, where the guard knows."""
+
+    @classmethod
+    def of(
+        cls,
+        row: Rule,
+        keys: tuple[str, ...],
+        facts: Mapping[str, Plain] = MappingProxyType({}),
+        *,
+        value: str = "",
+        limit: str = "",
+        due_in_s: float | None = None,
+        end: HoldEnd | None = None,
+    ) -> "GuardResult":
+        """The result that this row of a guard says with these facts. Raises TypeError for a row of something else."""
+        if not isinstance(row.of, GuardName) or row.verdict is None:
+            raise TypeError(f"rule {row.name} is no guard's")
+        why, advice = row.says.format_map(facts), row.advice(facts)
+        return cls(row.of, row.verdict, keys, why, value, limit, due_in_s, advice, end)
 
 
 @dataclass(frozen=True, slots=True)

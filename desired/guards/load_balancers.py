@@ -43,6 +43,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.rules.guards import ADDRESSES_OF_BALANCER, INTERNAL_BALANCER
 from desired.section import Unknown, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.bounds import counted
@@ -120,7 +121,7 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
             yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why)
 
 
-_ADDRESSES = Population(GuardName.IP_LOSS, all_stay, "{why}", "{advice}")
+_ADDRESSES = Population(ADDRESSES_OF_BALANCER, all_stay)
 
 
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
@@ -159,9 +160,7 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
         yield from _ADDRESSES.losses((change.key,), 0, 1, why=why, advice="")
 
 
-_INTERNAL = Population(
-    GuardName.EXPOSURE, all_stay, "{why}", f"set {_ANNOTATION} on Service {{service}} to say which it is"
-)
+_INTERNAL = Population(INTERNAL_BALANCER, all_stay)
 
 
 def exposure(facts: Facts) -> Iterator[GuardResult]:
@@ -176,7 +175,7 @@ def exposure(facts: Facts) -> Iterator[GuardResult]:
         why = f"Service {lb.service.id} publishes private addresses alone, and its new load balancer would be public"
         if lb.present is not None:
             why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
-        for loss in _INTERNAL.losses(opening, 0, 1, why=why, service=lb.service.id):
+        for loss in _INTERNAL.losses(opening, 0, 1, why=why, service=lb.service.id, annotation=_ANNOTATION):
             yield replace(loss, value="public", limit="internal")
 
 

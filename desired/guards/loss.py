@@ -23,11 +23,19 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import drained_servers
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change, Verdict
 from desired.plan.foresight import balancer_after, has_way, healthy, is_down, serving
 from desired.plan.kinds import OF_TRAFFIC, Verb
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import Peak
+from desired.rules.guards import (
+    NO_TARGET_LEFT,
+    NONE_ANSWERS,
+    TARGETS_OF_OTHERS,
+    TOO_FEW_ANSWER,
+    TOO_FEW_OF_PROVIDER,
+)
+from desired.rules.rule import Plain, Rule
 from desired.section import Absent
 from desired.syntax.bounds import counted, several
 from desired.syntax.provider_id import Provider, ServerKey
@@ -37,27 +45,24 @@ from desired.syntax.provider_id import Provider, ServerKey
 class Population:
     """One row of the table: how much of a population stays, and what is said where less would."""
 
-    guard: GuardName
+    rule: Rule
+    """What is said, with ``left``, ``lost``, ``most``, and words of the count."""
     least: Callable[[int, int], int]
     """How many have to stay, of the most that are counted by, and of those that are there now."""
-    says: str
-    """What is wrong, with ``left``, ``lost``, ``most``, and words of the count."""
-    advice: str = ""
     shows_left: bool = False
     """Whether value and limit of the hold are how many are left, and have to be; else how many are lost, and may be."""
 
     def losses(
-        self, taking: Collection[str], left: int, most: int, there: int = 0, **words: object
+        self, taking: Collection[str], left: int, most: int, there: int = 0, **words: Plain
     ) -> list[GuardResult]:
         """The hold of what takes some, by their keys, where too few would be ``left`` of ``most``."""
         least = self.least(most, there)
         if not taking or left >= least:
             return []
-        words |= {"left": left, "lost": most - left, "most": max(most, there)}
+        facts = words | {"left": left, "lost": most - left, "most": max(most, there)}
         value, limit = (left, least) if self.shows_left else (most - left, most - least)
-        why, advice = self.says.format(**words), self.advice.format(**words)
         keys = tuple(sorted(taking))
-        return [GuardResult(self.guard, Verdict.HELD, keys, why, str(value), str(limit), advice=advice)]
+        return [GuardResult.of(self.rule, keys, facts, value=str(value), limit=str(limit))]
 
 
 def all_stay(most: int, _there: int) -> int:
@@ -190,7 +195,6 @@ def _is_kept_out(target: Target, of: _Of) -> bool:
 class _OfTargets(Population):
     """A row that is counted in each state of a load balancer."""
 
-    advice: str = "check the Nodes and settings that are named, or approve it if an outage does no harm"
     shows_left: bool = True
     name: str = ""
     """In the memory of peaks."""
@@ -204,9 +208,8 @@ class _OfTargets(Population):
 
 
 ANSWERING = _OfTargets(
-    GuardName.TARGET_FLOOR,
+    TOO_FEW_ANSWER,
     lambda most, there: max((most + 1) // 2, min(1, there)),
-    "{named}: {left} of {most} targets would answer at {scope}{returns}; {cause}",
     name="answering",
     members=_answering,
     announced=_is_drained,
@@ -214,9 +217,8 @@ ANSWERING = _OfTargets(
     lately=_lately,
 )
 BY_PROVIDER = _OfTargets(
-    GuardName.TARGET_FLOOR,
+    TOO_FEW_OF_PROVIDER,
     lambda most, _: (most + 1) // 2,
-    "{named}: {left} of {most} targets at Hetzner {scope} would be left; {cause}",
     name="provider",
     members=_by_provider,
     announced=_is_kept_out,
@@ -224,23 +226,20 @@ BY_PROVIDER = _OfTargets(
 _TARGETS = (
     ANSWERING,
     _OfTargets(
-        GuardName.TARGET_FLOOR,
+        NONE_ANSWERS,
         lambda _, there: min(1, there),
-        "{named}: no target that answers would be left of {most}; {cause}",
         members=_at_all,
     ),
     _OfTargets(
-        GuardName.TARGET_FLOOR,
+        NO_TARGET_LEFT,
         lambda _, there: min(1, there),
-        "{named}: no target would be left, and {most} lead to servers that exist; {cause}",
         members=_existing,
         announced=_is_drained,
     ),
     BY_PROVIDER,
     _OfTargets(
-        GuardName.TARGET_FLOOR,
+        TARGETS_OF_OTHERS,
         all_stay,
-        "{named}: {targets} of other owners would be lost{returns}; {cause}",
         members=_foreign,
         on_the_way=True,
     ),
@@ -264,8 +263,8 @@ def _losses(of: _Of, row: _OfTargets) -> Iterator[GuardResult]:
         most = max(len(had - (going - end)), len(peak.difference(target.name for target in announced)))
         on_the_way = [len(are) for are, loses in zip(there[1:], losing, strict=True) if loses and row.on_the_way]
         left = min([*on_the_way, len(end)])
-        words = {
-            "named": f"load balancer {of.present.id} {of.present.spec.name}",
+        words: dict[str, Plain] = {
+            "balancer": f"load balancer {of.present.id} {of.present.spec.name}",
             "scope": scope,
             "targets": counted(len(had) - left, "target"),
             "returns": "" if len(end) <= left else " until the changes are done",

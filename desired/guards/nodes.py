@@ -18,11 +18,12 @@ from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, nodes_of
-from desired.plan.change import Change, GuardName, HoldEnd, LostNode, NodeIdentity
+from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.conditions import condition_of
+from desired.rules.guards import ADDRESSES_LOST, CLOSED_TO_PODS, CONTROL_PLANE_LOST, NODES_LOST
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
@@ -119,16 +120,10 @@ def explain_easing(settings: Settings) -> str:
 
 
 _NODES = Population(
-    GuardName.NODE_BLAST_RADIUS,
+    NODES_LOST,
     lambda most, there: 1 if most == 1 else three_quarters(most, there),
-    "{why}",
-    "cordon Nodes before their servers are deleted, and approve these if it was meant",
 )
-_CONTROL_PLANE = Population(
-    GuardName.NODE_BLAST_RADIUS,
-    lambda *_: 1,
-    "no Node of the control plane would be left, and that is always for a person to approve",
-)
+_CONTROL_PLANE = Population(CONTROL_PLANE_LOST, lambda *_: 1)
 
 
 def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
@@ -172,18 +167,8 @@ def provider_behind(change: Change, snapshot: Snapshot) -> Provider | None:
     return provider_of(node.provider_id) if node else None
 
 
-_ADDRESSES = Population(
-    GuardName.ADDRESS_BLAST_RADIUS,
-    three_quarters,
-    "{lost} of {most} Nodes{where} would be without an address that they had or should have: check"
-    " {setting} and HCLOUD_INSTANCES_ADDRESS_FAMILY, and approve this if it was meant",
-)
-_OPEN = Population(
-    GuardName.ADDRESS_BLAST_RADIUS,
-    three_quarters,
-    "{lost} of {most} Nodes would be closed to pods: check HCLOUD_NETWORK and the servers' attachments to it, and"
-    " approve this if it was meant",
-)
+_ADDRESSES = Population(ADDRESSES_LOST, three_quarters)
+_OPEN = Population(CLOSED_TO_PODS, three_quarters)
 
 
 def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:

@@ -5,19 +5,14 @@ from collections.abc import Iterator
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.loss import Population, all_stay, three_quarters
 from desired.model.route import route_key
-from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.routes.actions import RouteAction
 from desired.routes.address_owners import Holding
+from desired.rules.guards import CLUSTER_CIDR_MISMATCH, ROUTE_OF_OTHERS, ROUTES_LOST
 
 _TAKING = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
-_ROUTES = Population(
-    GuardName.ROUTE_BLAST_RADIUS,
-    three_quarters,
-    "{lost} of {most} routes within {cidr} lead to servers that live, and no Node has their pods: check --cluster-cidr"
-    " and the Nodes' pod CIDRs, and approve this if it was meant",
-)
-_STRANGERS = Population(GuardName.ROUTE_BLAST_RADIUS, all_stay, "{why}: approve this if nobody uses the route")
+_ROUTES = Population(ROUTES_LOST, three_quarters)
+_STRANGERS = Population(ROUTE_OF_OTHERS, all_stay)
 
 
 def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
@@ -33,7 +28,7 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     removed = {key: found for key, found in routes.by_key.items() if going.get(key) == ChangeKind.ROUTE_DELETE}
     living = [key for key, decided in removed.items() if decided.action is not RouteAction.DEAD]
     within = sum(destination.subnet_of(cidr) for destination in routes.decided)
-    too_many = _ROUTES.losses(living, within - len(living), within, cidr=cidr)
+    too_many = _ROUTES.losses(living, within - len(living), within, cidr=str(cidr))
     yield from too_many
     strangers = {} if too_many else {k: each.why for k, each in removed.items() if each.action is RouteAction.STRANGER}
     for claim in routes.claims:
@@ -50,4 +45,4 @@ def cluster_cidr(facts: Facts) -> Iterator[GuardResult]:
     mismatch = facts.desired.routes.mismatch
     keys = tuple(change.key for change in facts.plan.changes if change.kind == ChangeKind.ROUTE_DELETE)
     if mismatch is not None and keys:
-        yield GuardResult(GuardName.CLUSTER_CIDR, Verdict.WAITING, keys, mismatch)
+        yield GuardResult.of(CLUSTER_CIDR_MISMATCH, keys, {"why": mismatch})

@@ -257,7 +257,7 @@ class Hold:
 
 def with_advice(why: str, advice: str) -> str:
     """Both as one sentence, the remedy last."""
-    return f"{why}: {advice}" if advice else why
+    return f"{why}; {advice}" if advice else why
 
 
 @dataclass(frozen=True)

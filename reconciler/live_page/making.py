@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from actuators.outcome import Applied
 from desired.explain import explain_object
-from desired.explain.fact import Rule
 from desired.explain.node import NodeExplanation
 from desired.model.key import Key
 from desired.plan.change import Plan
 from desired.planner import DesiredState, compute_desired
+from desired.rules.rule import Basis
 from reconciler.report.explanation_text import render_explanation
 from reconciler.report.page.document import Document, document_of, explanation_of
 from reconciler.report.page.markup import with_texts
@@ -48,7 +48,7 @@ class Maker:
         if isinstance(found, str):
             return masked(found)
         if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster
-            found = replace(found, labels=tuple(fact for fact in found.labels if fact.rule is not Rule.FOREIGN))
+            found = replace(found, labels=tuple(fact for fact in found.labels if fact.rule is not Basis.FOREIGN))
         lines = tuple(render_explanation(Explained(key, report, found)))
         return _without_secrets(explanation_of(self._model(), key, lines))
 

@@ -12,7 +12,7 @@ from typing import Any
 from desired.annotations.parsing import Origin
 from desired.annotations.table import PREFIX
 from desired.annotations.warnings import AnnotationWarning
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, GuardFact
 from desired.explain.load_balancer import FoundBalancer
 from desired.explain.node import NodeExplanation
@@ -28,6 +28,7 @@ from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
 from desired.plan.notes import Note
 from desired.routes.claims import FAILING, RouteStatus
+from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 from reconciler.config.program import program_name
@@ -158,7 +159,7 @@ def _hold(fact: GuardFact, explained: Explained) -> Iterator[TextLine]:
 
 
 LAYOUTS: Mapping[type, Layout] = {
-    Fact: Layout(("subject", _sides, "source"), lambda fact: _DETAIL if fact.rule is Rule.FOREIGN else _SAME),
+    Fact: Layout(("subject", _sides, "source"), lambda fact: _DETAIL if fact.rule is Basis.FOREIGN else _SAME),
     RouteFact: Layout(
         ("destination", lambda fact: _cell(fact.standing or fact.fate), _sides, "why"), unchanged=_route_mark
     ),

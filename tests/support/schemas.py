@@ -39,6 +39,7 @@ from desired.model.service import Ingress
 from desired.model.snapshot import NodeAddress
 from desired.plan.change import Claimed, LostNode, NodeIdentity
 from desired.plan.notes import NOTES, NoteKind
+from desired.rules.rule import Basis
 from desired.section import Unmanaged
 from reconciler.report.documents import members_of, to_json
 from reconciler.report.explanation_json import EXPLANATIONS, ExplanationHead, ExplanationTail
@@ -135,6 +136,10 @@ def closed(schema: Any) -> Any:
     return {**members, "additionalProperties": False} if is_open else members
 
 
+_PUBLISHED = {Basis: "Rule"}
+"""Type → the name under which its schema is published, where that is another one."""
+
+
 def _schema(title: str, document: type) -> Schema:
     definitions = Definitions()
     return _whole(title, definitions.members(document), definitions)
@@ -212,7 +217,7 @@ class Definitions:
         return {"type": _FORMATS[base]["type"]} | {name: limit for name, limit in limits.items() if limit is not None}
 
     def _named(self, hint: Any) -> Schema:
-        name = hint.__name__
+        name = _PUBLISHED.get(hint, hint.__name__)
         if name not in self.found:
             self.found[name] = {}
             self.found[name] = _enum(hint) if issubclass(hint, Enum) else self.members(hint)

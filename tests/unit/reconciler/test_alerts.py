@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from desired.plan.change import GuardName
+from desired.plan.change import GuardName, Verdict
 from reconciler.telemetry.metric_table import METRICS, Sort
+from tests.support.rules import names_of_rules
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -91,9 +92,11 @@ def test_the_runbook_tells_of_each_guard_that_a_person_may_meet() -> None:
     rows = re.findall(r"^ +\| (`[^|]+`) \|", held, re.MULTILINE)
     sources = "".join(file.read_text("utf-8") for file in (ROOT / "desired" / "guards").glob("*.py"))
     stopping = set(re.findall(r"GuardName\.(\w+),\s+Verdict\.(?:HELD|REFUSED)", sources))
-    stopping |= set(re.findall(r"(?:Population|OfTargets)\(\s*GuardName\.(\w+),", sources))  # rows of what is held
+    stops = (Verdict.HELD, Verdict.REFUSED)
+    guards = {GuardName[name] for name in stopping}
+    guards |= {GuardName(row.of) for row in names_of_rules().values() if row.of and row.verdict in stops}
 
-    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == {GuardName[name] for name in stopping}
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == guards
 
 
 @pytest.mark.parametrize(("when", "shown"), expressions())

@@ -9,9 +9,11 @@ import pytest
 from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
 from desired.model.key import ObjectKind
 from desired.plan.notes import NOTES, NoteKind, NoteRow
+from desired.rules.rule import Rule
 from reconciler.config.flags import FLAGS, Command, Flag
 from reconciler.config.hccm_flags import INSTEAD
 from reconciler.config.variables import VARIABLES, Variable
+from tests.support.rules import rules_by_table
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -214,6 +216,46 @@ def test_notes_are_documented_as_they_are() -> None:
 
     assert page.read_text() == notes()
     assert set(NOTES) == set(NoteKind)
+
+
+RULES_INTRODUCTION = """\
+# Rules
+
+Made from the tables in `desired/rules`.
+
+Each row is one sentence that a plan, a note, a hold or an explanation says, with what a person does about it. Words in
+angle brackets stand for what was found. The last column is the [note](notes.md), the [guard](../safety.md) or the kind
+of change whose sentence it is, and what a guard makes of the changes; where it is empty, `reconcile explain` alone says
+it.
+"""
+_TITLES = {"guards": "Guards", "load_balancers": "Load balancers", "nodes": "Nodes", "routes": "Routes"}
+
+
+def _shown_template(template: str) -> str:
+    return re.sub(r"\{(\w+)(?:![a-z])?\}", r"&lt;\1&gt;", template).replace("|", "\\|")
+
+
+def _rule_row(row: Rule) -> str:
+    said_by = f"`{row.of}`" + (f": {row.verdict}" if row.verdict else "") if row.of else ""
+    return f"| `{row.name}` | {_shown_template(row.says)} | {_shown_template(row.remedy)} | {said_by} |\n"
+
+
+def rules() -> str:
+    """The text of docs/reference/rules.md."""
+    head = "| rule | sentence | remedy | said by |\n|---|---|---|---|\n"
+    tables = (
+        f"\n## {_TITLES[table]}\n\n{head}" + "".join(map(_rule_row, rows)) for table, rows in rules_by_table().items()
+    )
+    return RULES_INTRODUCTION + "".join(tables)
+
+
+def test_rules_are_documented_as_they_are() -> None:
+    """docs/reference/rules.md has each row of each table."""
+    page = DOCS / "reference" / "rules.md"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(rules())
+
+    assert page.read_text() == rules()
 
 
 def test_annotations_are_documented_as_they_are() -> None:

@@ -13,7 +13,7 @@ import pytest
 from desired.annotations.parsing import Origin
 from desired.annotations.table import PREFIX
 from desired.annotations.warnings import AnnotationWarning
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, GuardFact, LossFact
 from desired.explain.load_balancer import BalancerFact, FoundBalancer, PrivateAddress
 from desired.explain.options import OptionFact
@@ -30,6 +30,7 @@ from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
+from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
 from reconciler.config.flags import Output
 from reconciler.report.explanation_json import explanation_as_json
@@ -75,7 +76,7 @@ def test_the_page_names_every_word() -> None:
     does not exist."""
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
-    assert rows == [*Stage, *Rule, *RouteStatus, *RouteAction, *ServiceStage, *Membership]
+    assert rows == [*Stage, *Basis, *RouteStatus, *RouteAction, *ServiceStage, *Membership]
 
 
 @pytest.mark.parametrize("explained", [NODE, SERVICE], ids=["node", "service"])
@@ -132,7 +133,7 @@ FOREIGN = "a\x1b[31m\nb\u202e"
 
 def test_control_characters_are_made_visible() -> None:
     """Text from elsewhere cannot move the cursor, change colors or begin a line of its own."""
-    fact = Fact(FOREIGN, FOREIGN, None, Rule.SERVER, FOREIGN)
+    fact = Fact(FOREIGN, FOREIGN, None, Basis.SERVER, FOREIGN)
     note = Note(key_of("node/web-1"), NoteKind.UNKNOWN, FOREIGN)
     spoiled = changed(NODE, why=FOREIGN, labels=(fact,), notes=(note,))
     shown = r"a\x1b[31m\nb\u202e"
@@ -144,7 +145,7 @@ def test_control_characters_are_made_visible() -> None:
 def test_columns_are_aligned() -> None:
     """Values stand below each other, whatever is in them; one that is far too long only pushes its own line."""
     rows = ("a", "\x1b", "x" * 60)
-    facts = tuple(Fact(row, row, row, Rule.FOREIGN, "END") for row in rows)
+    facts = tuple(Fact(row, row, row, Basis.FOREIGN, "END") for row in rows)
     short, escaped, long = (line.index("END") for line in section("Labels", changed(NODE, labels=facts)))
 
     assert short == escaped == 4 + 48 + 2 + 48 + 2 < long
@@ -161,19 +162,23 @@ OPTION = OptionFact(f"{PREFIX}type", Origin.ANNOTATION, None, "lb21", "lb11")
 @pytest.mark.parametrize(
     ("part", "fact", "line", "tone"),
     [
-        pytest.param("labels", Fact("key", "x", "x", Rule.SERVER, "why"), "    key  x  why", Tone.PLAIN, id="right"),
-        pytest.param("labels", Fact("key", "", "", Rule.SERVER, "why"), '    key  ""  why', Tone.PLAIN, id="empty"),
+        pytest.param("labels", Fact("key", "x", "x", Basis.SERVER, "why"), "    key  x  why", Tone.PLAIN, id="right"),
+        pytest.param("labels", Fact("key", "", "", Basis.SERVER, "why"), '    key  ""  why', Tone.PLAIN, id="empty"),
         pytest.param(
-            "labels", Fact("key", "x", "x", Rule.FOREIGN, "why"), "    key  x  why", Tone.DETAIL, id="somebody's"
+            "labels", Fact("key", "x", "x", Basis.FOREIGN, "why"), "    key  x  why", Tone.DETAIL, id="somebody's"
         ),
         pytest.param(
-            "labels", Fact("key", None, "x", Rule.SERVER, "why"), "  + key  (none) -> x  why", Tone.ADD, id="comes"
+            "labels", Fact("key", None, "x", Basis.SERVER, "why"), "  + key  (none) -> x  why", Tone.ADD, id="comes"
         ),
         pytest.param(
-            "labels", Fact("key", "x", "y", Rule.SERVER, "why"), "  ~ key  x -> y  why", Tone.MODIFY, id="changes"
+            "labels", Fact("key", "x", "y", Basis.SERVER, "why"), "  ~ key  x -> y  why", Tone.MODIFY, id="changes"
         ),
         pytest.param(
-            "labels", Fact("key", "x", None, Rule.SERVER, "why"), "  - key  x -> (none)  why", Tone.REMOVE, id="goes"
+            "labels",
+            Fact("key", "x", None, Basis.SERVER, "why"),
+            "  - key  x -> (none)  why",
+            Tone.REMOVE,
+            id="goes",
         ),
         pytest.param(
             "routes",
@@ -403,7 +408,7 @@ BALANCER = BalancerFact(
     targets=2,
     max_targets=25,
 )
-OWNER = (Fact("uid", "1", "1", Rule.OWNER, "this cluster's"),)
+OWNER = (Fact("uid", "1", "1", Basis.OWNER, "this cluster's"),)
 
 
 @pytest.mark.parametrize(

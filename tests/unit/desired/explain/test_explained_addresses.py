@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.node import explain_addresses
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, RobotAccount, Server, Snapshot
+from desired.rules.rule import Basis
 from desired.section import Present, Unknown
 from tests.builders import (
     a_dual_stack_server,
@@ -24,8 +25,8 @@ from tests.support.judging import planned
 
 HOSTNAME, INTERNAL, EXTERNAL = AddressType.HOSTNAME, AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP
 DUAL, NETWORKED = Settings(address_family=AddressFamily.DUALSTACK), Settings(network="private")
-NAME = Fact(HOSTNAME, "web-1", "web-1", Rule.SERVER, "the server's name")
-PUBLIC = Fact(EXTERNAL, "203.0.113.1", "203.0.113.1", Rule.SERVER, "the server's public IPv4")
+NAME = Fact(HOSTNAME, "web-1", "web-1", Basis.SERVER, "the server's name")
+PUBLIC = Fact(EXTERNAL, "203.0.113.1", "203.0.113.1", Basis.SERVER, "the server's public IPv4")
 
 
 def with_addresses(*texts: str, **overrides: Any) -> Node:
@@ -54,8 +55,8 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             a_server(),
             Settings(),
             [
-                Fact(HOSTNAME, None, "web-1", Rule.SERVER, "the server's name"),
-                Fact(EXTERNAL, None, "203.0.113.1", Rule.SERVER, "the server's public IPv4"),
+                Fact(HOSTNAME, None, "web-1", Basis.SERVER, "the server's name"),
+                Fact(EXTERNAL, None, "203.0.113.1", Basis.SERVER, "the server's public IPv4"),
             ],
             id="as-the-node-joins",
         ),
@@ -75,7 +76,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     HOSTNAME,
                     "old-name",
                     "old-name",
-                    Rule.KEPT,
+                    Basis.KEPT,
                     "server 1 is called web-1; the Node keeps Hostname old-name",
                 ),
             ],
@@ -88,7 +89,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             [
                 NAME,
                 PUBLIC,
-                Fact(EXTERNAL, None, "2001:db8:1::1", Rule.SERVER, "the first host of the server's IPv6 network"),
+                Fact(EXTERNAL, None, "2001:db8:1::1", Basis.SERVER, "the first host of the server's IPv6 network"),
             ],
             id="ipv6-switched-on",
         ),
@@ -103,7 +104,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     EXTERNAL,
                     "2001:db8:1::1",
                     None,
-                    Rule.SERVER,
+                    Basis.SERVER,
                     "goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is ipv4",
                 ),
             ],
@@ -116,7 +117,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             [
                 NAME,
                 PUBLIC,
-                Fact(INTERNAL, None, "10.0.0.2", Rule.SERVER, "the server's address in the private network"),
+                Fact(INTERNAL, None, "10.0.0.2", Basis.SERVER, "the server's address in the private network"),
             ],
             id="attached-to-the-network",
         ),
@@ -124,7 +125,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             with_addresses("Hostname web-1", "ExternalIP 203.0.113.1", "InternalIP 10.9.9.9"),
             a_server(),
             NETWORKED,
-            [NAME, PUBLIC, Fact(INTERNAL, "10.9.9.9", None, Rule.SERVER, "goes away: not an address of server 1")],
+            [NAME, PUBLIC, Fact(INTERNAL, "10.9.9.9", None, Basis.SERVER, "goes away: not an address of server 1")],
             id="a-private-address-that-the-server-does-not-have",
         ),
         pytest.param(
@@ -138,7 +139,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     INTERNAL,
                     "10.9.9.9",
                     None,
-                    Rule.SERVER,
+                    Basis.SERVER,
                     "goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",
                 ),
             ],
@@ -155,7 +156,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     INTERNAL,
                     "10.9.9.9",
                     "10.9.9.9",
-                    Rule.KEPT,
+                    Basis.KEPT,
                     "the kubelet reported it, and --keep-internal-ips keeps it",
                 ),
             ],
@@ -165,14 +166,18 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             with_addresses("Hostname web-1", "InternalIP 203.0.113.1", "ExternalIP 203.0.113.1"),
             a_server(),
             Settings(),
-            [NAME, Fact(INTERNAL, "203.0.113.1", None, Rule.SERVER, "goes away: is the Node's ExternalIP"), PUBLIC],
+            [
+                NAME,
+                Fact(INTERNAL, "203.0.113.1", None, Basis.SERVER, "goes away: is the Node's ExternalIP"),
+                PUBLIC,
+            ],
             id="listed-under-another-type",
         ),
         pytest.param(
             with_addresses("Hostname web-1", "ExternalIP 203.0.113.1", "ExternalIP 203.0.113.1"),
             a_server(),
             Settings(),
-            [NAME, PUBLIC, Fact(EXTERNAL, "203.0.113.1", None, Rule.SERVER, "goes away: is listed twice")],
+            [NAME, PUBLIC, Fact(EXTERNAL, "203.0.113.1", None, Basis.SERVER, "goes away: is listed twice")],
             id="listed-twice",
         ),
         pytest.param(
@@ -182,7 +187,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
             [
                 PUBLIC,
                 NAME,
-                Fact("InternalDNS", "web-1.lan", None, Rule.SERVER, "goes away: not an address of server 1"),
+                Fact("InternalDNS", "web-1.lan", None, Basis.SERVER, "goes away: not an address of server 1"),
             ],
             id="a-name-of-the-kubelets",
         ),
@@ -201,7 +206,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     INTERNAL,
                     "10.0.0.3",
                     "10.0.0.3",
-                    Rule.NODE_IP,
+                    Basis.NODE_IP,
                     "the server's address in the private network; it is the kubelet's --node-ip, so no other InternalIP"
                     " counts",
                 ),
@@ -209,7 +214,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     INTERNAL,
                     "10.0.0.2",
                     None,
-                    Rule.NODE_IP,
+                    Basis.NODE_IP,
                     "goes away: the kubelet's --node-ip makes 10.0.0.3 the only InternalIP",
                 ),
                 NAME,
@@ -226,7 +231,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     EXTERNAL,
                     "2001:db8:1::5",
                     "2001:db8:1::5",
-                    Rule.NODE_IP,
+                    Basis.NODE_IP,
                     "a host of the server's IPv6 network; it is the kubelet's --node-ip, so no other ExternalIP counts",
                 ),
                 NAME,
@@ -244,7 +249,7 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
                     INTERNAL,
                     "10.9.9.9",
                     "10.9.9.9",
-                    Rule.NODE_IP,
+                    Basis.NODE_IP,
                     "the kubelet reported it, and --keep-internal-ips keeps it; it is the kubelet's --node-ip, so no"
                     " other InternalIP counts",
                 ),
@@ -264,8 +269,8 @@ def untouched(why: str) -> list[Fact]:
     """What is said of a settled Node's addresses that stay as they are."""
     source = f"stays as it is: {why}"
     return [
-        Fact(HOSTNAME, "web-1", "web-1", Rule.UNTOUCHED, source),
-        Fact(EXTERNAL, "203.0.113.1", "203.0.113.1", Rule.UNTOUCHED, source),
+        Fact(HOSTNAME, "web-1", "web-1", Basis.UNTOUCHED, source),
+        Fact(EXTERNAL, "203.0.113.1", "203.0.113.1", Basis.UNTOUCHED, source),
     ]
 
 
@@ -280,7 +285,7 @@ def test_addresses_stay_while_a_field_did_not_arrive() -> None:
     snapshot = a_snapshot([a_settled_node()], [a_server(ipv4=None, missing=frozenset({"public_net.ipv4"}))])
     why = "stays as it is: Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
     assert explained(a_settled_node(), snapshot, Settings()) == [
-        Fact(a.type, a.address, a.address, Rule.UNTOUCHED, why) for a in a_settled_node().addresses
+        Fact(a.type, a.address, a.address, Basis.UNTOUCHED, why) for a in a_settled_node().addresses
     ]
 
 
@@ -315,9 +320,9 @@ def test_the_name_of_another_node_goes() -> None:
     snapshot = a_snapshot([node, other], [server, a_server(2, "web-2")])
     gone, kept = (fact for fact in explained(node, snapshot, Settings()) if fact.subject == HOSTNAME)
 
-    assert (gone.value, gone.wanted, gone.rule) == ("web-2", None, Rule.SERVER)
+    assert (gone.value, gone.wanted, gone.rule) == ("web-2", None, Basis.SERVER)
     assert gone.source == "goes away: it is another Node's name, or that of another Node's server"
-    assert (kept.value, kept.wanted, kept.rule) == (None, "web-1", Rule.KEPT)
+    assert (kept.value, kept.wanted, kept.rule) == (None, "web-1", Basis.KEPT)
 
 
 KEPT = "what the kubelet reported, kept as ROBOT_FORWARD_INTERNAL_IPS says"

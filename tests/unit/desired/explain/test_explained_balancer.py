@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from desired.explain.fact import Rule
 from desired.explain.load_balancer import FoundBalancer
 from desired.model.snapshot import Snapshot
 from desired.names import (
@@ -15,6 +14,7 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
+from desired.rules.rule import Basis
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
@@ -243,7 +243,7 @@ def test_labels(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | No
     facts = found(snapshot).owner
 
     assert {fact.subject: (fact.value, fact.wanted, fact.source) for fact in facts} == labels
-    assert {fact.rule for fact in facts} == {Rule.OWNER}
+    assert {fact.rule for fact in facts} == {Basis.OWNER}
 
 
 def test_another_clusters_service() -> None:

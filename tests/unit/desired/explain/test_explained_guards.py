@@ -67,7 +67,7 @@ POLICY = guard("policy", Verdict.ALLOWED)
 ANCHOR = guard("project-anchor", Verdict.ALLOWED, None, "1", "1")
 WEB_2_AND_THE_REST = [CONTROL_SERVER, a_server(2, "web-2")]
 WHY_HELD = (
-    "the servers of 2 of 3 Nodes are gone, and nobody announced it: cordon Nodes before their servers are deleted,"
+    "the servers of 2 of 3 Nodes are gone, and nobody announced it; cordon Nodes before their servers are deleted,"
     " and approve these if it was meant; what is silent for 30 minutes counts as announced"
 )
 WHY_HELD_AT_WORST = WHY_HELD.replace("2 of 3 Nodes are gone", "2 of 8 Nodes are gone (and 1 more could not be read)")
@@ -234,7 +234,7 @@ def test_the_approval_of_another_hold() -> None:
                 guard(
                     "node-blast-radius",
                     Verdict.HELD,
-                    "the only Node's server is gone, and nobody announced it: cordon Nodes before their servers are"
+                    "the only Node's server is gone, and nobody announced it; cordon Nodes before their servers are"
                     " deleted, and approve these if it was meant; what is silent for 30 minutes counts as announced",
                     "1",
                     "0",

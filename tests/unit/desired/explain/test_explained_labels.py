@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.node import explain_labels
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server
+from desired.rules.rule import Basis
 from tests.builders import SERVER_LABELS, UNINITIALIZED, a_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import planned
 
@@ -40,49 +41,49 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
             labelled({}),
             a_server(),
             Settings(),
-            Fact(TYPE, "cpx32", "cpx32", Rule.SERVER, "the server's type"),
+            Fact(TYPE, "cpx32", "cpx32", Basis.SERVER, "the server's type"),
             id="as-the-server-says",
         ),
         pytest.param(
             labelled({}),
             a_server(type="cpx52"),
             Settings(),
-            Fact(TYPE, "cpx32", "cpx52", Rule.SERVER, "the server's type"),
+            Fact(TYPE, "cpx32", "cpx52", Basis.SERVER, "the server's type"),
             id="the-server-was-resized",
         ),
         pytest.param(
             labelled({REGION: None, "failure-domain.beta.kubernetes.io/region": None}),
             a_server(),
             Settings(),
-            Fact(REGION, None, "fsn1", Rule.SERVER, "the server's location"),
+            Fact(REGION, None, "fsn1", Basis.SERVER, "the server's location"),
             id="missing",
         ),
         pytest.param(
             labelled({PROVIDED_BY: None}),
             a_server(),
             Settings(),
-            Fact(PROVIDED_BY, None, "cloud", Rule.SERVER, "what every server of Hetzner Cloud gets"),
+            Fact(PROVIDED_BY, None, "cloud", Basis.SERVER, "what every server of Hetzner Cloud gets"),
             id="provided-by-missing",
         ),
         pytest.param(
             labelled({ZONE: "rack-7"}),
             a_server(),
             Settings(),
-            Fact(ZONE, "rack-7", "rack-7", Rule.KEPT, A_ZONE_OF_A_PERSON),
+            Fact(ZONE, "rack-7", "rack-7", Basis.KEPT, A_ZONE_OF_A_PERSON),
             id="a-zone-that-a-person-set",
         ),
         pytest.param(
             labelled({ZONE: "rack-7"}),
             a_server(),
             Settings(),
-            Fact(BETA_ZONE, "fsn1-dc14", "rack-7", Rule.KEPT, A_ZONE_OF_A_PERSON),
+            Fact(BETA_ZONE, "fsn1-dc14", "rack-7", Basis.KEPT, A_ZONE_OF_A_PERSON),
             id="its-deprecated-twin-follows",
         ),
         pytest.param(
             labelled({ZONE: "rack-7"}, taints=(UNINITIALIZED,)),
             a_server(),
             Settings(),
-            Fact(ZONE, "rack-7", "fsn1-dc14", Rule.SERVER, "the zone of the server's location"),
+            Fact(ZONE, "rack-7", "fsn1-dc14", Basis.SERVER, "the zone of the server's location"),
             id="a-zone-that-a-person-set-goes-as-the-node-joins",
         ),
         pytest.param(
@@ -93,7 +94,7 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
                 PROVIDED_BY,
                 "robot",
                 "robot",
-                Rule.KEPT,
+                Basis.KEPT,
                 "somebody set it, and it stays; what every server of Hetzner Cloud gets is 'cloud'",
             ),
             id="a-provided-by-that-a-person-set",
@@ -106,7 +107,7 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
                 ZONE,
                 "fsn1-dc14",
                 "fsn1-dc14",
-                Rule.UNTOUCHED,
+                Basis.UNTOUCHED,
                 "stays as it is: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false",
             ),
             id="zone-labels-disabled",
@@ -119,7 +120,7 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
                 BETA_ZONE,
                 "fsn1-dc14",
                 "rack-7",
-                Rule.KEPT,
+                Basis.KEPT,
                 "comes in step with the other key of its pair: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false",
             ),
             id="zone-labels-disabled-and-twins-that-differ",
@@ -129,7 +130,11 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
             a_server(missing=frozenset({"labels"})),
             MIRRORING,
             Fact(
-                MIRRORED, "web", "web", Rule.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server"
+                MIRRORED,
+                "web",
+                "web",
+                Basis.UNTOUCHED,
+                "stays as it is: Hetzner's answer has no labels of the server",
             ),
             id="mirrored-once-and-not-known-now",
         ),
@@ -137,56 +142,56 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
             labelled({}),
             a_server(location=""),
             Settings(),
-            Fact(REGION, "fsn1", "fsn1", Rule.UNTOUCHED, "stays as it is: the server's location is not known"),
+            Fact(REGION, "fsn1", "fsn1", Basis.UNTOUCHED, "stays as it is: the server's location is not known"),
             id="a-server-without-a-location",
         ),
         pytest.param(
             labelled({}),
             a_server(type="-odd-"),
             Settings(),
-            Fact(TYPE, "cpx32", "cpx32", Rule.UNTOUCHED, "stays as it is: the server's type can be no label's value"),
+            Fact(TYPE, "cpx32", "cpx32", Basis.UNTOUCHED, "stays as it is: the server's type can be no label's value"),
             id="a-type-that-no-label-may-have",
         ),
         pytest.param(
             labelled({"example.com/team": "blue"}),
             a_server(),
             Settings(),
-            Fact("example.com/team", "blue", "blue", Rule.FOREIGN, "not ours, left alone"),
+            Fact("example.com/team", "blue", "blue", Basis.FOREIGN, "not ours, left alone"),
             id="somebody-elses",
         ),
         pytest.param(
             labelled({MIRRORED: "web"}),
             a_server(),
             Settings(),
-            Fact(MIRRORED, "web", "web", Rule.FOREIGN, "not ours, left alone"),
+            Fact(MIRRORED, "web", "web", Basis.FOREIGN, "not ours, left alone"),
             id="nothing-is-mirrored-unless-asked",
         ),
         pytest.param(
             labelled({}),
             a_server(labels={"role": "web"}),
             MIRRORING,
-            Fact(MIRRORED, None, "web", Rule.MIRRORED, "the server's label role"),
+            Fact(MIRRORED, None, "web", Basis.MIRRORED, "the server's label role"),
             id="mirrored",
         ),
         pytest.param(
             labelled({MIRRORED: ""}),
             a_server(labels={"role": ""}),
             MIRRORING,
-            Fact(MIRRORED, "", "", Rule.MIRRORED, "the server's label role"),
+            Fact(MIRRORED, "", "", Basis.MIRRORED, "the server's label role"),
             id="mirrored-and-empty",
         ),
         pytest.param(
             labelled({"servers.example.com/a_b": "1"}),
             a_server(labels={"a/b": "2"}),
             MIRRORING,
-            Fact("servers.example.com/a_b", "1", "2", Rule.MIRRORED, "the server's label a/b"),
+            Fact("servers.example.com/a_b", "1", "2", Basis.MIRRORED, "the server's label a/b"),
             id="mirrored-under-another-key",
         ),
         pytest.param(
             labelled({MIRRORED: "web"}),
             a_server(),
             MIRRORING,
-            Fact(MIRRORED, "web", None, Rule.MIRRORED, "goes away: no label of the server's is mirrored as this key"),
+            Fact(MIRRORED, "web", None, Basis.MIRRORED, "goes away: no label of the server's is mirrored as this key"),
             id="mirrored-no-more",
         ),
         pytest.param(
@@ -197,7 +202,7 @@ def explained(node: Node, server: Server, settings: Settings, left: str = "") ->
                 "servers.example.com/a_b",
                 "1",
                 None,
-                Rule.MIRRORED,
+                Basis.MIRRORED,
                 "goes away: no label of the server's is mirrored as this key",
             ),
             id="two-labels-would-become-the-same",
@@ -226,7 +231,7 @@ def test_labels_that_are_left_alone(node: Node, settings: Settings) -> None:
 
     assert [fact.subject for fact in found.values()] == sorted(node.labels)
     assert {fact.subject: fact.wanted for fact in found.values()} == node.labels
-    assert (found["team"].rule, found[TYPE].rule) == (Rule.FOREIGN, Rule.UNTOUCHED)
+    assert (found["team"].rule, found[TYPE].rule) == (Basis.FOREIGN, Basis.UNTOUCHED)
     assert found[TYPE].source == "stays as it is: because"
 
 

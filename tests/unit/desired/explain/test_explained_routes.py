@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.node import NodeExplanation
 from desired.explain.routes import NodeRoutes
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route
@@ -16,6 +16,7 @@ from desired.plan.change import Verdict
 from desired.planner import compute_plan
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
+from desired.rules.rule import Basis
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import incomplete
@@ -225,7 +226,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world(),
             ROUTING,
             ROUTED,
-            Rule.ROUTES,
+            Basis.ROUTES,
             "there is a route for each of its IPv4 pod CIDRs",
             id="as it should be",
         ),
@@ -233,7 +234,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world([a_pod_node(says=OTHER)]),
             ROUTING,
             ROUTED,
-            Rule.ROUTES,
+            Basis.ROUTES,
             "there is a route for each of its IPv4 pod CIDRs",
             id="another's word",
         ),
@@ -241,7 +242,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world([a_pod_node(says=None)], routes=[]),
             ROUTING,
             ROUTED,
-            Rule.ROUTES,
+            Basis.ROUTES,
             "there will be a route for each of its IPv4 pod CIDRs; written once the routes are there",
             id="comes with its route",
         ),
@@ -249,7 +250,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world(routes=[]),
             ROUTING,
             ROUTED,
-            Rule.ROUTES,
+            Basis.ROUTES,
             "there will be a route for each of its IPv4 pod CIDRs",
             id="stays while its route comes back",
         ),
@@ -257,7 +258,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world([a_pod_node(1, "fd00::/64", says=UNROUTED)]),
             ROUTING,
             None,
-            Rule.ROUTES,
+            Basis.ROUTES,
             "its pods have IPv6 addresses alone, for which there are no routes",
             id="IPv6 alone",
         ),
@@ -265,7 +266,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world([a_pod_node(1, "fd00::/64", says=None)]),
             ROUTING,
             None,
-            Rule.UNTOUCHED,
+            Basis.UNTOUCHED,
             "not written: its pods have IPv6 addresses alone, for which there are no routes",
             id="IPv6 alone, and nothing to take back",
         ),
@@ -273,7 +274,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world([a_pod_node(pod_cidrs=())], routes=[]),
             ROUTING,
             ROUTED,
-            Rule.UNTOUCHED,
+            Basis.UNTOUCHED,
             "stays as it is: the Node has no pod CIDR yet",
             id="no pods yet",
         ),
@@ -281,18 +282,18 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world(routes=[a_route(1, "10.0.0.77")]),
             ROUTING,
             ROUTED,
-            Rule.UNTOUCHED,
+            Basis.UNTOUCHED,
             "stays as it is: nobody asked who has 10.0.0.77",
             id="too little is known",
         ),
         pytest.param(
-            a_routed_world(), OFF, None, Rule.ROUTES, "routes are switched off", id="switched off, and taken back"
+            a_routed_world(), OFF, None, Basis.ROUTES, "routes are switched off", id="switched off, and taken back"
         ),
         pytest.param(
             a_routed_world([a_pod_node(provider_id="aws://1")], routes=[]),
             OFF,
             ROUTED,
-            Rule.UNTOUCHED,
+            Basis.UNTOUCHED,
             "stays as it is: the Node is another cloud's",
             id="switched off, and another cloud's",
         ),
@@ -300,14 +301,14 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             a_routed_world(),
             LEFT_OUT,
             ROUTED,
-            Rule.UNTOUCHED,
+            Basis.UNTOUCHED,
             "stays as it is: --controllers leaves route out",
             id="left to others",
         ),
     ],
 )
 def test_the_condition(
-    world: Snapshot, settings: Settings, wanted: NetworkCondition | None, rule: Rule, source: str
+    world: Snapshot, settings: Settings, wanted: NetworkCondition | None, rule: Basis, source: str
 ) -> None:
     """It is told as it stands and as it should be, with what decides on it."""
     there = world.nodes.items["web-1"].condition(CONDITION_NETWORK)
@@ -322,13 +323,13 @@ def test_the_condition(
         pytest.param(
             a_routed_world([a_pod_node(says=OTHER)]),
             OFF,
-            Fact(CONDITION_NETWORK, "False", "False", Rule.FOREIGN, "not ours, left alone"),
+            Fact(CONDITION_NETWORK, "False", "False", Basis.FOREIGN, "not ours, left alone"),
             id="somebody else's, and routes switched off",
         ),
         pytest.param(
             a_routed_world([a_pod_node(says=OTHER, pod_cidrs=())], routes=[]),
             ROUTING,
-            Fact(CONDITION_NETWORK, "False", "False", Rule.FOREIGN, "not ours, left alone"),
+            Fact(CONDITION_NETWORK, "False", "False", Basis.FOREIGN, "not ours, left alone"),
             id="somebody else's, and no pods",
         ),
         pytest.param(a_routed_world([a_pod_node(says=None)]), OFF, None, id="nobody's"),

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from desired.annotations.table import PREFIX
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
+from desired.rules.rule import Basis
 from desired.section import Section
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import NOW, incomplete
@@ -30,7 +31,7 @@ PLACE = Attachment(7, IPv4Address("10.0.0.9"))
 
 def ours(subject: str, value: str | None, wanted: str | None, source: str) -> Fact:
     """A fact that follows from the load balancer."""
-    return Fact(subject, value, wanted, Rule.BALANCER, source)
+    return Fact(subject, value, wanted, Basis.BALANCER, source)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def ours(subject: str, value: str | None, wanted: str | None, source: str) -> Fa
         pytest.param(
             a_world([a_served_service(claim=NAMED, ingress=())], [a_balancer()]),
             LOCATED,
-            [Fact("Hostname", None, "lb.example", Rule.ASKED, f"{PREFIX}hostname")],
+            [Fact("Hostname", None, "lb.example", Basis.ASKED, f"{PREFIX}hostname")],
             id="a-name",
         ),
         pytest.param(
@@ -177,7 +178,7 @@ def test_our_conditions(snapshot: Snapshot, subject: str, value: str | None, wan
     """A condition of ours changes for certain only with a write that takes it along."""
     fact = conditions(snapshot)[subject]
 
-    assert fact == Fact(subject, value, wanted, Rule.BALANCER, source)
+    assert fact == Fact(subject, value, wanted, Basis.BALANCER, source)
 
 
 def test_a_withheld_write_takes_nothing_along() -> None:
@@ -192,7 +193,7 @@ def test_other_conditions() -> None:
     found = conditions(with_conditions(READY, FOREIGN))
 
     assert list(found) == [CONDITION_READY, "example.com/Good", CONDITION_IN_SYNC]
-    assert found["example.com/Good"] == Fact("example.com/Good", "True", "True", Rule.FOREIGN, "not ours, left alone")
+    assert found["example.com/Good"] == Fact("example.com/Good", "True", "True", Basis.FOREIGN, "not ours, left alone")
 
 
 def test_a_service_that_wants_none() -> None:
@@ -204,7 +205,7 @@ def test_a_service_that_wants_none() -> None:
             CONDITION_READY,
             "True AddressPublished",
             "True AddressPublished",
-            Rule.BALANCER,
+            Basis.BALANCER,
             f"{READY.message}, {AT}",
         )
     }

@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.node import explain_conditions, explain_taints
 from desired.explain.stage import Stage
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
+from desired.rules.rule import Basis
 from tests.builders import NOW, UNINITIALIZED, a_joining_node, a_node, a_server, a_settled_node, a_snapshot
 from tests.support.judging import planned
 
@@ -38,7 +39,7 @@ def tainted(*taints: Taint) -> Node:
                     TAINT_UNINITIALIZED,
                     "true:NoSchedule",
                     None,
-                    Rule.UNINITIALISED,
+                    Basis.UNINITIALISED,
                     "goes away as the Node is initialized",
                 )
             ],
@@ -50,7 +51,7 @@ def tainted(*taints: Taint) -> Node:
             Stage.JOINING,
             Settings(),
             [
-                Fact(TAINT_UNINITIALIZED, value, None, Rule.UNINITIALISED, "goes away as the Node is initialized")
+                Fact(TAINT_UNINITIALIZED, value, None, Basis.UNINITIALISED, "goes away as the Node is initialized")
                 for value in ("true:NoSchedule", "NoExecute")
             ],
             id="joining-with-two-of-them",
@@ -65,7 +66,7 @@ def tainted(*taints: Taint) -> Node:
                     TAINT_UNINITIALIZED,
                     "true:NoSchedule",
                     "true:NoSchedule",
-                    Rule.UNINITIALISED,
+                    Basis.UNINITIALISED,
                     "keeps pods away: the Node has no server",
                 )
             ],
@@ -81,7 +82,7 @@ def tainted(*taints: Taint) -> Node:
                     TAINT_UNINITIALIZED,
                     "true:NoSchedule",
                     "true:NoSchedule",
-                    Rule.UNINITIALISED,
+                    Basis.UNINITIALISED,
                     "keeps pods away: --controllers leaves cloud-node out",
                 )
             ],
@@ -92,7 +93,7 @@ def tainted(*taints: Taint) -> Node:
             OFF,
             Stage.SETTLED,
             Settings(),
-            [Fact(TAINT_SHUTDOWN, None, "NoSchedule", Rule.SHUTDOWN, "server 1 is off")],
+            [Fact(TAINT_SHUTDOWN, None, "NoSchedule", Basis.SHUTDOWN, "server 1 is off")],
             id="the-server-is-off",
         ),
         pytest.param(
@@ -100,7 +101,7 @@ def tainted(*taints: Taint) -> Node:
             OFF,
             Stage.SETTLED,
             Settings(),
-            [Fact(TAINT_SHUTDOWN, "NoSchedule", "NoSchedule", Rule.SHUTDOWN, "server 1 is off")],
+            [Fact(TAINT_SHUTDOWN, "NoSchedule", "NoSchedule", Basis.SHUTDOWN, "server 1 is off")],
             id="the-server-is-off-and-the-taint-is-there",
         ),
         pytest.param(
@@ -108,7 +109,7 @@ def tainted(*taints: Taint) -> Node:
             OFF,
             Stage.SETTLED,
             Settings(),
-            [Fact(TAINT_SHUTDOWN, "x:NoSchedule", "x:NoSchedule", Rule.SHUTDOWN, "server 1 is off")],
+            [Fact(TAINT_SHUTDOWN, "x:NoSchedule", "x:NoSchedule", Basis.SHUTDOWN, "server 1 is off")],
             id="the-server-is-off-and-the-taint-is-there-with-a-value",
         ),
         pytest.param(
@@ -116,7 +117,7 @@ def tainted(*taints: Taint) -> Node:
             RUNNING,
             Stage.SETTLED,
             Settings(),
-            [Fact(TAINT_SHUTDOWN, "NoSchedule", None, Rule.SHUTDOWN, "server 1 is running")],
+            [Fact(TAINT_SHUTDOWN, "NoSchedule", None, Basis.SHUTDOWN, "server 1 is running")],
             id="the-server-runs-again",
         ),
         pytest.param(
@@ -124,7 +125,15 @@ def tainted(*taints: Taint) -> Node:
             a_server(status=ServerStatus.STARTING),
             Stage.SETTLED,
             Settings(),
-            [Fact(TAINT_SHUTDOWN, "NoSchedule", "NoSchedule", Rule.SHUTDOWN, "stays as it is: server 1 is starting")],
+            [
+                Fact(
+                    TAINT_SHUTDOWN,
+                    "NoSchedule",
+                    "NoSchedule",
+                    Basis.SHUTDOWN,
+                    "stays as it is: server 1 is starting",
+                )
+            ],
             id="the-server-is-on-its-way",
         ),
         pytest.param(
@@ -137,7 +146,7 @@ def tainted(*taints: Taint) -> Node:
                     TAINT_SHUTDOWN,
                     "NoSchedule",
                     "NoSchedule",
-                    Rule.SHUTDOWN,
+                    Basis.SHUTDOWN,
                     "stays as it is: --controllers leaves cloud-node-lifecycle out",
                 )
             ],
@@ -153,14 +162,14 @@ def tainted(*taints: Taint) -> Node:
                     TAINT_SHUTDOWN,
                     "NoSchedule",
                     None,
-                    Rule.SHUTDOWN,
+                    Basis.SHUTDOWN,
                     "server 1 is running",
                 ),
                 Fact(
                     TAINT_UNINITIALIZED,
                     "true:NoSchedule",
                     None,
-                    Rule.UNINITIALISED,
+                    Basis.UNINITIALISED,
                     "goes away as the Node is initialized",
                 ),
             ],
@@ -172,7 +181,7 @@ def tainted(*taints: Taint) -> Node:
             Stage.SETTLED,
             Settings(),
             [
-                Fact(key, value, value, Rule.ANNOUNCING, "announces that the Node goes away")
+                Fact(key, value, value, Basis.ANNOUNCING, "announces that the Node goes away")
                 for key, value in (
                     (TAINT_CLUSTER_AUTOSCALER, "1:NoSchedule"),
                     (TAINT_KARPENTER_DISRUPTED, "NoSchedule"),
@@ -186,8 +195,8 @@ def tainted(*taints: Taint) -> Node:
             Stage.SETTLED,
             NO_LIFECYCLE,
             [
-                Fact("dedicated", "db:NoExecute", "db:NoExecute", Rule.FOREIGN, "not ours, left alone"),
-                Fact(TAINT_SHUTDOWN, "NoExecute", "NoExecute", Rule.FOREIGN, "not ours, left alone"),
+                Fact("dedicated", "db:NoExecute", "db:NoExecute", Basis.FOREIGN, "not ours, left alone"),
+                Fact(TAINT_SHUTDOWN, "NoExecute", "NoExecute", Basis.FOREIGN, "not ours, left alone"),
             ],
             id="somebody-elses",
         ),
@@ -215,7 +224,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "Ready",
                     "True",
                     "True",
-                    Rule.READY,
+                    Basis.READY,
                     "since 2026-07-01 11:55:00 UTC; the Node is not deleted while it says so",
                 )
             ],
@@ -229,7 +238,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "Ready",
                     "Unknown",
                     "Unknown",
-                    Rule.READY,
+                    Basis.READY,
                     f"since 2026-07-01 11:55:00 UTC, last heard of 2026-07-01 11:54:00 UTC; {SILENT}",
                 )
             ],
@@ -238,7 +247,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
         pytest.param(
             a_node(ready=Readiness.UNKNOWN, ready_since=FIVE_AGO),
             True,
-            [Fact("Ready", "Unknown", "Unknown", Rule.READY, f"since 2026-07-01 11:55:00 UTC; {SILENT}")],
+            [Fact("Ready", "Unknown", "Unknown", Basis.READY, f"since 2026-07-01 11:55:00 UTC; {SILENT}")],
             id="silent",
         ),
         pytest.param(
@@ -249,7 +258,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "Ready",
                     None,
                     None,
-                    Rule.READY,
+                    Basis.READY,
                     f"not written yet, which counts as not Ready since the Node's creation; {SILENT}",
                 )
             ],
@@ -263,7 +272,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "Ready",
                     "False",
                     "False",
-                    Rule.READY,
+                    Basis.READY,
                     "since 2026-07-01 11:55:00 UTC; nothing that is done here depends on it",
                 )
             ],
@@ -277,12 +286,12 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "Ready",
                     None,
                     None,
-                    Rule.READY,
+                    Basis.READY,
                     "not written yet, which counts as not Ready since the Node's creation; nothing that is done here"
                     " depends on it",
                 ),
-                Fact("NetworkUnavailable", "True", "True", Rule.FOREIGN, "not ours, left alone"),
-                Fact("DiskPressure", "False", "False", Rule.FOREIGN, "not ours, left alone"),
+                Fact("NetworkUnavailable", "True", "True", Basis.FOREIGN, "not ours, left alone"),
+                Fact("DiskPressure", "False", "False", Basis.FOREIGN, "not ours, left alone"),
             ],
             id="somebody-elses",
         ),
@@ -295,7 +304,7 @@ def test_conditions(node: Node, deletable: bool, expected: list[Fact]) -> None:
 
 def test_what_routes_decide_on_takes_its_place() -> None:
     """The condition that follows from routes stands where it is, and comes last where nobody has written it."""
-    network = Fact("NetworkUnavailable", "True", "False (RouteCreated)", Rule.ROUTES, "why")
+    network = Fact("NetworkUnavailable", "True", "False (RouteCreated)", Basis.ROUTES, "why")
     node = a_node(conditions=(Condition("NetworkUnavailable", "True"), Condition("Ready", "True")))
     bare = a_node()
 

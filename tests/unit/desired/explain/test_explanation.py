@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from desired.annotations.parsing import Origin
-from desired.explain.fact import Fact, Rule
+from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, LossFact
 from desired.explain.node import NodeExplanation, why_no_node
 from desired.explain.service import ServiceExplanation, ServiceStage
@@ -22,6 +22,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
+from desired.rules.rule import Basis
 from desired.section import Absent, Section
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
@@ -58,12 +59,12 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) 
 
 def stands(facts: tuple[Fact, ...]) -> dict[str, str]:
     """Key → value of what is there and ours."""
-    return {fact.subject: fact.value for fact in facts if fact.value is not None and fact.rule is not Rule.FOREIGN}
+    return {fact.subject: fact.value for fact in facts if fact.value is not None and fact.rule is not Basis.FOREIGN}
 
 
 def comes(facts: tuple[Fact, ...]) -> dict[str, str]:
     """Key → value of what should be there and is ours."""
-    return {fact.subject: fact.wanted for fact in facts if fact.wanted is not None and fact.rule is not Rule.FOREIGN}
+    return {fact.subject: fact.wanted for fact in facts if fact.wanted is not None and fact.rule is not Basis.FOREIGN}
 
 
 def addresses(facts: tuple[Fact, ...]) -> set[NodeAddress]:
@@ -124,7 +125,7 @@ def test_everything_that_can_be_said_has_a_case() -> None:
     assert {found.stage for found in OF_SERVICES} == set(ServiceStage)
     assert {member.membership for found in OF_SERVICES for member in found.targets} >= set(Membership)
     assert {option.origin for found in OF_SERVICES for option in found.options} == set(Origin)
-    assert {fact.rule for fact in facts} == set(Rule)
+    assert {fact.rule for fact in facts} == set(Basis)
     assert {word.rule for word in words} == GUARDS.keys() - NOT_TOLD
     assert {word.verdict for word in words} == set(Verdict)
 

@@ -49,7 +49,7 @@ def test_what_a_hold_says() -> None:
     lost = explain_losses(NodeLosses(5, frozenset(BOTH)))
     advice = "cordon Nodes before their servers are deleted, and approve these if it was meant"
     advice = f"{advice}; {explain_easing(Settings())}"
-    why = f"{lost}: {advice}"
+    why = f"{lost}; {advice}"
     end = HoldEnd("if both stay not Ready", 25 * 60.0)
     rule = GuardName.NODE_BLAST_RADIUS
     assert the_hold(TWO) == Hold(the_hold(TWO).hash, rule, "2", "1", BOTH, lost, advice=advice, end=end)

@@ -86,7 +86,7 @@ def test_the_hold_in_words() -> None:
     assert (hold.rule, hold.value, hold.limit, hold.keys) == (GuardName.LISTENER_LOSS, "1", "0", (PORT,))
     assert hold.said == (
         "Service default/web does not ask for this change of port 443 of load balancer 42: clients of port 443 get no"
-        " TLS from the load balancer any more, certificate 77 is taken off: to keep what is there, set"
+        " TLS from the load balancer any more, certificate 77 is taken off; to keep what is there, set"
         f' {prefix}protocol: https, {prefix}http-certificates: "77"; to let it go set {prefix}protocol: tcp,'
         " or approve it"
     )

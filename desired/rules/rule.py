@@ -1,0 +1,111 @@
+"""Rules and decisions: a row with all that is said, and a value that carries its row and the facts.
+
+A decision is made once a pass. Plan, note, Event, condition and explanation read it, and none decides again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from desired.model.key import Key
+from desired.plan.change import GuardName, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.plan.notes import Note, NoteKind
+
+V_co = TypeVar("V_co", covariant=True)
+Plain = str | int | float
+"""A fact as a sentence shows it."""
+
+
+class Basis(StrEnum):
+    """The rule that decides on a field of a Node or Service. Each says whose the field is."""
+
+    SERVER = "server"
+    """Ours, and the server says what it should be."""
+    KEPT = "kept"
+    """Ours, but somebody else has set it, and it stays."""
+    MIRRORED = "mirrored"
+    """Ours, as ``--mirror-labels`` says."""
+    NODE_IP = "node-ip"
+    """Ours, and the kubelet's ``--node-ip`` decides."""
+    UNTOUCHED = "untouched"
+    """Ours to write, and nothing is written as things are."""
+    UNINITIALISED = "uninitialised"
+    """The taint of an uninitialized Node."""
+    SHUTDOWN = "shutdown"
+    """The taint of a Node whose server is switched off."""
+    ANNOUNCING = "announcing"
+    """A taint that announces that somebody is about to remove the Node."""
+    READY = "ready"
+    """The condition that the Node's deletion depends on."""
+    ROUTES = "routes"
+    """The condition that says whether the Node's pods are reachable: decided by the routes to them."""
+    BALANCER = "load-balancer"
+    """Ours, and the load balancer says what it should be."""
+    ASKED = "asked"
+    """Ours, as an annotation of the Service asks."""
+    OWNER = "owner"
+    """The label that says whose a load balancer is."""
+    FOREIGN = "foreign"
+    """Somebody else's, left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row: a sentence with its remedy, and who says it.
+
+    ``says`` and ``remedy`` are templates: a name in braces stands for a fact of the decision.
+    """
+
+    name: str
+    """``label-kept``; unique among all rows, and the anchor in docs/reference/rules.md."""
+    says: str
+    """What is so, one clause, the object first."""
+    remedy: str = ""
+    """What a person does; "" where nothing is to be done."""
+    of: NoteKind | GuardName | ChangeKind | None = None
+    """The note, guard or kind of change that says it, whose table has who is needed, Event and condition; None where an
+    explanation alone does."""
+    verdict: Verdict | None = None
+    """What becomes of the changes that a guard's row is about; None for every other row."""
+    basis: Basis | None = None
+    """What decides on the field that it is about; None where it is about no single one."""
+
+    def text(self, **facts: Plain) -> str:
+        """The whole sentence, the remedy last. Raises KeyError for a fact that is missing."""
+        said, remedy = self.says.format_map(facts), self.advice(facts)
+        return f"{said}; {remedy}" if remedy else said
+
+    def advice(self, facts: Mapping[str, Plain]) -> str:
+        """The remedy alone; "" where there is none. Raises KeyError for a fact that is missing."""
+        return self.remedy.format_map(facts)
+
+    def note(self, key: Key, **facts: Plain) -> Note:
+        """The note that says it of the object with this key. Raises TypeError for a row that no note says."""
+        if not isinstance(self.of, NoteKind):
+            raise TypeError(f"rule {self.name} is no note's")
+        return Note(key, self.of, self.text(**facts))
+
+
+_NO_FACTS: Mapping[str, Plain] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Generic[V_co]):
+    """A value with the row that decided on it, and the facts that the row's sentence names."""
+
+    value: V_co
+    """``UNMANAGED`` where the rule decided that nothing is wanted."""
+    rule: Rule
+    facts: Mapping[str, Plain] = field(default_factory=lambda: _NO_FACTS)
+
+    @property
+    def text(self) -> str:
+        """The rule's sentence with these facts."""
+        return self.rule.text(**self.facts)
+
+    def note(self, key: Key) -> Note | None:
+        """The note on it; None where the rule is no note's."""
+        return self.rule.note(key, **self.facts) if isinstance(self.rule.of, NoteKind) else None

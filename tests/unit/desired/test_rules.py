@@ -1,0 +1,68 @@
+"""Rows of rules: each is used, has a name of its own, and is written as kubectl and OpenTofu write."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from desired.model.key import Key, ObjectKind
+from desired.plan.change import GuardName
+from desired.plan.notes import Note, NoteKind
+from desired.rules.rule import Decided, Rule
+from tests.support.rules import facts_of, names_of_rules, rules_by_table
+
+DESIRED = Path(__file__).resolve().parents[3] / "desired"
+ROWS = tuple(row for rows in rules_by_table().values() for row in rows)
+UNREADABLE = re.compile(r"\b(nobody|somebody|whoever|anybody)\b|^(what|who|which) ", re.IGNORECASE)
+
+
+def test_each_row_has_a_name_of_its_own() -> None:
+    """Two rows of one name would share an anchor of the page."""
+    assert [name for name, count in Counter(row.name for row in ROWS).items() if count > 1] == []
+
+
+def test_each_row_is_used() -> None:
+    """A row that no module of the planner names is said of nothing."""
+    files = [path for path in DESIRED.rglob("*.py") if path.parent.name != "rules"]
+    used = {node.id for path in files for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+    used |= {
+        node.attr for path in files for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
+    }
+    assert sorted(names_of_rules().keys() - used) == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_row_is_written_plainly(row: Rule) -> None:
+    """The object first, no relative clause as subject, no full stop, and a remedy that is not in the sentence."""
+    for text in (row.says, row.remedy):
+        assert UNREADABLE.search(text) is None
+        assert not text.endswith(".")
+    assert ";" not in row.remedy
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", row.name)
+
+
+def test_a_decision_says_its_rule_with_its_facts() -> None:
+    """The sentence, the remedy after a semicolon, and the note of the row's kind."""
+    row = Rule("label-kept", "label {label} is {value}; kept", "remove the label", NoteKind.KEPT)
+    decided = Decided("a", row, {"label": "zone", "value": "a"})
+    key = Key(ObjectKind.NODE, "web-1")
+    assert decided.text == "label zone is a; kept; remove the label"
+    assert decided.note(key) == Note(key, NoteKind.KEPT, decided.text)
+    assert facts_of(row) == {"label", "value"}
+
+
+def test_a_decision_whose_rule_is_no_notes_has_no_note() -> None:
+    """And a row of a guard cannot be made into one."""
+    row = Rule("nodes-lost", "{lost} Nodes are lost", of=GuardName.NODE_BLAST_RADIUS)
+    key = Key(ObjectKind.NODE, "web-1")
+    assert Decided(None, row, {"lost": 3}).note(key) is None
+    with pytest.raises(TypeError, match="nodes-lost"):
+        row.note(key, lost=3)
+
+
+def test_a_fact_that_is_missing_is_an_error() -> None:
+    """A sentence with a gap is never shown."""
+    with pytest.raises(KeyError, match="lost"):
+        Rule("nodes-lost", "{lost} Nodes are lost").text()
