@@ -1,5 +1,5 @@
-"""Writes to the product's ConfigMap: the approval of a hold, its use and its revocation, what the cluster remembers of
-its project, what a controller has suspended, which log-ins Robot refused; and the API server's name for a person."""
+"""Writes of approvals to the product's ConfigMap: that of a hold, its use and its revocation; and the API server's name
+for a person."""
 
 import secrets
 from collections.abc import Collection, Mapping
@@ -8,13 +8,10 @@ from http import HTTPStatus
 
 import msgspec
 
-from actuators.config_maps import Values, decide, put
-from actuators.http import robot_refusals
+from actuators.config_maps import Values, decide
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from desired.model.remembered import KEY, Remembered, format_remembered
-from desired.plan import suspended
 from desired.plan.approval import (
     Approval,
     GitApproval,
@@ -133,21 +130,3 @@ def reviewed_name(writer: KubernetesWriter) -> str:
     except ValueError:
         return ""
     return name if len(name) <= _LONGEST_NAME else ""
-
-
-def remember(writer: KubernetesWriter, namespace: str, remembered: Remembered, cluster_uid: str) -> None:
-    """Write what a cluster remembers of its project; what else is in the ConfigMap stays. Raises NotFound when there is
-    no ConfigMap, as creating one takes a right that nothing else needs, and other ApiErrors."""
-    put(writer, namespace, {KEY: format_remembered(remembered, cluster_uid)})
-
-
-def trace_suspended(writer: KubernetesWriter, namespace: str, trace: str | None) -> None:
-    """Write which changes this controller has suspended, or take that away with None. Raises NotFound when there is no
-    ConfigMap, and other ApiErrors."""
-    put(writer, namespace, {suspended.KEY: trace})
-
-
-def note_refused_logins(writer: KubernetesWriter, namespace: str, refused: str) -> None:
-    """Write which log-ins Robot refused, for the next process. Raises NotFound when there is no ConfigMap, and other
-    ApiErrors."""
-    put(writer, namespace, {robot_refusals.KEY: refused})

@@ -284,7 +284,7 @@ def run_controller(
         secrets=tuple(_secrets(runtime, connections, config)),
         budget=budget,
         under_way=apply_context.under_way,
-        publish=connections.publish,
+        publish=plan_context.records.status.keep,
         page=LivePage(config.ui_hosts) if config.ui_address else None,
     )
 

@@ -12,7 +12,7 @@ from functools import partial
 from socket import gethostname
 
 from actuators.apply import Actuator
-from actuators.approvals import note_refused_logins, remember, trace_suspended, use_up
+from actuators.approvals import use_up
 from actuators.certificates import create as create_certificate
 from actuators.config_maps import put
 from actuators.http import hetzner, kubernetes
@@ -37,7 +37,7 @@ from actuators.services import claim, release, require_alive, write_conditions, 
 from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.names import APPLICATION, STATUS_CONFIG_MAP
+from desired.names import APPLICATION, CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
 from reconciler import __version__
@@ -46,20 +46,16 @@ from reconciler.capture.world_file import read_world
 from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Leadership, NoElection
-from reconciler.observe.kubernetes import observe_config_map, observe_remembered
+from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.load_balancers import LeftBehind
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from reconciler.passes.converge import PlanContext
-from reconciler.passes.peak_memory import PeakMemory
-from reconciler.passes.project_memory import Memory
+from reconciler.passes.keeper import ConfigMap
+from reconciler.passes.records import Records
 from reconciler.passes.rounds import ApplyContext, Progress
-from reconciler.passes.settings_memory import SettingsMemory, SharedLook
-from reconciler.passes.status_publication import StatusPublication
-from reconciler.passes.suspension_trace import SuspensionTrace
 from reconciler.permissions import missing_permissions, needed
-from reconciler.result import Report
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
 
@@ -75,8 +71,6 @@ class Connections:
     leader: Leadership
     cluster: kubernetes.KubernetesConnection
     cloud: hetzner.HetznerConnection
-    publish: Callable[[Report, float | None], None] = lambda _report, _seconds: None
-    """Publishes the pass with this report, which took so many seconds, for who looks at holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,78 +92,38 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
     left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
-    note_refused = None
-    if not read_only and config.settings.policy is not Policy.OBSERVE:
-        note_refused = partial(note_refused_logins, kubernetes.KubernetesWriter(cluster), config.lease_namespace)
-    account = open_robot(config, stop, cluster_reader, note_refused)
+    acts = not read_only and config.settings.policy is not Policy.OBSERVE
+    own, status = config_maps(config, cluster_reader, kubernetes.KubernetesWriter(cluster) if acts else None)
+    account = open_robot(config, stop, own)
     robot = robot_readers(config, account)
     readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
-    look = SharedLook(partial(observe_config_map, cluster_reader, config.lease_namespace, STATUS_CONFIG_MAP))
-    plan_context = replace(_plan_context(readers, config), settings_memory=SettingsMemory(config.settings, look.first))
-    look_at_peaks = partial(observe_config_map, cluster_reader, config.lease_namespace)
+    records = Records(own, status, config.settings, lasts=config.mode is Mode.LOOP)
+    plan_context = replace(_plan_context(readers, config), records=records)
     if read_only:
-        return Runtime(replace(plan_context, peaks=PeakMemory(look_at_peaks, config.settings).peaks))
+        return Runtime(plan_context)
+    leader.when_lost(records.forget)
     writer = kubernetes.KubernetesWriter(cluster)
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
     events = EventSink(writer)
     actuators = actuators_with(writer, cluster_reader, writers, account)
-    conditions = ConditionSink(partial(write_conditions, writer))
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
-    put_peaks = None if config.settings.policy is Policy.OBSERVE else partial(put, writer, config.lease_namespace)
-    peaks = PeakMemory(look_at_peaks, config.settings, put_peaks, lasts=config.mode is Mode.LOOP)
-    leader.when_lost(peaks.forget)
-    plan_context = replace(plan_context, peaks=peaks.peaks)
-    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions, peaks=peaks)
-    if config.settings.policy is Policy.OBSERVE:
+    conditions = ConditionSink(partial(write_conditions, writer))
+    apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
+    if not acts:
         apply_context = replace(apply_context, events=NullRecorder(), conditions=None)
-    else:
-        memory = memory_of(config, cluster_reader, writer)
-        leader.when_lost(memory.forget)
-        apply_context = replace(apply_context, remember=memory.keep)
-        if config.mode is Mode.LOOP:  # nothing else remembers from pass to pass
-            trace = trace_of(config, cluster_reader, writer)
-            leader.when_lost(trace.forget)
-            apply_context = replace(apply_context, trace_suspended=trace.keep)
-    connections = Connections(apply_context, events, leader, cluster, cloud)
-    if config.settings.policy is not Policy.OBSERVE and not config.settings.only:
-        publication = publication_of(config, look, writer)
-        leader.when_lost(publication.forget)
-        connections = replace(connections, publish=publication.keep)
-        put_status = partial(put, writer, config.lease_namespace, name=STATUS_CONFIG_MAP)
-        settings_memory = SettingsMemory(config.settings, look.first, put_status, looks_first=True)
-        leader.when_lost(settings_memory.forget)
-        plan_context = replace(plan_context, settings_memory=settings_memory)
-    return Runtime(plan_context, connections)
+    return Runtime(plan_context, Connections(apply_context, events, leader, cluster, cloud))
 
 
-def memory_of(config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter) -> Memory:
-    """The memory of the cluster's project, beside the Lease."""
-    return Memory(
-        partial(observe_remembered, reader, config.lease_namespace),
-        partial(remember, writer, config.lease_namespace),
-        config.settings,
-        after_changes_only=config.mode is not Mode.LOOP,
-    )
-
-
-def trace_of(
-    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter
-) -> SuspensionTrace:
-    """The trace of what this process suspends, beside the Lease."""
-    return SuspensionTrace(
-        partial(observe_config_map, reader, config.lease_namespace),
-        partial(trace_suspended, writer, config.lease_namespace),
-        gethostname(),
-    )
-
-
-def publication_of(config: Config, look: SharedLook, writer: kubernetes.KubernetesWriter) -> StatusPublication:
-    """The publication of what this process does, beside the Lease. ``look`` is at its ConfigMap."""
-    return StatusPublication(
-        look.second,
-        partial(put, writer, config.lease_namespace, name=STATUS_CONFIG_MAP),
-        gethostname(),
-    )
+def config_maps(
+    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter | None = None
+) -> tuple[ConfigMap, ConfigMap]:
+    """The product's own ConfigMap, and that of the status, beside the Lease; without ``writer`` they are only read. Of
+    a run with ``--only`` there is no status: a part of what is held would look like all of it."""
+    read, host = partial(observe_config_map, reader, config.lease_namespace), gethostname()
+    put_into = None if writer is None else partial(put, writer, config.lease_namespace)
+    put_status = None if put_into is None or config.settings.only else partial(put_into, name=STATUS_CONFIG_MAP)
+    status = ConfigMap(STATUS_CONFIG_MAP, partial(read, STATUS_CONFIG_MAP), put_status, host)
+    return ConfigMap(CONFIG_MAP, read, put_into, host), status
 
 
 def leadership(config: Config) -> Leadership:
@@ -256,14 +210,12 @@ def open_cloud(
 def open_robot(
     config: Config,
     stop: threading.Event,
-    cluster: kubernetes.KubernetesReader,
-    note_refused: Callable[[str], None] | None = None,
+    config_map: ConfigMap,
 ) -> RobotReader | None:
-    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``note_refused`` writes
-    down which log-ins were refused, None: nobody does."""
+    """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``config_map`` has which
+    log-ins were refused."""
     if config.robot_login is None:
         return None
-    read = partial(observe_config_map, cluster, config.lease_namespace)
     return RobotReader(
         config.robot_login,
         endpoint=config.robot_endpoint,
@@ -271,7 +223,7 @@ def open_robot(
         retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s)),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
-        refusals=Refusals(read, note_refused, partial(datetime.now, UTC)),
+        refusals=Refusals(config_map.read, config_map.write, partial(datetime.now, UTC), config_map.by),
     )
 
 

@@ -1,8 +1,8 @@
 """Former settings: what decided on plans when a pass last ended well, by the names of flags and variables.
 
-They are kept as JSON with a version of its own, the cluster's UID, the time, and the version of the product. No secret
-is among them. Whoever may write there can have changes held, or a hold left out that the same person may approve. A
-value that we would not write is not remembered; a name that this version does not know is kept as it is.
+No secret is among them. Whoever may write into the ConfigMap can have changes held, or a hold left out that the same
+person may approve. A value that we would not write is not remembered; a name that this version does not know is kept as
+it is.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,18 +15,14 @@ from desired.annotations.grammars import BOOL
 from desired.annotations.options import Defaults, defaults_of
 from desired.annotations.table import BY_FIELD, Annotation
 from desired.model.clocks import parse_moment
-from desired.model.record import format_record, parse_record
+from desired.model.record import Format
 from desired.model.settings import DECIDING, AddressFamily, Controller, Settings
 from desired.section import UNMANAGED
 from desired.syntax.selector import parse_selector
 
-KEY = "settings"
-"""In the ConfigMap."""
 Value = bool | int | str | None
 """Of one setting; None when it is not set."""
 NETWORK, ROUTES = DECIDING["network"], DECIDING["routes"]
-_LONGEST = 65_536
-"""Characters that are looked at."""
 _LONGEST_VALUE = 4096
 _MOST = 100
 _LARGEST = 2**63 - 1
@@ -53,7 +49,6 @@ class FormerSettings:
     network_id: int | None
     """Id of the network that ``HCLOUD_NETWORK`` named; None when it named none."""
     tool_version: str
-    written_at: datetime
     change: PendingChange | None = None
     """What differs by now, as far as a pass has noted it."""
 
@@ -160,24 +155,16 @@ def shown(name: str, value: Value) -> str:
     return f"{value}s" if is_time else str(value)
 
 
-def format_former(former: FormerSettings, cluster_uid: str) -> str:
-    """The value in the ConfigMap."""
+def _fields(former: FormerSettings) -> Mapping[str, object]:
     change = former.change
-    fields = {
+    return {
         "tool_version": former.tool_version,
-        "written_at": former.written_at.isoformat(),
         "network_id": former.network_id,
         "settings": dict(former.values),
         "change": None
         if change is None
         else {"settings": dict(change.values), "since": change.since.isoformat(), "accepted": change.accepted},
     }
-    return format_record(cluster_uid, fields)
-
-
-def parse_former(text: str | None, cluster_uid: str) -> FormerSettings | None:
-    """Parse the value in the ConfigMap; None where it is missing, malformed, too long or of another cluster."""
-    return parse_record(text, cluster_uid, _LONGEST, _former)
 
 
 def _former(fields: Mapping[str, Any]) -> FormerSettings:
@@ -188,7 +175,6 @@ def _former(fields: Mapping[str, Any]) -> FormerSettings:
         dict(_checked(fields["settings"])),
         network_id,
         _text(fields["tool_version"]),
-        parse_moment(_text(fields["written_at"])),
         None if change is None else _pending(change),
     )
 
@@ -226,3 +212,6 @@ def _check_default(row: Annotation, value: Any) -> None:
             raise ValueError(f"{value!r} is no number")
     else:
         row.grammar.read(_text(value))
+
+
+SETTINGS = Format("settings", 65_536, _fields, _former)

@@ -1,36 +1,116 @@
-"""Records in the product's ConfigMaps: JSON with a version and the UID of the cluster that they are of.
+"""Records in the product's ConfigMaps: JSON in one envelope, with the fields of a format.
 
-Whoever may write there may write anything: what we would not write, and a record of another cluster, tells of nothing.
+| Member | Value |
+|---|---|
+| ``version`` | 1 |
+| ``cluster`` | UID of the cluster that it is of; missing where its writer does not know it |
+| ``by`` | host name of the process that wrote it, which in a cluster is its pod's |
+| ``written_at`` | when, by the API server's clock |
+
+Older versions wrote some records without ``by`` and ``written_at``. Whoever may write there may write anything: a value
+that we would not write, and a record of another cluster, is none.
 """
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+from desired.model.clocks import parse_moment
+
+V = TypeVar("V")
 
 _VERSION = 1
-_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+_LONGEST_NAME = 500
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a malformed record raises; the last is json's on deep nesting."""
 
 
-def format_record(cluster_uid: str, fields: Mapping[str, object]) -> str:
-    """The value in the ConfigMap."""
-    return json.dumps({"version": _VERSION, "cluster": cluster_uid, **fields}, sort_keys=True)
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which process writes a record, when, and of which cluster; "" where that is not known."""
+
+    cluster: str
+    by: str
+    at: datetime
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """The envelope."""
+        envelope = {"cluster": self.cluster, "by": cut(self.by, _LONGEST_NAME), "written_at": self.at.isoformat()}
+        return {"version": _VERSION, **{name: text for name, text in envelope.items() if text}}
 
 
-def parse_record(
-    text: str | None, cluster_uid: str, longest: int, read: Callable[[Mapping[str, Any]], T | None]
-) -> T | None:
-    """Return what ``read`` makes of the fields, for which it may raise ValueError, KeyError, TypeError, AttributeError
-    or OverflowError; None where the value is missing, malformed, longer than ``longest`` characters, of another version
-    or of another cluster."""
-    if text is None or len(text) > longest:
-        return None
-    try:
-        fields = json.loads(text)
-        if (fields["version"], fields["cluster"]) != (_VERSION, cluster_uid):
+@dataclass(frozen=True, slots=True)
+class Record(Generic[V]):
+    """What was read."""
+
+    value: V
+    by: str
+    """"" where that was not written."""
+    written_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[V]):
+    """One kind of record."""
+
+    key: str
+    """In the ConfigMap."""
+    longest: int
+    """Characters that are looked at."""
+    fields_of: Callable[[V], Mapping[str, object]]
+    """The members beside the envelope, as JSON values."""
+    value_of: Callable[[Mapping[str, Any]], V]
+    """The value of a document, which has the envelope as well. Raises one of ``DAMAGE`` for what is none."""
+
+    def write(self, value: V, origin: Origin) -> str:
+        """The text in the ConfigMap."""
+        return format_json({**self.fields_of(value), **origin.members})
+
+    def read(self, text: str | None, cluster: str | None = None) -> V | None:
+        """The value of a text; None as for ``record``."""
+        found = self.record(text, cluster)
+        return None if found is None else found.value
+
+    def record(self, text: str | None, cluster: str | None = None) -> Record[V] | None:
+        """The record in a text; None where it is missing, malformed, longer than ``longest``, of another version, or of
+        another cluster than this one. ``cluster`` None: of whichever it is."""
+        if text is None or len(text) > self.longest:
             return None
-        return read(fields)
-    except _DAMAGE:
-        return None
+        try:
+            fields = parse_json(text)
+            if fields["version"] != _VERSION or (cluster is not None and fields["cluster"] != cluster):
+                return None
+            written_at = parse_moment(fields["written_at"]) if "written_at" in fields else None
+            return Record(self.value_of(fields), cut(parse_text(fields.get("by", "")), _LONGEST_NAME), written_at)
+        except DAMAGE:
+            return None
+
+
+def format_json(fields: Mapping[str, object]) -> str:
+    """A JSON object with letters of every language as they are: escaped they could be more than is read again. Half
+    characters, which JSON has not, become question marks."""
+    text = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+    return text.encode(errors="replace").decode()
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text. Raises one of ``DAMAGE``, also for what JSON has
+    not, NaN and half characters: these could not be shown."""
+    fields = json.loads(text)
+    json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
+    return fields
+
+
+def parse_text(value: object) -> str:
+    """A text. Raises TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def cut(text: str, longest: int) -> str:
+    """What a text begins with, as far as there is room."""
+    return text if len(text) <= longest else f"{text[:longest]}..."

@@ -6,9 +6,12 @@ They are a value beside the snapshot: nothing of them was observed. The planner 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 
+from desired.model.clocks import parse_moment
+from desired.model.record import Format, parse_text
 from desired.plan.change import GuardName
 
 
@@ -54,6 +57,24 @@ class Peak:
     members: frozenset[str]
     at: datetime
     """When it last had so many, by the API server's clock."""
+
+
+def _peak_fields(peaks: Mapping[str, Peak]) -> Mapping[str, object]:
+    rows = {scope: [peak.at.astimezone(UTC).isoformat(), sorted(peak.members)] for scope, peak in peaks.items()}
+    return {"peaks": rows}
+
+
+def _peaks(fields: Mapping[str, Any]) -> Mapping[str, Peak]:
+    return {scope: _peak(*row) for scope, row in fields["peaks"].items()}
+
+
+def _peak(at: str, members: list[object]) -> Peak:
+    return Peak(frozenset(map(parse_text, members)), parse_moment(at))
+
+
+PEAKS: Format[Mapping[str, Peak]] = Format("peaks", 262_144, _peak_fields, _peaks)
+"""Scope of a population → its peak; 200 load balancers of 100 targets take 200,000 characters. Whoever may write it can
+lower a floor to what a single run has, or raise it: then more is held."""
 
 
 @dataclass(frozen=True, slots=True)

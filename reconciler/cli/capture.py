@@ -17,7 +17,7 @@ from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
-from reconciler.runtime import open_cloud, open_cluster, open_robot
+from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot
 
 
 def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -62,7 +62,7 @@ def _read(config: Config, stop: threading.Event) -> World:
     """All connections refuse everything but GET."""
     cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
     project = HetznerReader(open_cloud(config, stop, read_only=True))
-    robot = open_robot(config, stop, cluster)
+    robot = open_robot(config, stop, config_maps(config, cluster)[0])
     return capture_world(cluster, project, config.settings.network, config.lease_namespace, robot)
 
 

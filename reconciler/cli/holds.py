@@ -20,7 +20,7 @@ from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.passes.converge import plan_once
 from reconciler.report.holds import HoldsReport
-from reconciler.report.published import KEY, is_whole, parse_status, published_holds
+from reconciler.report.published import STATUS, is_whole, published_holds
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import SHORT
 from reconciler.runtime import build_runtime, open_cluster
@@ -97,7 +97,7 @@ def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
     namespace, status = config.lease_namespace, None
     try:
         data = observe_config_map(reader, namespace, STATUS_CONFIG_MAP)
-        status = parse_status((data or {}).get(KEY))
+        status = STATUS.read((data or {}).get(STATUS.key))
         unpublished = "" if status else _unpublished(data, namespace)
     except Denied as error:
         unpublished = str(error)
@@ -117,7 +117,7 @@ def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:
             f"{name} is not there, in which the controller publishes: upgrade the chart, or kubectl -n {namespace}"
             f" create configmap {STATUS_CONFIG_MAP}; 'reconcile holds --plan' computes the holds now"
         )
-    if KEY in data:
+    if STATUS.key in data:
         return f"the status in {name} cannot be read: another version may have written it"
     return f"no controller has published its status in {name} yet: 'reconcile holds --plan' computes the holds now"
 

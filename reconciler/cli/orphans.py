@@ -34,7 +34,7 @@ from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
-from reconciler.runtime import open_cloud, open_cluster, open_robot, robot_readers
+from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot, robot_readers
 
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -78,9 +78,8 @@ def _report(ids: frozenset[int], config: Config, stop: threading.Event) -> Orpha
         cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
         cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
         reader = HetznerReader(cloud)
-        readers = Readers(
-            cluster, reader, Confirmer(reader), robot=robot_readers(config, open_robot(config, stop, cluster))
-        )
+        account = open_robot(config, stop, config_maps(config, cluster)[0])
+        readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, account))
         return _listed_and_deleted(ids, config, readers, cloud, stop)
     except (ConnectionProblem, ApiError) as error:
         return OrphanReport(errors=(str(error),))

@@ -215,7 +215,7 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
                 report = guarded(lambda: converge(plan_context, apply_context))
                 if not stop.is_set() and not plan_context.only:  # a part of what is held would look like all of it
                     with harmless("status"):
-                        connections.publish(report, time.monotonic() - began)
+                        plan_context.records.status.keep(report, time.monotonic() - began)
                 return report
             case LeadershipStatus.NOT_LEADER:
                 return Report(not_leader=f"{outcome.why}, and does the same within its interval")

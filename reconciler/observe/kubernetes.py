@@ -13,7 +13,7 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Throttled, Transient
 from actuators.http.kubernetes import KubernetesReader, segment
 from desired.model.key import Key, ObjectKind
-from desired.model.remembered import KEY, NOTHING, Remembered, parse_remembered
+from desired.model.remembered import ANCHOR, NOTHING, Remembered
 from desired.model.snapshot import Workload
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
 from desired.section import Present, Section, Unknown
@@ -44,13 +44,6 @@ def observe_identity(reader: KubernetesReader) -> tuple[Present[str] | Unknown, 
         return Unknown(str(error)), server_time(answer)
 
 
-def observe_remembered(reader: KubernetesReader, namespace: str, cluster_uid: str) -> Remembered | None:
-    """Read what the cluster with this identity remembers of its project; None when there is no ConfigMap. Raises an
-    ApiError."""
-    data = observe_config_map(reader, namespace)
-    return None if data is None else parse_remembered(data.get(KEY), cluster_uid)
-
-
 def look_up_memory(
     reader: KubernetesReader, namespace: str, cluster_uid: Present[str] | Unknown
 ) -> Remembered | Unknown:
@@ -59,9 +52,10 @@ def look_up_memory(
     if isinstance(cluster_uid, Unknown):
         return cluster_uid
     try:
-        return observe_remembered(reader, namespace, cluster_uid.value) or NOTHING
+        data = observe_config_map(reader, namespace) or {}
     except ApiError as error:
         return Unknown(str(error))
+    return ANCHOR.read(data.get(ANCHOR.key), cluster_uid.value) or NOTHING
 
 
 def observe_config_map(reader: KubernetesReader, namespace: str, name: str = CONFIG_MAP) -> Mapping[str, str] | None:

@@ -30,7 +30,7 @@ from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import urgent
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
-from desired.plan.suspended import KEY, parse_trace
+from desired.plan.suspended import SUSPENDED, trace_in
 from desired.planner import DesiredState, compute_desired, diff
 from desired.section import Absent, Present, Section, Unknown
 from reconciler.config.flags import Detail
@@ -38,8 +38,8 @@ from reconciler.observe.kubernetes import observe_config_map, observe_identity
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
+from reconciler.passes.records import Ended, Records, unkept
 from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round, tell
-from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Explained, Line, MonthlyCost, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
@@ -70,16 +70,14 @@ class PlanContext:
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     setbacks: Callable[[], Setbacks] = Setbacks
     """What is held against changes in the pass that begins now, by the memory of a loop."""
-    peaks: Callable[[Snapshot], Mapping[str, frozenset[str]]] | None = None
-    """The most targets of the last hour (``Setbacks.peaks``); None: they are not known."""
     agreement: Agreement | None = None
     """What somebody has agreed to: a pass makes no other changes. None: nobody was asked."""
     detail: Detail = Detail.FOLDED
     """How much of a report its text tells."""
     next_step: str = ""
     """The command that does what a dry run plans; "" where there is none."""
-    settings_memory: SettingsMemory = field(default_factory=lambda: SettingsMemory(Settings()))
-    """What remembers the settings; by default nothing does."""
+    records: Records = field(default_factory=lambda: unkept(Settings()))
+    """What is remembered from pass to pass; by default nothing is."""
 
     @property
     def only(self) -> tuple[str, ...]:
@@ -154,7 +152,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             is_last = turn == ROUNDS - 1
             kinds = apply_round(judged, observation.snapshot, apply_context, attempts, is_last=is_last)
             if _used(judged, attempts, GuardName.SETTINGS_BLAST_RADIUS):
-                plan_context.settings_memory.accept()  # what later rounds and passes do of it is asked no more
+                plan_context.records.settings.accept()  # what later rounds and passes do of it is asked no more
             let_go |= {change.cloud_id for change in _used(judged, attempts, GuardName.TARGET_FLOOR) if change.cloud_id}
             observation = observe_again(
                 plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last
@@ -165,8 +163,6 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         is_whole = not is_incomplete(seen)
         tried = attempts.as_seen(judged.plan, is_whole=is_whole)
         _tell(plan_context, apply_context, tried, first, observation.snapshot, judged)
-        _remember(plan_context, apply_context, tried, observation.snapshot, let_go)
-        _remember_settings(plan_context, apply_context, seen, judged)
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
         report = replace(report, cost=_cost_of_done(plan_context, report, first, may_ask=False))
@@ -175,8 +171,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     may_ask = _is_reachable(observation) and not apply_context.stop.is_set()
     report = replace(report, cost=_cost_of_done(plan_context, report, first, may_ask=may_ask))
-    if not apply_context.stop.is_set() and not plan_context.only:
-        apply_context.trace_suspended(report)
+    plan_context.records.keep(_ended(plan_context, apply_context, report, seen, observation, tried, let_go, judged))
     return replace(report, requests=_requests(plan_context.readers))
 
 
@@ -220,22 +215,6 @@ def _tell(
         )
 
 
-def _remember(
-    plan_context: PlanContext,
-    apply_context: ApplyContext,
-    tried: Collection[Line],
-    last: Snapshot,
-    let_go: Collection[int],
-) -> None:
-    """Let the cluster remember its project, but for a run that is stopped, or that looks at a part of the plan, and
-    how many targets there were, but for the load balancers from which a person ``let_go`` of them."""
-    done = [line.change for line in tried if isinstance(line.outcome, Applied)]
-    if apply_context.peaks is not None:
-        apply_context.peaks.keep(last, let_go, has_taken=any(map(takes_targets, done)))
-    if not apply_context.stop.is_set() and not plan_context.only:
-        apply_context.remember(last, bool(done))
-
-
 def _used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> tuple[Change, ...]:
     """The changes of approved holds of this rule that were made, or tried."""
     approved = {key for hold in judged.plan.holds if hold.rule is rule and hold.approved for key in hold.keys}
@@ -244,18 +223,29 @@ def _used(judged: JudgedPlan, attempts: Attempts, rule: GuardName) -> tuple[Chan
     return tuple(change for change in tried if change.key in approved)
 
 
-def _remember_settings(
-    plan_context: PlanContext, apply_context: ApplyContext, seen: Report, judged: JudgedPlan
-) -> None:
-    """Let the cluster remember the settings, but for a run that is stopped, or that looks at a part of the plan."""
-    snapshot = seen.snapshot
-    if snapshot is None or apply_context.stop.is_set() or plan_context.only:
-        return
-    sections = snapshot.sections().values()
-    is_read = all(section.complete for section in sections) and not isinstance(snapshot.network, Unknown)
-    is_sound = is_read and not seen.obstacles
-    plan_context.settings_memory.keep(
-        snapshot, judged.settings_change, is_sound=is_sound, is_whole=is_sound and not is_incomplete(seen)
+def _ended(
+    plan_context: PlanContext,
+    apply_context: ApplyContext,
+    report: Report,
+    seen: Report,
+    observation: Observation,
+    tried: Collection[Line],
+    let_go: Collection[int],
+    judged: JudgedPlan,
+) -> Ended:
+    """What is remembered of the pass: ``seen`` is the plan that is left, ``tried`` what was tried."""
+    snapshot = observation.snapshot
+    is_read = all(section.complete for section in snapshot.sections().values())
+    is_sound = is_read and not isinstance(snapshot.network, Unknown) and not seen.obstacles
+    return Ended(
+        report,
+        snapshot,
+        [line.change for line in tried if isinstance(line.outcome, Applied)],
+        let_go,
+        judged.settings_change,
+        is_sound=is_sound,
+        is_whole=is_sound and not is_incomplete(seen),
+        is_partial=apply_context.stop.is_set() or bool(plan_context.only),
     )
 
 
@@ -312,14 +302,14 @@ def _judge(
 ) -> JudgedPlan:
     """The judged plan. ConfigMaps are read only when something is held, for approvals, or when something is planned
     ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
-    memory = plan_context.settings_memory
+    memory = plan_context.records.settings
     former = memory.recall(snapshot)
     desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks)
     if former is None and (plan.changes or any(note.kind is NoteKind.KEPT for note in plan.notes)):
         former = memory.recall(snapshot, is_planning=True)
         desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks, (desired, plan))
-    if plan_context.peaks is not None and any(map(takes_targets, plan.changes)):
-        setbacks = replace(setbacks, peaks=plan_context.peaks(snapshot))
+    if any(map(takes_targets, plan.changes)):
+        setbacks = replace(setbacks, peaks=plan_context.records.peaks.peaks(snapshot))
     changed = settings_change(plan, snapshot, settings, setbacks, former)
     facts = Facts(plan, snapshot, settings, desired, setbacks, changed)
     judged = judge(facts, plan_context.approved)
@@ -462,7 +452,7 @@ def _notes_on_suspended(data: Mapping[str, str], plan: Plan, snapshot: Snapshot)
     uid = snapshot.cluster_uid
     if not isinstance(uid, Present):
         return ()
-    return notes_on_suspended(plan, snapshot, parse_trace(data.get(KEY), uid.value, snapshot.taken_at))
+    return notes_on_suspended(plan, snapshot, trace_in(data.get(SUSPENDED.key), uid.value, snapshot.taken_at))
 
 
 def _report(plan_context: PlanContext, observation: Observation, judged: JudgedPlan) -> Report:

@@ -19,8 +19,6 @@ from desired.plan.ordering import bridged
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
 from reconciler.passes.attempts import Attempts
-from reconciler.passes.peak_memory import PeakMemory
-from reconciler.result import Report
 from reconciler.telemetry.announcements import on_outcome
 from reconciler.telemetry.conditions import Due
 from reconciler.telemetry.events import Event
@@ -74,12 +72,6 @@ class ApplyContext:
     """Whether something has come up meanwhile that another pass should see: then this one gives way."""
     under_way: UnderWay = field(default_factory=partial(UnderWay, may_leave=False))
     """What passes have left, which goes on."""
-    remember: Callable[[Snapshot, bool], None] = lambda _snapshot, _has_changed: None
-    """Lets the cluster remember its project by what the pass saw at its end, given whether it has changed anything."""
-    peaks: PeakMemory | None = None
-    """Remembers how many targets there were within the last hour; None: nothing does."""
-    trace_suspended: Callable[[Report], None] = lambda _report: None
-    """Writes down for dry runs which changes the pass with this report has left alone, by what a loop remembers."""
 
 
 @dataclass(frozen=True, slots=True)

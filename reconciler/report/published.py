@@ -1,7 +1,7 @@
 """Published status: what whoever holds the Lease writes down of its last pass, for people who look at holds.
 
-It is kept in ConfigMap ``hcloud-reconciler-status``, key ``status``, as JSON. It decides nothing: whoever may write
-there may write anything, so it is checked when it is read, and shown as foreign text.
+It decides nothing. Whoever may write into the ConfigMap may write anything, so it is checked when it is read, and shown
+as foreign text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from desired.model.record import Format, cut
 from desired.plan.change import Change, Hold
 from desired.section import Present
 from reconciler import __version__
@@ -19,13 +20,8 @@ from reconciler.report.documents import to_json
 from reconciler.report.fields import field_changes
 from reconciler.result import Line, Report, Result, needing_a_person, summary
 
-KEY = "status"
-"""In the ConfigMap."""
 RENEWED = timedelta(minutes=30)
 """After this a status that still holds is written again."""
-VERSION = 1
-_LONGEST = 524_288
-"""Characters of a status that are looked at: half of what a ConfigMap takes, and more than is ever written."""
 _BUDGET = 200_000
 """Bytes of the keys and changes of all holds. What there is no room for is counted."""
 _MOST_HOLDS = 50
@@ -113,13 +109,10 @@ class PublishedPass(Struct, frozen=True):
 
 
 class PublishedStatus(Struct, frozen=True):
-    """All of it."""
+    """All of it, with who wrote it, when, and of which cluster, as in every record."""
 
-    version: int
     cluster: str
-    """UID of namespace kube-system."""
     by: str
-    """The host's name of the process, which in a cluster is its pod's."""
     tool_version: str
     written_at: Moment
     last_pass: PublishedPass
@@ -179,7 +172,6 @@ def status_of(
         requests_limit=sent.limit,
     )
     return PublishedStatus(
-        version=VERSION,
         cluster=snapshot.cluster_uid.value,
         by=_cut(by),
         tool_version=__version__,
@@ -242,25 +234,15 @@ def _bounded(value: Any) -> Any:
 
 
 def _cut(text: str) -> str:
-    text = text.encode(errors="replace").decode()  # JSON has no half characters
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+    return cut(text.encode(errors="replace").decode(), _LONGEST_TEXT)  # JSON has no half characters
 
 
-def format_status(status: PublishedStatus) -> str:
-    """The value in the ConfigMap."""
-    return msgspec.json.encode(status).decode()
-
-
-def parse_status(text: str | None) -> PublishedStatus | None:
-    """The value in the ConfigMap; None where it is missing, malformed, too long, or of another version. What nobody of
-    us writes is malformed: values as deep as a stack, and times in another zone than UTC."""
-    if text is None or len(text) > _LONGEST:
-        return None
-    try:
-        found = msgspec.json.decode(text, type=PublishedStatus)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    return found if found.version == VERSION and _is_plain(found) else None
+def _status(fields: Mapping[str, Any]) -> PublishedStatus:
+    """Raises ValueError also for values as deep as a stack, and for times in another zone than UTC."""
+    found = msgspec.convert(fields, PublishedStatus)
+    if not _is_plain(found):
+        raise ValueError("it cannot be shown as it is")
+    return found
 
 
 def _is_plain(status: PublishedStatus) -> bool:
@@ -276,3 +258,7 @@ def _is_plain(status: PublishedStatus) -> bool:
 def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
+
+
+STATUS: Format[PublishedStatus] = Format("status", 524_288, msgspec.to_builtins, _status)
+"""Half of what a ConfigMap takes, and more than is ever written."""

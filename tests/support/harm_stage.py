@@ -9,12 +9,11 @@ UID, of which ``copy`` has no kubelets.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from itertools import count
 from typing import Any
 
-from actuators.approvals import approve, remember
-from actuators.config_maps import put
+from actuators.approvals import approve
 from actuators.http.retry import Retry
 from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
@@ -22,11 +21,7 @@ from desired.names import STATUS_CONFIG_MAP
 from desired.plan.approval import Approval
 from reconciler.config.commands import Command
 from reconciler.config.config import ConfigurationError, load_config
-from reconciler.observe.kubernetes import observe_config_map, observe_remembered
 from reconciler.passes.history import History
-from reconciler.passes.peak_memory import PeakMemory
-from reconciler.passes.project_memory import Memory
-from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Line, Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Simulator, readable_body
@@ -65,7 +60,7 @@ from tests.support.harm_truth import (
     wishes,
 )
 from tests.support.objects import condition, joining_node, server, settled_node
-from tests.support.passes import Run
+from tests.support.passes import Run, records_in
 from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
 
@@ -281,23 +276,6 @@ def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clo
     status = {"metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}, "data": {}}
     world = {"nodes": nodes, "services": list(services), "configmaps": [own, status]}
     return Cluster(name, HOME, KubernetesSimulator(clock, world=world, seed=FIRST[name]))
-
-
-def _memory(run: Run, settings: Settings, *, loop: bool) -> Memory:
-    """Of its project, as the command has it."""
-    return Memory(
-        partial(observe_remembered, run.readers.kubernetes, NAMESPACE),
-        partial(remember, run.sim.kubernetes_writer(), NAMESPACE),
-        settings,
-        after_changes_only=not loop,
-    )
-
-
-def _settings_memory(run: Run) -> SettingsMemory:
-    """Of its settings, as the command has it; of each run anew, as if it were another process."""
-    read = partial(observe_config_map, run.readers.kubernetes, NAMESPACE, STATUS_CONFIG_MAP)
-    write = partial(put, run.sim.kubernetes_writer(), NAMESPACE, name=STATUS_CONFIG_MAP)
-    return SettingsMemory(run.settings, read, write, looks_first=True)
 
 
 @dataclass
@@ -530,10 +508,7 @@ class Stage:
         if known is None:
             lenses = self._new_lenses(cluster)
             known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)  # type: ignore[arg-type]
-            known.remember = _memory(known, settings, loop=loop).keep
-            read = partial(observe_config_map, known.readers.kubernetes, NAMESPACE)
-            write = partial(put, known.sim.kubernetes_writer(), NAMESPACE)
-            known.peaks = PeakMemory(read, settings, write, lasts=loop)
+            known.records = records_in(known.sim, settings, lasts=loop)
             if loop:
                 self._configured[cluster] = settings
                 known.history = History(truth.clock.timestamp, lambda: 0.5)
@@ -550,7 +525,9 @@ class Stage:
                 self._metal_of_loops[cluster] = metal_lens
             self._log_in(known, metal_lens, lies)
         known.settings = replace(settings, network="8") if "network" in lies else settings
-        known.settings_memory = _settings_memory(known)
+        # That of its settings is of each run anew, as if it were another process.
+        if known.records is not None:
+            known.records.settings = records_in(known.sim, known.settings).settings
         if loop and self._hung and known.time is None:
             known.time = SharedTime(truth.clock)
             connection = known.readers.hetzner._connection

@@ -8,6 +8,7 @@ from functools import partial
 
 from actuators.apply import within_budget
 from actuators.approvals import approve, use_up
+from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
@@ -16,17 +17,19 @@ from actuators.services import write_conditions
 from actuators.writers import Writers
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.approval import Approval
 from desired.plan.change import Change
 from desired.planner import compute_plan
+from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.converge import PlanContext, converge, plan_once
 from reconciler.passes.history import History
-from reconciler.passes.peak_memory import PeakMemory
+from reconciler.passes.keeper import ConfigMap
+from reconciler.passes.records import Records, unkept
 from reconciler.passes.rounds import ApplyContext
-from reconciler.passes.settings_memory import SettingsMemory
 from reconciler.result import Report
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.conditions import ConditionSink
@@ -87,16 +90,10 @@ class Run:
     """What a loop would remember; None: each pass is the first."""
     budget: CallBudget | None = None
     """What a loop would have left of calls to Hetzner; None: as many as may be."""
-    remember: Callable[[Snapshot, bool], None] | None = None
-    """What lets the cluster remember its project; None: nobody does."""
-    peaks: PeakMemory | None = None
-    """What is known of the last hour; None: nothing."""
-    trace_suspended: Callable[[Report], None] = lambda _report: None
-    """What writes down for dry runs what a loop has suspended."""
     agreement: Agreement | None = None
     """What somebody has agreed to; None: nobody was asked."""
-    settings_memory: SettingsMemory | None = None
-    """What remembers the settings; None: nothing does."""
+    records: Records | None = None
+    """What is remembered from pass to pass; None: nothing is."""
     time: SharedTime | None = None
     """What passes share with what they leave; None: they leave nothing."""
     readers: Readers = field(init=False)
@@ -114,10 +111,7 @@ class Run:
         """Readers of this simulation, the same in all passes of the run."""
         plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
         plan_context = replace(plan_context, agreement=self.agreement)
-        if self.settings_memory is not None:
-            plan_context = replace(plan_context, settings_memory=self.settings_memory)
-        if self.peaks is not None:
-            plan_context = replace(plan_context, peaks=self.peaks.peaks)
+        plan_context = replace(plan_context, records=self.records or unkept(self.settings))
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
 
     def plan(self) -> Report:
@@ -152,15 +146,26 @@ class Run:
         if self.time is not None:
             actuators = self.time.attends(actuators)
             apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)
-        apply_context = apply_context if self.remember is None else replace(apply_context, remember=self.remember)
-        apply_context = replace(apply_context, peaks=self.peaks)
-        return converge(self.plan_context, replace(apply_context, trace_suspended=self.trace_suspended))
+        return converge(self.plan_context, apply_context)
+
+    def keep(self, *, lasts: bool = False) -> None:
+        """From now on records are kept, as the command does; ``lasts`` as a loop does."""
+        self.records = records_in(self.sim, self.settings, lasts=lasts)
 
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""
         reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
         approve(reader, writer, NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
         self.sim.kubernetes_proxy.journal.clear()
+
+
+def records_in(sim: Simulation, settings: Settings, *, lasts: bool = False) -> Records:
+    """The records of a new process of this cluster."""
+    read = partial(observe_config_map, sim.kubernetes_reader(), NAMESPACE)
+    write = partial(put, sim.kubernetes_writer(), NAMESPACE)
+    status = partial(read, STATUS_CONFIG_MAP), partial(write, name=STATUS_CONFIG_MAP)
+    main = ConfigMap(CONFIG_MAP, read, write, "ccm-0")
+    return Records(main, ConfigMap(STATUS_CONFIG_MAP, *status, "ccm-0"), settings, lasts=lasts)
 
 
 def just_before_the_writes(run: Run, happens: Callable[[Simulation], object]) -> None:

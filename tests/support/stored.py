@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from actuators.http.errors import ApiError
+from reconciler.passes.keeper import ConfigMap
 
 
 @dataclass
@@ -21,8 +22,13 @@ class Stored:
 
     def write(self, values: Mapping[str, str | None]) -> None:
         """Something else is there."""
-        self.ask("write")
-        self.data = {**(self.data or {}), **{key: text for key, text in values.items() if text is not None}}
+        self.ask("take away" if set(values.values()) == {None} else "write")
+        there = {**(self.data or {}), **values}
+        self.data = {key: text for key, text in there.items() if text is not None}
+
+    def config_map(self, by: str = "ccm-0", *, writes: bool = True) -> ConfigMap:
+        """It, as a process with this name sees it."""
+        return ConfigMap("hcloud-reconciler", self.read, self.write if writes else None, by)
 
     def ask(self, what: str) -> None:
         """Note what was asked. Raises the trouble that there is."""

@@ -2,7 +2,7 @@
 
 import base64
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from actuators.http.call_budget import OverBudget
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
-from actuators.http.robot_refusals import KEY, Refusals
+from actuators.http.robot_refusals import REFUSED, Refusals
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
@@ -155,11 +155,11 @@ class Noted:
             raise Transient("the API server is down")
         return self.data
 
-    def write(self, value: str) -> None:
-        """Of this key."""
+    def write(self, values: Mapping[str, str | None]) -> None:
+        """Some keys of it."""
         if self.is_gone:
             raise Transient("the API server is down")
-        self.data[KEY] = value
+        self.data |= {key: value for key, value in values.items() if value is not None}
 
 
 def test_no_process_repeats_what_another_was_refused(service: Webservice) -> None:
@@ -175,7 +175,7 @@ def test_no_process_repeats_what_another_was_refused(service: Webservice) -> Non
     assert service.received() == 2
     noted.now += timedelta(minutes=10)
     assert service.client(GOOD, refusals=noted.refusals()).get("/server")
-    assert "wrong" not in noted.data[KEY]
+    assert "wrong" not in noted.data[REFUSED.key]
 
 
 def test_a_refusal_is_forgotten_after_an_hour(service: Webservice) -> None:
@@ -206,7 +206,7 @@ def test_a_dry_run_heeds_refusals_and_notes_none(service: Webservice) -> None:
 )
 def test_what_is_noted_may_be_anything(service: Webservice, value: str) -> None:
     """It is somebody's text, and no reason to ask nothing."""
-    assert service.client(refusals=Noted({KEY: value}).refusals()).get("/server")
+    assert service.client(refusals=Noted({REFUSED.key: value}).refusals()).get("/server")
 
 
 def test_nobody_needs_the_config_map(service: Webservice) -> None:

@@ -12,13 +12,13 @@ import pytest
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import Defaults
 from desired.model.former_settings import (
+    SETTINGS,
     FormerSettings,
     PendingChange,
-    format_former,
-    parse_former,
     shown,
     values_of,
 )
+from desired.model.record import Origin
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.syntax.selector import parse_selector
 from tests.builders import CLUSTER_UID, NOW
@@ -48,9 +48,12 @@ RICH = Settings(
 )
 
 
+ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+
+
 def former(settings: Settings = RICH, **overrides: Any) -> FormerSettings:
     """What a pass with these settings leaves."""
-    return replace(FormerSettings(values_of(settings), 7, "1.0.0", NOW), **overrides)
+    return replace(FormerSettings(values_of(settings), 7, "1.0.0"), **overrides)
 
 
 @pytest.mark.parametrize("settings", [Settings(), RICH], ids=["defaults", "rich"])
@@ -58,7 +61,7 @@ def test_what_is_written_is_read_again(settings: Settings) -> None:
     """Written, read, and applied to any other settings, it is what it was."""
     pending = PendingChange({"HCLOUD_NETWORK": None}, NOW - timedelta(hours=1), accepted=True)
     written = former(settings, change=pending)
-    read = parse_former(format_former(written, CLUSTER_UID), CLUSTER_UID)
+    read = SETTINGS.read(SETTINGS.write(written, ORIGIN), CLUSTER_UID)
     assert read == written
     assert read.differing(settings) == {}
     for other in (Settings(policy=Policy.UPSERT), replace(RICH, policy=Policy.UPSERT)):
@@ -83,7 +86,7 @@ def test_what_decides_for_a_part_that_is_off_is_no_difference(parts: set[Control
 
 
 def _with(**fields: Any) -> str:
-    return json.dumps({**json.loads(format_former(former(), CLUSTER_UID)), **fields})
+    return json.dumps({**json.loads(SETTINGS.write(former(), ORIGIN)), **fields})
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,7 @@ def _with(**fields: Any) -> str:
 )
 def test_what_we_would_not_write_is_not_remembered(text: str | None) -> None:
     """Whoever may write there may write anything."""
-    assert parse_former(text, CLUSTER_UID) is None
+    assert SETTINGS.read(text, CLUSTER_UID) is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_what_we_would_not_write_is_not_remembered(text: str | None) -> None:
 def test_a_value_that_cannot_be_is_as_if_it_were_not_remembered(name: str, value: Any) -> None:
     """It differs from nothing; the others are as they were."""
     settings = {**values_of(RICH), name: value}
-    read = parse_former(_with(settings=settings), CLUSTER_UID)
+    read = SETTINGS.read(_with(settings=settings), CLUSTER_UID)
     assert read is not None
     assert name not in read.values
     assert read.under(RICH) == RICH
@@ -139,7 +142,7 @@ def test_a_value_that_cannot_be_is_as_if_it_were_not_remembered(name: str, value
 
 def test_a_name_of_another_version_is_kept_and_ignored() -> None:
     """Two versions take turns, and neither undoes what the other remembers."""
-    read = parse_former(_with(settings={**values_of(RICH), "HCLOUD_OF_TOMORROW": "on"}), CLUSTER_UID)
+    read = SETTINGS.read(_with(settings={**values_of(RICH), "HCLOUD_OF_TOMORROW": "on"}), CLUSTER_UID)
     assert read is not None
     assert read.values["HCLOUD_OF_TOMORROW"] == "on"
     assert read.differing(RICH) == {}

@@ -19,11 +19,10 @@ from desired.plan.approval import Approval, parse_approvals
 from reconciler.cli import approve as approving
 from reconciler.cli import main
 from reconciler.observe.kubernetes import observe_config_map
-from reconciler.passes.status_publication import StatusPublication
 from reconciler.report.status import StatusReport, render_status
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import server, settled_node
-from tests.support.passes import NAMESPACE, Run
+from tests.support.passes import NAMESPACE, Run, records_in
 from tests.support.said import Said
 from tests.support.simulators import Simulation, ago
 
@@ -54,12 +53,7 @@ class World:
 
     def publish(self) -> None:
         """What the leader does after a pass."""
-        reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
-        StatusPublication(
-            lambda: observe_config_map(reader, NAMESPACE, STATUS_CONFIG_MAP),
-            lambda values: put(writer, NAMESPACE, values, STATUS_CONFIG_MAP),
-            "ccm-0",
-        ).keep(report := self.run.converge(), 0.5)
+        records_in(self.sim, self.run.settings).status.keep(report := self.run.converge(), 0.5)
         self.hash = next((hold.hash for hold in report.holds), "")
 
     def type(self, *words: str) -> Said:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from desired.model.remembered import Remembered, format_remembered
+from desired.model.record import Origin
+from desired.model.remembered import ANCHOR, Remembered
 from reconciler.cli import main
 from reconciler.runtime import open_cloud, open_cluster
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.robot import RobotSimulator
-from tests.builders import CLUSTER_UID
+from tests.builders import CLUSTER_UID, NOW
 from tests.support.dedicated import dedicated, robot_node
 from tests.support.objects import server, settled_node
 from tests.support.said import Said
@@ -458,7 +459,7 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
     set_cluster(world, nodes=lost)
     assert refused(orphans, world).startswith("nothing is deleted: no Node is Ready")
 
-    set_cluster(world, nodes=lost, remembered=format_remembered(Remembered(None, (42,)), CLUSTER_UID))
+    set_cluster(world, nodes=lost, remembered=ANCHOR.write(Remembered(None, (42,)), Origin(CLUSTER_UID, "", NOW)))
     assert orphans("--delete").code == 0
     assert balancers(world) == EVERYTHING - {42}
 

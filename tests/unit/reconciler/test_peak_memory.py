@@ -8,16 +8,20 @@ import pytest
 
 from actuators.http.errors import Transient
 from desired.model.load_balancer import Health
+from desired.model.record import Origin
 from desired.model.snapshot import Snapshot
-from desired.plan.setbacks import Peak
-from reconciler.passes.peak_memory import KEY, PeakMemory, format_peaks, parse_peaks
+from desired.plan.setbacks import PEAKS, Peak
+from reconciler.passes.keeper import ConfigMap
+from reconciler.passes.records import PeakMemory
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.balancer_plans import fleet, public
 from tests.support.stored import Stored
 
 PORT_80 = "42/answering/port 80"
-PEAKS = {PORT_80: Peak(frozenset({"server:1", "server:2"}), NOW)}
+SOME = {PORT_80: Peak(frozenset({"server:1", "server:2"}), NOW)}
+ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+WRITTEN = PEAKS.write(SOME, ORIGIN)
 OTHER = "99999999-2222-3333-4444-555555555555"
 
 
@@ -33,8 +37,8 @@ def world(*numbers: int, minutes: int = 0) -> Snapshot:
 
 def test_what_is_stored_is_read_again() -> None:
     """By the cluster that wrote it."""
-    assert parse_peaks(format_peaks(PEAKS, CLUSTER_UID), CLUSTER_UID) == PEAKS
-    assert parse_peaks(format_peaks(PEAKS, CLUSTER_UID), OTHER) == {}
+    assert PEAKS.read(WRITTEN, CLUSTER_UID) == SOME
+    assert PEAKS.read(WRITTEN, OTHER) is None
 
 
 @pytest.mark.parametrize(
@@ -46,35 +50,35 @@ def test_what_is_stored_is_read_again() -> None:
         "{" * 100_000,
         " " * 300_000,
         '{"version": 2, "cluster": "11111111-2222-3333-4444-555555555555", "peaks": {}}',
-        format_peaks(PEAKS, CLUSTER_UID).replace("+00:00", ""),
-        format_peaks(PEAKS, CLUSTER_UID).replace('"server:1"', "7"),
-        format_peaks(PEAKS, CLUSTER_UID).replace('["server:1", "server:2"]', "null"),
+        WRITTEN.replace("+00:00", ""),
+        WRITTEN.replace('"server:1"', "7"),
+        WRITTEN.replace('["server:1", "server:2"]', "null"),
     ],
 )
 def test_what_we_would_not_write_tells_of_nothing(text: str | None) -> None:
     """Malformed, too long, of another version, without a zone, no names."""
-    assert parse_peaks(text, CLUSTER_UID) == {}
+    assert PEAKS.read(text, CLUSTER_UID) is None
 
 
 def test_a_run_after_another_knows_what_there_was() -> None:
     """One look and one write for each run that takes some; none for one that takes nothing."""
     stored = Stored()
-    first = PeakMemory(stored.read, LOCATED, stored.write)
+    first = PeakMemory(stored.config_map(), LOCATED)
     first.peaks(world(1, 2, 3, 4))
     first.peaks(world(1, 2, 3))
     first.keep(world(1, 2, 3), has_taken=True)
     assert stored.asked == ["read", "write"]
 
-    second = PeakMemory(stored.read, LOCATED, stored.write)
+    second = PeakMemory(stored.config_map(), LOCATED)
     assert len(second.peaks(world(1, 2, 3, minutes=20))[PORT_80]) == 4
     second.keep(world(1, 2, 3, minutes=20))
     assert stored.asked == ["read", "write", "read"]
 
-    late = PeakMemory(stored.read, LOCATED, stored.write)
+    late = PeakMemory(stored.config_map(), LOCATED)
     assert len(late.peaks(world(1, 2, 3, minutes=70))[PORT_80]) == 3
     assert stored.asked == ["read", "write", "read", "read"]
 
-    PeakMemory(stored.read, LOCATED, stored.write).keep(world(1, 2, 3))
+    PeakMemory(stored.config_map(), LOCATED).keep(world(1, 2, 3))
     assert stored.asked == ["read", "write", "read", "read"]
 
 
@@ -83,9 +87,9 @@ def test_a_loop_looks_once_and_has_it_in_memory() -> None:
     looks again when another process may have written."""
     stored = Stored()
     stored.write(
-        {KEY: format_peaks({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, CLUSTER_UID)}
+        {PEAKS.key: PEAKS.write({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, ORIGIN)}
     )
-    loop = PeakMemory(stored.read, LOCATED, stored.write, lasts=True)
+    loop = PeakMemory(stored.config_map(), LOCATED, lasts=True)
     loop.keep(world(1, 2, minutes=10))
     loop.keep(world(1, minutes=20))
     assert stored.asked == ["write"]
@@ -104,9 +108,9 @@ def test_what_a_loop_saw_outlives_what_is_stored() -> None:
     """Each counts for an hour of its own."""
     stored = Stored()
     stored.write(
-        {KEY: format_peaks({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, CLUSTER_UID)}
+        {PEAKS.key: PEAKS.write({PORT_80: Peak(frozenset({"server:1", "server:2", "server:3"}), NOW)}, ORIGIN)}
     )
-    loop = PeakMemory(stored.read, LOCATED, stored.write, lasts=True)
+    loop = PeakMemory(stored.config_map(), LOCATED, lasts=True)
     loop.keep(world(1, 2, minutes=40))
     assert len(loop.peaks(world(1, minutes=70))[PORT_80]) == 2
 
@@ -114,12 +118,12 @@ def test_what_a_loop_saw_outlives_what_is_stored() -> None:
 def test_what_a_person_let_go_of_is_not_remembered() -> None:
     """The load balancers from which an approved hold took targets start anew, others do not."""
     stored = Stored()
-    first = PeakMemory(stored.read, LOCATED, stored.write)
+    first = PeakMemory(stored.config_map(), LOCATED)
     first.peaks(world(1, 2, 3, 4))
     first.keep(world(1), {4}, has_taken=True)
-    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))[PORT_80]) == 4
+    assert len(PeakMemory(stored.config_map(writes=False), LOCATED).peaks(world(1))[PORT_80]) == 4
     first.keep(world(1), {42}, has_taken=True)
-    assert len(PeakMemory(stored.read, LOCATED).peaks(world(1))[PORT_80]) == 1
+    assert len(PeakMemory(stored.config_map(writes=False), LOCATED).peaks(world(1))[PORT_80]) == 1
 
 
 def test_an_api_in_trouble_ends_no_run() -> None:
@@ -128,6 +132,6 @@ def test_an_api_in_trouble_ends_no_run() -> None:
     def fail(*_: object) -> Any:
         raise Transient("timeout")
 
-    memory = PeakMemory(fail, LOCATED, fail)
+    memory = PeakMemory(ConfigMap("hcloud-reconciler", fail, fail), LOCATED)
     assert len(memory.peaks(world(1, 2))[PORT_80]) == 2
     memory.keep(world(1), has_taken=True)

@@ -1,53 +1,44 @@
 """A cluster remembers its project: when that is written, and what it costs."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from actuators.http.errors import ApiError, Denied, Transient
 from desired.model.clocks import Clocks
-from desired.model.remembered import NOTHING, Remembered
+from desired.model.record import Origin
+from desired.model.remembered import ANCHOR, NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness, Snapshot
 from desired.section import Present, Section, Unknown
-from reconciler.passes.project_memory import Memory
+from reconciler.passes.records import ProjectMemory
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_lost_node, a_network, a_server, a_settled_node, a_snapshot
+from tests.support.stored import Stored
 
 NETWORK = Present(a_network(4))
 WORLD = a_snapshot([a_settled_node()], [a_server()], network=NETWORK)
 KNOWN = Remembered(4)
 
 
-@dataclass
-class Stored:
-    """The ConfigMap, and what was asked of it."""
+class Kept(Stored):
+    """With what is of interest in it."""
 
-    value: Remembered | None = NOTHING
-    trouble: ApiError | None = None
-    asked: list[str] = field(default_factory=list)
+    @property
+    def value(self) -> Remembered | None:
+        """What a cluster remembers; None when it was never written."""
+        return ANCHOR.read((self.data or {}).get(ANCHOR.key), CLUSTER_UID)
 
-    def read(self, uid: str) -> Remembered | None:
-        """What is there."""
-        assert uid == CLUSTER_UID
-        self.asked.append("read")
-        if self.trouble is not None:
-            raise self.trouble
-        return self.value
-
-    def write(self, remembered: Remembered, uid: str) -> None:
-        """Something else is there."""
-        assert uid == CLUSTER_UID
-        self.asked.append("write")
-        if self.trouble is not None:
-            raise self.trouble
-        self.value = remembered
+    @classmethod
+    def of(cls, value: Remembered) -> "Kept":
+        """What another process has written."""
+        return cls({ANCHOR.key: ANCHOR.write(value, Origin(CLUSTER_UID, "ccm-9", NOW))})
 
 
-def a_memory(stored: Stored, *, after_changes_only: bool = False) -> Memory:
+def a_memory(stored: Kept, *, after_changes_only: bool = False) -> ProjectMemory:
     """The memory of a loop, unless told otherwise."""
-    return Memory(stored.read, stored.write, Settings(network="private"), after_changes_only=after_changes_only)
+    return ProjectMemory(stored.config_map(), Settings(network="private"), after_changes_only=after_changes_only)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +60,7 @@ def a_memory(stored: Stored, *, after_changes_only: bool = False) -> Memory:
 )
 def test_what_is_written(world: Snapshot, value: Remembered | None, asked: list[str]) -> None:
     """Only where Ready Nodes of ours were found, and only what differs from what is there."""
-    stored = Stored(value)
+    stored = Kept.of(value) if value else Kept(None)
     memory = a_memory(stored)
     for _ in range(3):
         memory.keep(world, has_changed=True)
@@ -78,7 +69,7 @@ def test_what_is_written(world: Snapshot, value: Remembered | None, asked: list[
 
 def test_a_loop_asks_once_and_writes_what_differs() -> None:
     """Passes with nothing new send nothing."""
-    stored = Stored()
+    stored = Kept()
     memory = a_memory(stored)
     for network_id in (4, 4, 9, 9):
         memory.keep(replace(WORLD, network=Present(a_network(network_id))), has_changed=False)
@@ -87,14 +78,14 @@ def test_a_loop_asks_once_and_writes_what_differs() -> None:
 
 def test_what_was_not_read_is_not_forgotten() -> None:
     """A process that looks at no Services keeps the load balancers that another has remembered."""
-    stored = Stored(Remembered(3, (42,)))
+    stored = Kept.of(Remembered(3, (42,)))
     a_memory(stored).keep(WORLD, has_changed=False)
     assert stored.value == Remembered(4, (42,))
 
 
 def test_a_single_run_that_has_changed_nothing_asks_nothing() -> None:
     """One that has asks, and writes."""
-    stored = Stored()
+    stored = Kept()
     memory = a_memory(stored, after_changes_only=True)
     memory.keep(WORLD, has_changed=False)
     assert stored.asked == []
@@ -105,7 +96,7 @@ def test_a_single_run_that_has_changed_nothing_asks_nothing() -> None:
 @pytest.mark.parametrize("trouble", [Denied("403"), Transient("500")])
 def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError) -> None:
     """It is tried again after an hour."""
-    stored = Stored(trouble=trouble)
+    stored = Kept(trouble=trouble)
     memory = a_memory(stored)
     memory.keep(WORLD, has_changed=False)
     stored.trouble = None
@@ -117,7 +108,7 @@ def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError) -> 
 
 def test_a_clock_that_was_ahead_does_not_put_it_off_for_days() -> None:
     """What failed then is tried again at once after the clock was set; while clocks differ nothing is asked."""
-    stored = Stored(trouble=Transient("500"))
+    stored = Kept(trouble=Transient("500"))
     memory = a_memory(stored)
     ahead = replace(WORLD, taken_at=NOW + timedelta(days=2))
     memory.keep(replace(ahead, clocks=Clocks(hetzner=timedelta(days=-2))), has_changed=False)
@@ -130,10 +121,10 @@ def test_a_clock_that_was_ahead_does_not_put_it_off_for_days() -> None:
 
 def test_a_process_that_has_lost_the_lead_asks_again() -> None:
     """Another one may have written meanwhile."""
-    stored = Stored()
+    stored = Kept()
     memory = a_memory(stored)
     memory.keep(WORLD, has_changed=False)
-    stored.value = Remembered(8)
+    stored.data = Kept.of(Remembered(8)).data
     memory.forget()
     memory.keep(WORLD, has_changed=False)
     assert (stored.asked, stored.value) == (["read", "write"] * 2, KNOWN)
@@ -142,6 +133,6 @@ def test_a_process_that_has_lost_the_lead_asks_again() -> None:
 def test_a_node_that_is_not_ready_does_not_vouch() -> None:
     """Nor one that is about to go."""
     for node in (a_settled_node(ready=Readiness.FALSE), a_settled_node(unschedulable=True)):
-        stored = Stored()
+        stored = Kept()
         a_memory(stored).keep(a_snapshot([node], [a_server()], network=NETWORK), has_changed=True)
         assert stored.asked == []

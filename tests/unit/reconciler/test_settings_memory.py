@@ -3,30 +3,27 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
 
-from actuators.config_maps import put
 from actuators.http.errors import Denied, Transient
 from desired.annotations.options import Defaults
 from desired.guards.facts import SettingsChange
 from desired.model.clocks import Clocks
-from desired.model.former_settings import KEY, FormerSettings, parse_former, values_of
+from desired.model.former_settings import SETTINGS, FormerSettings, values_of
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.change import GuardName
 from desired.plan.notes import NoteKind
 from desired.section import Present, Unknown
-from reconciler.observe.kubernetes import observe_config_map
-from reconciler.passes.settings_memory import SettingsMemory, SharedLook
+from reconciler.passes.records import SettingsMemory
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK, annotated
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
 from tests.support.balanced_passes import a_balanced_run, balancers, load_balancer_service, published, written
-from tests.support.passes import NAMESPACE, Run
+from tests.support.passes import NAMESPACE, Run, records_in
 from tests.support.simulators import Simulation
 from tests.support.stored import Stored
 
@@ -42,12 +39,12 @@ class Kept(Stored):
     @property
     def known(self) -> FormerSettings | None:
         """What it says."""
-        return parse_former((self.data or {}).get(KEY), CLUSTER_UID)
+        return SETTINGS.read((self.data or {}).get(SETTINGS.key), CLUSTER_UID)
 
 
 def a_memory(stored: Kept, settings: Settings = NOW_SET, *, writes: bool = True) -> SettingsMemory:
     """That of a run that acts, unless told otherwise."""
-    return SettingsMemory(settings, stored.read, stored.write if writes else None, looks_first=writes)
+    return SettingsMemory(stored.config_map(writes=writes), settings)
 
 
 def a_pass(
@@ -70,7 +67,7 @@ def test_the_first_pass_remembers_and_later_ones_ask_nothing() -> None:
     stored = Kept()
     memory = a_memory(stored)
     assert a_pass(memory) is None
-    assert stored.known == FormerSettings(values_of(NOW_SET), 4, stored.known.tool_version, NOW)  # type: ignore[union-attr]
+    assert stored.known == FormerSettings(values_of(NOW_SET), 4, stored.known.tool_version)  # type: ignore[union-attr]
     a_pass(memory)
     assert stored.asked == ["read", "write"]
     assert a_pass(a_memory(stored)) == stored.known
@@ -183,9 +180,9 @@ def test_a_refused_write_is_not_repeated_each_minute() -> None:
 def test_two_share_one_look() -> None:
     """Who publishes the status takes what the memory has found, once."""
     stored = Kept({"a": "b"})
-    look = SharedLook(stored.read)
-    assert (look.first(), look.second(), stored.asked) == ({"a": "b"}, {"a": "b"}, ["read"])
-    assert (look.second(), stored.asked) == ({"a": "b"}, ["read", "read"])
+    look = stored.config_map()
+    assert (look.read(), look.read_shared(), stored.asked) == ({"a": "b"}, {"a": "b"}, ["read"])
+    assert (look.read_shared(), stored.asked) == ({"a": "b"}, ["read", "read"])
 
 
 PRIVATE = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", use_private_ip=True))
@@ -205,14 +202,7 @@ def a_cluster(simulate: Simulate) -> Run:
 
 def under(run: Run, settings: Settings, **overrides: Any) -> Run:
     """Another process with these settings."""
-    reader, writer = run.sim.kubernetes_reader(), run.sim.kubernetes_writer()
-    memory = SettingsMemory(
-        settings,
-        partial(observe_config_map, reader, NAMESPACE, STATUS_CONFIG_MAP),
-        partial(put, writer, NAMESPACE, name=STATUS_CONFIG_MAP),
-        looks_first=True,
-    )
-    return Run(run.sim, settings, settings_memory=memory, **overrides)
+    return Run(run.sim, settings, records=records_in(run.sim, settings), **overrides)
 
 
 def are_public(run: Run) -> list[bool]:

@@ -5,17 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from actuators.approvals import trace_suspended
 from actuators.http.errors import ApiError, Denied, Transient
 from actuators.outcome import Applied, Failed
 from desired.model.clocks import Clocks
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
 from desired.plan.notes import NoteKind
-from desired.plan.suspended import KEY, parse_trace
+from desired.plan.suspended import SUSPENDED, trace_in
 from desired.section import Section, Unknown
-from reconciler.observe.kubernetes import observe_config_map
 from reconciler.passes.history import History
-from reconciler.passes.suspension_trace import SuspensionTrace
+from reconciler.passes.records import SuspensionTrace
 from reconciler.result import Line, Report, Result
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot, an_identity
 from tests.support.passes import NAMESPACE, Run
@@ -27,20 +25,15 @@ CHANGE = a_change()
 class Kept(Stored):
     """With what is of interest in it."""
 
-    def write_trace(self, trace: str | None) -> None:
-        """Something else is there, or nothing."""
-        self.ask("take away" if trace is None else "write")
-        self.data = {} if trace is None else {KEY: trace}
-
     def named(self, minutes: float = 0) -> list[str]:
         """Keys of the changes that a dry run would tell of, so long after the beginning."""
-        text = (self.data or {}).get(KEY)
-        return sorted(parse_trace(text, CLUSTER_UID, NOW + timedelta(minutes=minutes)).changes)
+        text = (self.data or {}).get(SUSPENDED.key)
+        return sorted(trace_in(text, CLUSTER_UID, NOW + timedelta(minutes=minutes)).changes)
 
 
 def a_trace(stored: Kept) -> SuspensionTrace:
     """That of a loop."""
-    return SuspensionTrace(stored.read, stored.write_trace, "ccm-0")
+    return SuspensionTrace(stored.config_map())
 
 
 def waits(rule: GuardName = GuardName.FLAPPING, due_in_s: float = 3600.0, change: Change = CHANGE) -> Line:
@@ -99,7 +92,7 @@ def test_another_change_of_the_key_begins_anew() -> None:
 
 def test_an_idle_pass_asks_nothing() -> None:
     """Not even for what a predecessor left: without a plan it misleads nobody."""
-    stored = Kept({KEY: "a predecessor's"})
+    stored = Kept({SUSPENDED.key: "a predecessor's"})
     trace = a_trace(stored)
     for minutes in range(90):
         trace.keep(a_pass(minutes=minutes))
@@ -108,7 +101,7 @@ def test_an_idle_pass_asks_nothing() -> None:
 
 def test_what_a_predecessor_left_goes_with_the_first_plan() -> None:
     """Its memory is gone with it; other data is left as it is, which the write sees to."""
-    stored = Kept({KEY: "a predecessor's"})
+    stored = Kept({SUSPENDED.key: "a predecessor's"})
     trace = a_trace(stored)
     trace.keep(a_pass(Line(CHANGE, Applied())))
     trace.keep(a_pass(Line(CHANGE, Applied()), minutes=1))
@@ -116,13 +109,18 @@ def test_what_a_predecessor_left_goes_with_the_first_plan() -> None:
 
 
 def test_a_process_that_has_lost_the_lead_asks_again() -> None:
-    """Another one may have written meanwhile."""
+    """Another one may have written meanwhile. What is as it left it is not written anew."""
     stored = Kept()
     trace = a_trace(stored)
     trace.keep(a_pass(waits()))
+    SuspensionTrace(stored.config_map("ccm-1")).keep(a_pass(Line(CHANGE, Applied())))
+    assert stored.named() == []
     trace.forget()
     trace.keep(a_pass(waits(), minutes=1))
-    assert stored.asked == ["read", "write"] * 2
+    assert stored.named(1) == [CHANGE.key]
+    trace.forget()
+    trace.keep(a_pass(waits(), minutes=2))
+    assert stored.asked == ["read", "write", "read", "take away", "read", "write", "read"]
 
 
 def test_what_could_not_be_read_is_still_suspended() -> None:
@@ -169,12 +167,7 @@ def test_a_dry_run_beside_the_controller(joining: Run) -> None:
     body = {"metadata": {"name": "hcloud-reconciler"}, "data": {"other": "x"}}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
     joining.history = History(sim.clock.timestamp, lambda: 0.0)
-    trace = SuspensionTrace(
-        lambda: observe_config_map(sim.kubernetes_reader(), NAMESPACE),
-        lambda text: trace_suspended(sim.kubernetes_writer(), NAMESPACE, text),
-        "ccm-0",
-    )
-    joining.trace_suspended = trace.keep
+    joining.keep(lasts=True)
     sim.spoil_kubernetes("status", method="PATCH", path=".*/web-1.*", code=403, body={"message": "may not"}, count=None)
 
     def notes() -> list[tuple[str, str]]:

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from desired.guards.history import back_off, flapping, mark_in, suspension_of
+from desired.model.record import Origin
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Snapshot
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.setbacks import Setbacks, Suspension
-from desired.plan.suspended import SuspendedChange, format_trace, parse_trace
+from desired.plan.suspended import SUSPENDED, SuspendedChange, trace_in
 from tests.balancers import a_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
 from tests.support.judging import facts_of, judge
@@ -97,7 +98,7 @@ def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ..
     assert why == expected
     assert _why_waiting(GuardName.BACK_OFF, change, snapshot) == WHY
     suspended = SuspendedChange(change.key, "", GuardName.FLAPPING, why, snapshot.taken_at)
-    stored = parse_trace(format_trace([suspended], "me", "uid", snapshot.taken_at), "uid", snapshot.taken_at)
+    stored = trace_in(SUSPENDED.write([suspended], Origin("uid", "me", snapshot.taken_at)), "uid", snapshot.taken_at)
     assert stored.changes[change.key].why == why
 
 

@@ -38,7 +38,7 @@ PLACE = Attachment(7, IPv4Address("10.0.0.50"))
 
 def former(settings: Settings = INTERNAL, **overrides: Any) -> FormerSettings:
     """What a pass with these settings has left."""
-    return replace(FormerSettings(values_of(settings), 7, "1.0.0", NOW), **overrides)
+    return replace(FormerSettings(values_of(settings), 7, "1.0.0"), **overrides)
 
 
 def with_default(settings: Settings = INTERNAL, **defaults: Any) -> Settings:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from desired.model.remembered import MOST, NOTHING, Remembered, format_remembered, parse_remembered
-from tests.builders import CLUSTER_UID
+from desired.model.record import Origin
+from desired.model.remembered import ANCHOR, MOST, NOTHING, Remembered
+from tests.builders import CLUSTER_UID, NOW
 
 FULL = Remembered(4711, (42, 43))
 FIELDS = {"version": 1, "cluster": CLUSTER_UID, "network": 4711, "load_balancers": [42, 43]}
@@ -15,7 +16,7 @@ FIELDS = {"version": 1, "cluster": CLUSTER_UID, "network": 4711, "load_balancers
 @pytest.mark.parametrize("remembered", [NOTHING, FULL, Remembered(2**63 - 1, tuple(range(2**63 - MOST, 2**63)))])
 def test_what_is_kept_comes_back(remembered: Remembered) -> None:
     """Also at its longest."""
-    assert parse_remembered(format_remembered(remembered, CLUSTER_UID), CLUSTER_UID) == remembered
+    assert ANCHOR.read(ANCHOR.write(remembered, Origin(CLUSTER_UID, "h" * 500, NOW)), CLUSTER_UID) == remembered
 
 
 def _with(**changes: Any) -> str:
@@ -48,11 +49,11 @@ def _with(**changes: Any) -> str:
 )
 def test_what_was_not_kept_by_us_remembers_nothing(text: str | None) -> None:
     """Damaged, hostile or another cluster's: then nothing is a witness that would not be one without it."""
-    assert parse_remembered(text, CLUSTER_UID) == NOTHING
+    assert ANCHOR.read(text, CLUSTER_UID) is None
 
 
 def test_ids_are_sorted_and_no_more_than_there_is_room_for() -> None:
     """Whoever wrote more is heard for as many as we would have written."""
-    assert parse_remembered(_with(load_balancers=[9, 3, 9]), CLUSTER_UID).load_balancers == (3, 9)
-    many = parse_remembered(_with(load_balancers=list(range(1, MOST + 50))), CLUSTER_UID)
-    assert many.load_balancers == tuple(range(1, MOST + 1))
+    assert ANCHOR.read(_with(load_balancers=[9, 3, 9]), CLUSTER_UID) == Remembered(4711, (3, 9))
+    many = ANCHOR.read(_with(load_balancers=list(range(1, MOST + 50))), CLUSTER_UID)
+    assert many == Remembered(4711, tuple(range(1, MOST + 1)))

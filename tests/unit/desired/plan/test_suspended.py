@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from desired.guards.history import mark_of, notes_on_suspended
+from desired.model.record import Origin
 from desired.plan.change import GuardName, Plan
 from desired.plan.notes import Note, NoteKind
-from desired.plan.suspended import MOST, NO_TRACE, SuspendedChange, Trace, first_suspended, format_trace, parse_trace
+from desired.plan.suspended import MOST, NO_TRACE, SUSPENDED, SuspendedChange, Trace, first_suspended, trace_in
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 
 CHANGE = a_change()
-SUSPENDED = SuspendedChange(
+FLAPS = SuspendedChange(
     CHANGE.key,
     mark_of(CHANGE),
     GuardName.FLAPPING,
@@ -22,30 +23,31 @@ SUSPENDED = SuspendedChange(
     NOW - timedelta(minutes=9),
     NOW + timedelta(minutes=51),
 )
-FAILING = replace(SUSPENDED, key="node/web-9", rule=GuardName.BACK_OFF, until=None)
-FIELDS = json.loads(format_trace([SUSPENDED], "ccm-0", CLUSTER_UID, NOW))
+FAILING = replace(FLAPS, key="node/web-9", rule=GuardName.BACK_OFF, until=None)
+ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+FIELDS = json.loads(SUSPENDED.write([FLAPS], ORIGIN))
 (ENTRY,) = FIELDS["changes"]
 
 
 def test_what_is_written_comes_back() -> None:
     """With who wrote it; what has ended meanwhile is left out."""
-    written = format_trace([SUSPENDED, FAILING], "ccm-0", CLUSTER_UID, NOW)
+    written = SUSPENDED.write([FLAPS, FAILING], ORIGIN)
 
-    both = {SUSPENDED.key: SUSPENDED, FAILING.key: FAILING}
-    assert parse_trace(written, CLUSTER_UID, NOW) == Trace("ccm-0", both)
-    assert parse_trace(written, CLUSTER_UID, NOW + timedelta(minutes=51)).changes == {FAILING.key: FAILING}
+    both = {FLAPS.key: FLAPS, FAILING.key: FAILING}
+    assert trace_in(written, CLUSTER_UID, NOW) == Trace("ccm-0", both)
+    assert trace_in(written, CLUSTER_UID, NOW + timedelta(minutes=51)).changes == {FAILING.key: FAILING}
 
 
 def test_a_trace_at_its_longest_is_read() -> None:
     """Of many changes those are told that were suspended first, and of long texts the beginning."""
     many = [
-        replace(SUSPENDED, key=f"node/{number:03}{'x' * 250}", why="y" * 5000, since=NOW - timedelta(seconds=number))
+        replace(FLAPS, key=f"node/{number:03}{'x' * 250}", why="y" * 5000, since=NOW - timedelta(seconds=number))
         for number in range(3 * MOST)
     ]
-    found = parse_trace(format_trace(first_suspended(many), "z" * 5000, CLUSTER_UID, NOW), CLUSTER_UID, NOW)
+    found = trace_in(SUSPENDED.write(first_suspended(many), replace(ORIGIN, by="z" * 5000)), CLUSTER_UID, NOW)
 
     assert list(found.changes) == [change.key for change in many[: -MOST - 1 : -1]]
-    assert {len(change.why) for change in found.changes.values()} == {len(found.by)} == {303}
+    assert ({len(change.why) for change in found.changes.values()}, len(found.by)) == ({303}, 503)
 
 
 def _with(**fields: Any) -> str:
@@ -85,7 +87,7 @@ def _of(**fields: Any) -> str:
 )
 def test_what_we_would_not_write_tells_of_nothing(text: str | None, now: datetime) -> None:
     """Damaged, hostile, stale or another cluster's."""
-    found = parse_trace(text, CLUSTER_UID, now)
+    found = trace_in(text, CLUSTER_UID, now)
     assert (found, found.changes) == (NO_TRACE, {})
 
 
@@ -100,6 +102,6 @@ def test_only_the_planned_change_that_was_meant_has_a_note() -> None:
     def notes(suspended: SuspendedChange) -> tuple[Note, ...]:
         return notes_on_suspended(plan, world, Trace("ccm-0", {suspended.key: suspended}))
 
-    assert notes(SUSPENDED) == (Note(CHANGE.key, NoteKind.SUSPENDED, text),)
-    assert notes(replace(SUSPENDED, mark="another")) == ()
+    assert notes(FLAPS) == (Note(CHANGE.key, NoteKind.SUSPENDED, text),)
+    assert notes(replace(FLAPS, mark="another")) == ()
     assert notes(FAILING) == ()

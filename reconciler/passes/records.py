@@ -1,0 +1,353 @@
+"""Records that a process keeps in the product's ConfigMaps, from pass to pass and for the process after it.
+
+| Key | Kept by | Read |
+|---|---|---|
+| ``anchor`` | ``ProjectMemory`` | with the first that is to be remembered, by a run that ends only after changes |
+| ``peaks`` | ``PeakMemory`` | once, when a plan takes targets |
+| ``suspended`` | ``SuspensionTrace`` | once, when something is planned; of a loop alone |
+| ``settings`` | ``SettingsMemory`` | once; by a dry run when something is planned |
+| ``status`` | ``StatusPublication`` | once, by the same request as ``settings`` |
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from actuators.http.errors import ApiError, Denied
+from actuators.outcome import Failed
+from desired.guards.anchor import AnchorState, anchor_of, to_remember
+from desired.guards.facts import SettingsChange
+from desired.guards.history import mark_in
+from desired.guards.loss import LAST_FOR, peaks_of, takes_targets, without_balancers
+from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, Value, values_of
+from desired.model.remembered import ANCHOR, NOTHING
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
+from desired.plan.change import Change, GuardName
+from desired.plan.setbacks import PEAKS, Peak
+from desired.plan.suspended import LIFETIME, RULES, SUSPENDED, SuspendedChange, first_suspended
+from desired.section import Present, Unknown
+from desired.syntax.provider_id import Provider
+from reconciler import __version__
+from reconciler.passes.keeper import ConfigMap, Keeper, Upkeep
+from reconciler.report.published import RENEWED, STATUS, PublishedStatus, mark_of, status_of
+from reconciler.result import Line, Report, is_incomplete
+from reconciler.telemetry.logs import masked, pairs
+
+_log = logging.getLogger("hcloud-reconciler.memory")
+_HOUR = timedelta(hours=1)
+
+_OF_PROJECT = Upkeep(ANCHOR, _log, "what tells the project is not remembered", _HOUR)
+_OF_PEAKS = Upkeep(PEAKS, _log, "the most targets of the last hour are not remembered", timedelta(0))
+_OF_SETTINGS = Upkeep(
+    SETTINGS, logging.getLogger("hcloud-reconciler.settings"), "the settings are not remembered", _HOUR
+)
+
+
+class ProjectMemory:
+    """Ids that tell the cluster's project, written while its own Nodes prove it.
+
+    A loop reads once what is stored. A single run knows nothing of the runs before it, and to ask in each would cost a
+    request for ever: only one that has changed something does. What is to be remembered changes with what a run
+    applies, so that nothing is missed but what was there before the first change.
+    """
+
+    def __init__(self, config_map: ConfigMap, settings: Settings, *, after_changes_only: bool) -> None:
+        self._keeper = Keeper(_OF_PROJECT, config_map)
+        self._settings = settings
+        self._after_changes_only = after_changes_only
+        self.forget = self._keeper.forget
+
+    def keep(self, snapshot: Snapshot, *, has_changed: bool) -> None:
+        """Store what is to be remembered after a pass that ended with this reading, given whether it ``has_changed``
+        anything. Only found, Ready Nodes of ours justify it; a witness does not."""
+        if (self._after_changes_only and not has_changed) or snapshot.clocks.differ:
+            return
+        if anchor_of(Provider.CLOUD, snapshot, self._settings).state is not AnchorState.HOLDS:
+            return
+        known = (self._keeper.value if self._keeper.is_known else None) or NOTHING
+        if to_remember(snapshot, known) != known:
+            self._keeper.keep(snapshot, lambda stored: to_remember(snapshot, stored or NOTHING))
+
+
+class PeakMemory:
+    """The most targets that answered within the last hour, so that ten small steps mean what one means.
+
+    A loop has it in memory; the ConfigMap has it for the next run under cron, for a loop that starts anew, and for the
+    replica that leads next. It is written by a pass that has taken some.
+    """
+
+    def __init__(self, config_map: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
+        """``lasts`` is for a loop, whose next passes ask as well."""
+        self._keeper = Keeper(_OF_PEAKS, config_map)
+        self._settings = settings
+        self._lasts = lasts
+        self._seen: Mapping[str, Peak] = {}
+        self.forget = self._keeper.forget
+
+    def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+        """Scope → its members when it had most within the last hour, this reading included. What cannot be read counts
+        for nothing, as before the first run."""
+        uid = snapshot.cluster_uid
+        if not self._keeper.is_known and isinstance(uid, Present):
+            try:
+                self._keeper.look(uid.value)
+            except ApiError as error:
+                self._keeper.found({}, uid.value)
+                _log.warning("the most targets of the last hour are not known %s", pairs(why=str(error)))
+            self._seen = higher_peaks(self._keeper.value or {}, self._seen, snapshot.taken_at)
+        self._seen = peaks_of(snapshot, self._settings, self._seen)
+        return {scope: peak.members for scope, peak in self._seen.items()}
+
+    def keep(self, snapshot: Snapshot, let_go: Collection[int] = (), *, has_taken: bool = False) -> None:
+        """Remember what there was when a pass ended with this reading, but for load balancers from which a person
+        ``let_go`` of targets: their hour begins anew. It is stored where the pass ``has_taken`` any."""
+        if not self._lasts and not has_taken:
+            return
+        self._seen = peaks_of(snapshot, self._settings, without_balancers(self._seen, let_go))
+        if has_taken:
+            self._keeper.keep(snapshot, lambda _stored: self._seen)
+
+
+def higher_peaks(stored: Mapping[str, Peak], known: Mapping[str, Peak], now: datetime) -> Mapping[str, Peak]:
+    """The ``known`` peaks, and those of the ``stored`` ones that are of the last hour and have more members."""
+    higher = {
+        scope: peak
+        for scope, peak in stored.items()
+        if now - peak.at <= LAST_FOR and (scope not in known or len(peak.members) > len(known[scope].members))
+    }
+    return {**known, **higher}
+
+
+class SettingsMemory:
+    """The settings with which a pass last ended well."""
+
+    def __init__(self, config_map: ConfigMap, settings: Settings) -> None:
+        """Where it may be written it is read whatever is planned."""
+        self._keeper = Keeper(_OF_SETTINGS, config_map)
+        self._settings = settings
+        self._looks_first = config_map.write is not None
+        self._is_accepted = False
+        self.forget = self._keeper.forget
+
+    def recall(self, snapshot: Snapshot, *, is_planning: bool = False) -> FormerSettings | Unknown | None:
+        """The former settings of the cluster; None where none are remembered, or nobody has looked yet as nothing
+        ``is_planning``. Unknown when they could not be read."""
+        uid, keeper = snapshot.cluster_uid, self._keeper
+        if not isinstance(uid, Present):
+            return None
+        if not keeper.is_known and (self._looks_first or is_planning) and not keeper.rests(snapshot.taken_at):
+            try:
+                keeper.look(uid.value)
+            except Denied:  # who may not read it has never written it
+                keeper.found(None, uid.value)
+            except ApiError as error:
+                return Unknown(str(error))
+            self._is_accepted = False
+        stored = keeper.value
+        if stored is not None and self._is_accepted:
+            return replace(stored, change=self._pending(stored, snapshot))
+        return stored
+
+    def accept(self) -> None:
+        """A person has approved what follows from the difference, and it is being done."""
+        self._is_accepted = True
+
+    def keep(self, snapshot: Snapshot, change: SettingsChange | None, *, is_whole: bool, is_sound: bool) -> None:
+        """Remember the settings after a pass that ended with this reading. ``change`` is what still follows from the
+        difference; ``is_sound`` says that all lists were read, ``is_whole`` that nothing is unknown. Who publishes the
+        status says where there is no ConfigMap."""
+        keeper = self._keeper
+        is_blind = not keeper.is_known or not keeper.is_there or (change is not None and not change.is_known)
+        if is_blind or snapshot.clocks.differ or (keeper.value is None and not is_sound):
+            return
+        follows = not is_whole or (change is not None and bool(change.follows))
+        keeper.keep(snapshot, lambda stored: self._wanted(snapshot, stored, follows=follows))
+        self._is_accepted = self._is_accepted and keeper.rests(snapshot.taken_at)
+
+    def _wanted(self, snapshot: Snapshot, stored: FormerSettings | None, *, follows: bool) -> FormerSettings:
+        if stored is not None and not stored.differing(self._settings):
+            return replace(stored, change=None)
+        if stored is not None and follows:
+            return replace(stored, change=self._pending(stored, snapshot))
+        network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+        values = {**(stored.values if stored else {}), **values_of(self._settings)}
+        return FormerSettings(values, network.id if network else None, __version__)
+
+    def _pending(self, stored: FormerSettings, snapshot: Snapshot) -> PendingChange:
+        values: Mapping[str, Value] = {name: now for name, (_, now) in stored.differing(self._settings).items()}
+        if stored.change is not None and stored.change.values == values:
+            return replace(stored.change, accepted=stored.change.accepted or self._is_accepted)
+        return PendingChange(values, snapshot.taken_at, self._is_accepted)
+
+
+_LASTS = timedelta(minutes=1)
+"""How long a change has to fail, or to wait for what Hetzner refuses, before it is written down: the longest pause
+between tries. What goes by itself costs no write."""
+
+
+def _names(changes: Collection[SuspendedChange]) -> frozenset[tuple[str, str]]:
+    return frozenset((each.key, each.mark) for each in changes)
+
+
+_OF_SUSPENDED: Upkeep[Collection[SuspendedChange]] = Upkeep(
+    SUSPENDED,
+    logging.getLogger("hcloud-reconciler.suspended"),
+    "which changes are suspended is not written down",
+    LIFETIME,
+    lambda stored, wanted, _age: _names(stored) != _names(wanted),
+    renewed=LIFETIME / 2,
+)
+
+
+class SuspensionTrace:
+    """What a controller has set aside, written down for dry runs.
+
+    A suspension lives in the memory of the controller alone (``reconciler.passes.history``). A dry run beside it would
+    show such a change as if the next pass made it. What another process left is looked for when something is planned,
+    and no sooner: it misleads nobody before.
+    """
+
+    def __init__(self, config_map: ConfigMap) -> None:
+        self._keeper = Keeper(_OF_SUSPENDED, config_map)
+        self._seen: dict[str, SuspendedChange] = {}
+        """Key → what the last pass set aside, and since when."""
+        self.forget = self._keeper.forget
+
+    def keep(self, report: Report) -> None:
+        """Bring the trace up to date after the pass with this report."""
+        snapshot = report.snapshot
+        if snapshot is None or not isinstance(snapshot.cluster_uid, Present) or snapshot.clocks.differ:
+            return
+        now, before = snapshot.taken_at, self._seen
+        is_whole = not report.errors and not is_incomplete(report)
+        self._seen = {} if is_whole else dict(before)  # what could not be read is not planned either
+        for line in report.lines:
+            if (suspended := _suspended(line, before.get(line.change.key), snapshot)) is not None:
+                self._seen[suspended.key] = suspended
+        if self._keeper.is_known or report.lines:
+            seen = self._seen.values()
+            lasting = (each for each in seen if each.rule == GuardName.FLAPPING or now - each.since >= _LASTS)
+            first = first_suspended(lasting)
+            self._keeper.keep(snapshot, lambda _stored: first or None)
+
+
+def _suspended(line: Line, before: SuspendedChange | None, snapshot: Snapshot) -> SuspendedChange | None:
+    """The suspension of a change; None when it has none. ``before`` is what the pass before knew of this key: a change
+    that is tried from time to time has the same suspension all the while."""
+    decision, mark, now = line.change.decision, mark_in(line.change, snapshot), snapshot.taken_at
+    if before is not None and before.mark != mark:
+        before = None
+    if isinstance(line.outcome, Failed):
+        failed = f"failed: {line.outcome.error}"
+        return before or SuspendedChange(line.change.key, mark, GuardName.BACK_OFF, failed, now)
+    if line.outcome is not None or decision.rule not in RULES:
+        return None
+    due_in_s = decision.due_in_s if decision.rule == GuardName.FLAPPING else None
+    until = None if due_in_s is None else now + timedelta(seconds=due_in_s)
+    since = now if before is None else before.since
+    return SuspendedChange(line.change.key, mark, GuardName(decision.rule), decision.why, since, until)
+
+
+_GAP = timedelta(seconds=10)
+"""From one write of the status to the next, unless holds come or go, for which people wait."""
+
+
+def _is_seen(stored: PublishedStatus, wanted: PublishedStatus, age: timedelta | None) -> bool:
+    """Whether a person would see a change."""
+    was, now = mark_of(stored), mark_of(wanted)
+    return was.hashes != now.hashes if age is not None and age < _GAP else was != now
+
+
+_OF_STATUS: Upkeep[PublishedStatus] = Upkeep(
+    STATUS,
+    logging.getLogger("hcloud-reconciler.status"),
+    "the status is not published",
+    timedelta(minutes=5),  # whoever mends it wants to see the status
+    _is_seen,
+    renewed=RENEWED,
+    shares_look=True,
+)
+
+
+class StatusPublication:
+    """What whoever holds the Lease writes down after a pass, when people would see a change."""
+
+    def __init__(self, config_map: ConfigMap) -> None:
+        self._keeper = Keeper(_OF_STATUS, config_map)
+        self._by = config_map.by
+        self._since: Mapping[str, datetime] = {}
+        """Hash → when that hold was seen first, by this process or the one that led before."""
+        self.forget = self._keeper.forget
+
+    def keep(self, report: Report, seconds: float | None = None) -> None:
+        """Publish the pass with this report, which took so long, if that is news. A pass that read nothing says
+        nothing; who wants to know sees how old the last one is."""
+        snapshot = report.snapshot
+        if snapshot is not None and not report.not_leader:
+            now = snapshot.taken_at
+            self._keeper.keep(snapshot, lambda stored: self._status(report, now, stored, seconds))
+
+    def _status(
+        self, report: Report, now: datetime, stored: PublishedStatus | None, seconds: float | None
+    ) -> PublishedStatus | None:
+        known = {**self._since, **({hold.hash: hold.since for hold in stored.holds} if stored else {})}
+        self._since = {hold.hash: min(now, known.get(hold.hash, now)) for hold in report.holds}
+        # An error repeats what an API or a proxy answered, and more people read this than the log.
+        unsecret = replace(report, errors=tuple(map(masked, report.errors)))
+        return status_of(unsecret, self._by, self._since, seconds=seconds) or stored
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A pass at its end, as far as it is remembered."""
+
+    report: Report
+    snapshot: Snapshot
+    """The last reading."""
+    done: Collection[Change]
+    """What was applied, whether or not it is seen yet."""
+    let_go: Collection[int]
+    """Ids of the load balancers from which a person let targets go."""
+    settings_change: SettingsChange | None
+    """What still follows from settings that differ from the former ones."""
+    is_sound: bool
+    """Whether all lists were read."""
+    is_whole: bool
+    """Whether nothing that a decision depends on is unknown."""
+    is_partial: bool
+    """Whether it was stopped, or looked at a part of the plan: of that only the targets are remembered."""
+
+
+class Records:
+    """All of them."""
+
+    def __init__(self, main: ConfigMap, status: ConfigMap, settings: Settings, *, lasts: bool = False) -> None:
+        """``main`` has what passes go by, ``status`` what people look at; ``lasts`` is for a loop."""
+        self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
+        self.peaks = PeakMemory(main, settings, lasts=lasts)
+        self.settings = SettingsMemory(status, settings)
+        self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
+        self.status = StatusPublication(status)
+
+    def forget(self) -> None:
+        """Look again at all that is stored: another process may have written. May be called from any thread."""
+        for each in (self.project, self.peaks, self.settings, self.suspended, self.status):
+            each.forget()
+
+    def keep(self, ended: Ended) -> None:
+        """Store what is to be known after a pass. Never raises an ApiError."""
+        snapshot, has_taken = ended.snapshot, any(map(takes_targets, ended.done))
+        self.peaks.keep(snapshot, ended.let_go, has_taken=has_taken)
+        if ended.is_partial:
+            return
+        self.project.keep(snapshot, has_changed=bool(ended.done))
+        self.settings.keep(snapshot, ended.settings_change, is_whole=ended.is_whole, is_sound=ended.is_sound)
+        self.suspended.keep(ended.report)
+
+
+def unkept(settings: Settings) -> Records:
+    """Records of a run that stores nothing, and knows nothing of earlier ones."""
+    return Records(ConfigMap(CONFIG_MAP), ConfigMap(STATUS_CONFIG_MAP), settings)
