@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.notes import notes_on_stuck_services
+from desired.load_balancers.orphans import Orphan
+from desired.load_balancers.ownership import BalancerMatch
 from desired.load_balancers.prices import with_costs
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
 from desired.model.key import Key, ObjectKind
@@ -37,19 +39,37 @@ class DesiredState:
     """Load balancers in their undo window, and past it, that no Service wants back."""
     routes: DesiredRoutes = field(default_factory=DesiredRoutes)
     notes: tuple[Note, ...] = ()
+    matches: Mapping[str, BalancerMatch] = field(default_factory=dict)
+    """Of each of ``services``: which load balancer is its."""
+    orphans: tuple[Orphan, ...] = ()
+    """Load balancers of this cluster that no Service wants."""
 
 
-def compute_desired(snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> DesiredState:
-    """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met."""
+def compute_desired(
+    snapshot: Snapshot,
+    settings: Settings,
+    setbacks: Setbacks = NO_SETBACKS,
+    matches: Mapping[str, BalancerMatch] | None = None,
+) -> DesiredState:
+    """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met. ``matches`` are
+    those of this snapshot, where they are known."""
     notes = _notes_on_identity(snapshot)
     nodes: Mapping[str, DesiredNode] = {}
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
-    services, pending_deletions, of_services = desired_load_balancers(snapshot, settings, nodes, notes)
+    balancers = desired_load_balancers(snapshot, settings, nodes, notes, matches)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)
-    return DesiredState(nodes, services, pending_deletions, routes, (*notes, *of_services, *stuck, *of_routes))
+    return DesiredState(
+        nodes,
+        balancers.services,
+        balancers.pending_deletions,
+        routes,
+        (*notes, *balancers.notes, *stuck, *of_routes),
+        balancers.matches,
+        balancers.orphans,
+    )
 
 
 def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:

@@ -12,6 +12,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Verdict
 from desired.plan.notes import Note
+from desired.planner import DesiredState
 from desired.section import Absent, Unknown
 from reconciler.config.flags import Detail
 from reconciler.config.program import PROGRAM
@@ -103,7 +104,9 @@ class Report:
     next_step: str = ""
     """The command that does what was only planned; "" where there is none."""
     settings: Settings = field(default_factory=Settings)
-    """The settings of the run, for whoever shows what leads where."""
+    """The settings of the run."""
+    desired: DesiredState | None = None
+    """What was decided on ``snapshot``, for all that is told of it; None where nothing was."""
     not_leader: str = ""
     """Why this run may not write, as another process leads; "" when it may."""
 

@@ -11,7 +11,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan
 from desired.plan.setbacks import NO_SETBACKS
-from desired.planner import compute_desired
+from desired.planner import DesiredState
 from desired.section import Unknown
 
 
@@ -29,8 +29,9 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
     return None if gap is None else f"the Services could not all be read: {gap}"
 
 
-def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Settings) -> Plan:
-    """The deletions of these orphans, with the decisions of all guards.
+def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Settings, desired: DesiredState) -> Plan:
+    """The deletions of these orphans of ``snapshot``, for which ``desired`` was computed, with the decisions of all
+    guards.
 
     A person who names a load balancer ends its undo window, and lets one go whose Service has vanished. Everything else
     is as in a pass: the project has to be this cluster's (``project-anchor``), the lists complete
@@ -38,7 +39,6 @@ def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Se
     cloud controller may run (``other-controller``), and no Service have come back that would lose the addresses
     (``ip-loss``).
     """
-    desired = compute_desired(snapshot, settings)
     named, now = {orphan.balancer.id for orphan in chosen}, snapshot.taken_at
     pending = tuple(
         replace(each, due_at=min(each.due_at, now), vanished=None) if each.balancer.id in named else each

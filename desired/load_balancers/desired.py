@@ -9,7 +9,7 @@ An existing load balancer keeps what nobody asks for. While an annotation is wro
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from desired.annotations.claims import check_claim
 from desired.annotations.options import BadAnnotation, Options
@@ -38,7 +38,7 @@ from desired.load_balancers.notes import (
     notes_on_public_interface,
     notes_on_targets,
 )
-from desired.load_balancers.orphans import left_certificates, orphans
+from desired.load_balancers.orphans import Orphan, left_certificates, orphans
 from desired.load_balancers.ownership import (
     Adoptable,
     BalancerMatch,
@@ -363,21 +363,41 @@ def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
     return (field for field, row in BY_FIELD.items() if row.full_key in keys or row.variable in keys)
 
 
+@dataclass(frozen=True, slots=True)
+class DesiredBalancers:
+    """Everything that was decided on load balancers."""
+
+    matches: Mapping[str, BalancerMatch] = field(default_factory=dict)
+    """Id of each Service that wants a load balancer, or has to release one → the match."""
+    services: Mapping[str, DesiredLoadBalancer | LoadBalancerRelease] = field(default_factory=dict)
+    """Id of each of these → its desired load balancer or release."""
+    pending_deletions: tuple[PendingDeletion, ...] = ()
+    """Load balancers in their undo window, and past it, that no Service wants back."""
+    orphans: tuple[Orphan, ...] = ()
+    """Load balancers of this cluster that no Service wants, pending deletions among them."""
+    notes: tuple[Note, ...] = ()
+    """On what is left alone."""
+
+
 def desired_load_balancers(
-    snapshot: Snapshot, settings: Settings, nodes: Mapping[str, DesiredNode], notes_on_nodes: Iterable[Note] = ()
-) -> tuple[Mapping[str, DesiredLoadBalancer | LoadBalancerRelease], tuple[PendingDeletion, ...], tuple[Note, ...]]:
-    """Id of each Service that is managed → its desired load balancer or release; load balancers that were released and
-    have no Service any more; and notes on what is left alone.
+    snapshot: Snapshot,
+    settings: Settings,
+    nodes: Mapping[str, DesiredNode],
+    notes_on_nodes: Iterable[Note] = (),
+    matches: Mapping[str, BalancerMatch] | None = None,
+) -> DesiredBalancers:
+    """What was decided on the load balancers of all Services, and on those that no Service wants.
 
     ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
-    ``notes_on_nodes`` say why others are left alone.
+    ``notes_on_nodes`` say why others are left alone. ``matches`` are those of this snapshot; None: they are made here.
     """
     if snapshot.services is None:
-        return {}, (), ()
+        return DesiredBalancers()
     desired: dict[str, DesiredLoadBalancer | LoadBalancerRelease] = {}
     unreadable = snapshot.services.unreadable
     notes = [Note(Key(ObjectKind.SERVICE, key), NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
-    matches = match_balancers(snapshot, settings)
+    if matches is None:
+        matches = match_balancers(snapshot, settings)
     asked = _private_addresses(snapshot.services, settings)
     known: dict[object, TargetCandidates] = {}
     said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in nodes}
@@ -412,7 +432,8 @@ def desired_load_balancers(
         notes += lb.notes
     pending = pending_deletions(snapshot, matches)
     planned = {each.balancer.id for each in pending}
-    for orphan in orphans(snapshot, matches):
+    found = orphans(snapshot, matches)
+    for orphan in found:
         balancer = orphan.balancer
         if balancer.id in planned:
             continue
@@ -423,7 +444,7 @@ def desired_load_balancers(
         remedy = f"hcloud certificate delete {left.id}"
         text = f"certificate {left.id} {left.name} was made for a Service that is gone: {remedy}"
         notes.append(Note(Key(ObjectKind.CERTIFICATE, f"#{left.id}"), NoteKind.ORPHAN, text))
-    return desired, pending, tuple(notes)
+    return DesiredBalancers(matches, desired, pending, found, tuple(notes))
 
 
 def _private_addresses(services: Iterable[Service], settings: Settings) -> Mapping[str, Several]:

@@ -20,7 +20,7 @@ from enum import IntEnum
 
 from desired.annotations.options import BadAnnotation, Options
 from desired.annotations.table import BY_FIELD
-from desired.load_balancers.ownership import Adoptable, Missing, Owned, match_balancers
+from desired.load_balancers.ownership import Adoptable, BalancerMatch, Missing, Owned
 from desired.load_balancers.release import pending_deletions
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
@@ -47,7 +47,9 @@ class Purpose(IntEnum):
     """Only notes."""
 
 
-def asked_primary_ips(snapshot: Snapshot, settings: Settings) -> Mapping[int | str, Purpose]:
+def asked_primary_ips(
+    snapshot: Snapshot, settings: Settings, matches: Mapping[str, BalancerMatch]
+) -> Mapping[int | str, Purpose]:
     """Id or name of each Primary IP that something depends on → what for, the most urgent first. Empty unless a Service
     asks for one, or a load balancer that is about to go has one."""
     balancers = snapshot.load_balancers
@@ -57,7 +59,6 @@ def asked_primary_ips(snapshot: Snapshot, settings: Settings) -> Mapping[int | s
     if not any(asking.values()) and not any(balancer.spec.primary_ips for balancer in balancers):
         return {}
     asked: list[tuple[Purpose, int | str]] = []
-    matches = match_balancers(snapshot, settings)
     for key, match in matches.items():
         wanted = asking.get(key)
         match match:

@@ -132,7 +132,8 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
     """Add what follows from what was read: the members of the network, the servers that are only found by their ids,
     and the Primary IPs that something depends on. Returns what a pass would see."""
     settings = Settings(network=network, waits=_AT_ONCE, robot=bool(world.robot))
-    snapshot = observe_world(readers_of(world), settings).snapshot
+    observation = observe_world(readers_of(world), settings)
+    snapshot = observation.snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if wanted is not None:
         path = f"/networks/{wanted.id}/members"
@@ -140,10 +141,12 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         captured.lists[path] = members.objects
         if members.gap is not None:
             captured.gaps[path] = members.gap
-        snapshot = observe_world(readers_of(world), settings).snapshot
+        observation = observe_world(readers_of(world), settings)
+        snapshot = observation.snapshot
     asked = dict.fromkeys((*servers_to_confirm(snapshot, settings), *missing_servers(snapshot)))
     _single_servers(captured, project, "/servers", asked, masks.SERVER)
-    world.hetzner.primary_ips += _primary_ips(captured, project, asked_primary_ips(snapshot, settings))
+    needed = asked_primary_ips(snapshot, settings, observation.matches or {})
+    world.hetzner.primary_ips += _primary_ips(captured, project, needed)
     return snapshot
 
 

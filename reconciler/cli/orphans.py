@@ -15,13 +15,13 @@ from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
 from desired.load_balancers.orphans import Orphan, stray_addresses, unlabelled
-from desired.load_balancers.orphans import orphans as orphans_in
-from desired.load_balancers.ownership import match_balancers, owner_of
+from desired.load_balancers.ownership import owner_of
 from desired.load_balancers.prices import price_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.notes import NoteKind
+from desired.planner import compute_desired
 from desired.section import Present
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within
@@ -93,10 +93,10 @@ def _listed_and_deleted(
     """Raises an ApiError when the Nodes cannot be listed."""
     reader, settings = readers.hetzner, replace(config.settings, controllers=frozenset(Controller))
     snapshot = _observe(readers, settings, config.lease_namespace)
-    matches = match_balancers(snapshot, settings)
-    found = sorted((*orphans_in(snapshot, matches), *unlabelled(snapshot, matches)), key=lambda each: each.balancer.id)
+    desired = compute_desired(snapshot, settings)
+    found = sorted((*desired.orphans, *unlabelled(snapshot, desired.matches)), key=lambda each: each.balancer.id)
     chosen = tuple(orphan for orphan in found if not ids or orphan.balancer.id in ids)
-    plan = judge_deletions(chosen, snapshot, settings)
+    plan = judge_deletions(chosen, snapshot, settings, desired)
     obstacle = _obstacle(plan)
     asked = {each.balancer.id for each in chosen if each.kept is None and (ids or not each.needs_its_id)}
     uid = snapshot.cluster_uid
@@ -104,7 +104,7 @@ def _listed_and_deleted(
         taken_at=snapshot.taken_at,
         cluster_uid=uid.value if isinstance(uid, Present) else None,
         orphans=chosen,
-        stray=() if ids else stray_addresses(snapshot, matches),
+        stray=() if ids else stray_addresses(snapshot, desired.matches),
         currency=_currency(chosen, readers, snapshot),
         errors=tuple(_errors(snapshot, found, ids)),
         flags=config.approve_flags,

@@ -8,7 +8,6 @@ from desired.explain import explain_object
 from desired.explain.node import NodeExplanation
 from desired.model.key import Key
 from desired.plan.change import Plan
-from desired.planner import DesiredState, compute_desired
 from desired.rules.rule import Basis
 from reconciler.report.explanation_text import render_explanation
 from reconciler.report.page.document import Document, document_of, explanation_of
@@ -29,7 +28,6 @@ class Maker:
     leader: str
     why_empty: str
     _page: Page | None = field(default=None, init=False)
-    _desired: DesiredState | None = field(default=None, init=False)
 
     def page(self) -> Document:
         """The page."""
@@ -38,13 +36,11 @@ class Maker:
     def explanation(self, key: Key) -> Document | str:
         """The explanation of a Node or Service; a text says why there is none."""
         report = self.report
-        if report is None or report.snapshot is None:
+        if report is None or report.snapshot is None or report.desired is None:
             return _without_secrets(explanation_of(self._model(), key, ()))
-        if self._desired is None:
-            self._desired = compute_desired(report.snapshot, report.settings)
         left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
         plan = Plan(left, report.notes, report.holds)
-        found = explain_object(key, report.snapshot, report.settings, plan, self._desired)
+        found = explain_object(key, report.snapshot, report.settings, plan, report.desired)
         if isinstance(found, str):
             return masked(found)
         if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster

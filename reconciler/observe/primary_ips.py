@@ -12,9 +12,8 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import segment
-from desired.load_balancers.primary_ips import Purpose, asked_primary_ips, is_outdated
+from desired.load_balancers.primary_ips import Purpose, is_outdated
 from desired.model.load_balancer import PrimaryIp
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.section import Absent, Unknown
 
@@ -86,11 +85,11 @@ class PrimaryIps:
         self._known = {}
 
     def look_up(
-        self, reader: HetznerReader, snapshot: Snapshot, settings: Settings
+        self, reader: HetznerReader, snapshot: Snapshot, asked: Mapping[int | str, Purpose]
     ) -> Mapping[int | str, PrimaryIp | Absent | Unknown]:
-        """Id or name of each Primary IP that something depends on → what was found. Without a request where nothing
-        asks for one. Never raises an ApiError: what could not be read is Unknown, or an older answer."""
-        asked, now = asked_primary_ips(snapshot, settings), snapshot.taken_at
+        """Id or name of each Primary IP that is ``asked`` for (``asked_primary_ips``) → what was found. Never raises an
+        ApiError: what could not be read is Unknown, or an older answer."""
+        now = snapshot.taken_at
         known = {each: found for each, found in self._known.items() if each in asked}
         todo = [each for each, purpose in asked.items() if not _is_settled(known.get(each), purpose, snapshot)]
         answers = _ask(reader, todo[:MOST_AT_ONCE])

@@ -14,6 +14,8 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
 from desired.guards.absence_proof import servers_to_confirm
 from desired.guards.anchor import asks_for_memory
+from desired.load_balancers.ownership import BalancerMatch, match_balancers
+from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
 from desired.model.absence import FRESH
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
@@ -112,6 +114,8 @@ class Observation:
     failures: Mapping[str, ApiError] = field(default_factory=dict)
     """Part (``servers``, ``network``, ``members``, ``services``, ``load_balancers``, ``certificates``,
     ``load_balancer_types``, ``robot``) → the error behind it."""
+    matches: Mapping[str, BalancerMatch] | None = None
+    """Id of a Service → which load balancer is its (``match_balancers``); None where that was not decided yet."""
 
 
 def observe_world(readers: Readers, settings: Settings, lease_namespace: str | None = None) -> Observation:
@@ -157,7 +161,7 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
     failures = _failures(failures, {"robot": robot.result().error if robot else None})
     observed = _looked_closer(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
     if not _needs_balancers(readers, services, settings):  # listed for what is left behind, and there is nothing
-        observed = replace(observed, snapshot=replace(observed.snapshot, load_balancers=None))
+        observed = replace(observed, snapshot=replace(observed.snapshot, load_balancers=None), matches=None)
     if lease_namespace is None:
         return observed
     return replace(observed, snapshot=with_memory(readers, settings, observed.snapshot, lease_namespace))
@@ -284,9 +288,11 @@ def _finish(
     gap = failures.get("load_balancers")
     types, error = _types(readers, settings, snapshot, gap)
     snapshot = replace(snapshot, balancer_types=types)
+    matches = match_balancers(snapshot, settings)
     if gap is None:  # an API that has just failed is not asked for more
-        snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, settings))
-    return Observation(snapshot, _failures(failures, {"load_balancer_types": error}))
+        asked = asked_primary_ips(snapshot, settings, matches)
+        snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, asked))
+    return Observation(snapshot, _failures(failures, {"load_balancer_types": error}), matches)
 
 
 def _looked_closer(
@@ -334,7 +340,8 @@ def _with_members(readers: Readers, settings: Settings, observation: Observation
     if "servers" in failures:  # an API that has just failed is not asked for more
         return replace(observation, snapshot=replace(snapshot, members=Section.missing(str(failures["servers"]))))
     members, error = observe_members(readers.hetzner, network.id)
-    return Observation(replace(snapshot, members=members), _failures(failures, {"members": error}))
+    failures = _failures(failures, {"members": error})
+    return replace(observation, snapshot=replace(snapshot, members=members), failures=failures)
 
 
 def _types(

@@ -91,7 +91,7 @@ def plan_once(plan_context: PlanContext) -> Report:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Report(errors=(str(error),), requests=_requests(plan_context.readers))
-    judged = _judge(plan_context, observation.snapshot, plan_context.setbacks(), beside_controller=True)
+    judged = _judge(plan_context, observation, plan_context.setbacks(), beside_controller=True)
     report = _report(plan_context, observation, judged)
     planned = [line.change for line in report.lines if line.change.decision.verdict is not Verdict.REFUSED]
     cost = _cost(plan_context, report, planned, observation.snapshot, may_ask=_is_reachable(observation))
@@ -106,7 +106,7 @@ def explain_once(plan_context: PlanContext, key: Key) -> Explained:
         observation = observe_world(plan_context.readers, plan_context.settings, plan_context.namespace)
     except ApiError as error:
         return Explained(key, Report(errors=(str(error),), requests=_requests(plan_context.readers)))
-    judged = _judge(plan_context, observation.snapshot, NO_SETBACKS, beside_controller=True)
+    judged = _judge(plan_context, observation, NO_SETBACKS, beside_controller=True)
     report = _report(plan_context, observation, judged)
     found = explain_object(
         key, observation.snapshot, plan_context.settings, judged.plan, judged.desired, judged.settings_change
@@ -125,6 +125,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     """
     attempts = Attempts()
     observation: Observation | None = None
+    judged: JudgedPlan | None = None
     first: Snapshot | None = None
     ended = apply_context.under_way.begin_pass()
     for change, outcome in ended:
@@ -135,7 +136,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
         first = replace(observation.snapshot, nodes=Section())  # Nodes are read anew, and kept once
         for change, outcome in ended:
             tell(apply_context, observation.snapshot, change, outcome)
-        judged = _judge(plan_context, observation.snapshot, setbacks)
+        judged = _judge(plan_context, observation, setbacks)
         if refused := _why_disagreed(plan_context, observation.snapshot, judged):
             report = _report(plan_context, observation, judged)
             return replace(report, errors=(*report.errors, refused))
@@ -157,7 +158,7 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
             observation = observe_again(
                 plan_context.readers, observation, plan_context.settings, kinds, is_last=is_last
             )
-            judged = _judge(plan_context, observation.snapshot, replace(setbacks, refused=attempts.failed))
+            judged = _judge(plan_context, observation, replace(setbacks, refused=attempts.failed))
         seen = _report(plan_context, observation, replace(judged, strange=strange))
         seen = replace(seen, notes=(*seen.notes, *unneeded))
         is_whole = not is_incomplete(seen)
@@ -166,7 +167,12 @@ def converge(plan_context: PlanContext, apply_context: ApplyContext) -> Report:
     except ApiError as error:
         report = Report(lines=attempts.tried(), errors=(str(error),), requests=_requests(plan_context.readers))
         report = replace(report, cost=_cost_of_done(plan_context, report, first, may_ask=False))
-        return replace(report, snapshot=observation.snapshot if observation else None, detail=plan_context.detail)
+        return replace(
+            report,
+            snapshot=observation.snapshot if observation else None,
+            desired=judged.desired if judged else None,
+            detail=plan_context.detail,
+        )
     left = _left(attempts, observation, judged.plan, apply_context)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     may_ask = _is_reachable(observation) and not apply_context.stop.is_set()
@@ -298,16 +304,16 @@ def _robot_errors(observation: Observation) -> tuple[str, ...]:
 
 
 def _judge(
-    plan_context: PlanContext, snapshot: Snapshot, setbacks: Setbacks, *, beside_controller: bool = False
+    plan_context: PlanContext, observation: Observation, setbacks: Setbacks, *, beside_controller: bool = False
 ) -> JudgedPlan:
     """The judged plan. ConfigMaps are read only when something is held, for approvals, or when something is planned
     ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
-    memory = plan_context.records.settings
+    snapshot, memory = observation.snapshot, plan_context.records.settings
     former = memory.recall(snapshot)
-    desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks)
+    desired, plan, settings = _planned(plan_context.settings, former, observation, setbacks)
     if former is None and (plan.changes or any(note.kind is NoteKind.KEPT for note in plan.notes)):
         former = memory.recall(snapshot, is_planning=True)
-        desired, plan, settings = _planned(plan_context.settings, former, snapshot, setbacks, (desired, plan))
+        desired, plan, settings = _planned(plan_context.settings, former, observation, setbacks, (desired, plan))
     if any(map(takes_targets, plan.changes)):
         setbacks = replace(setbacks, peaks=plan_context.records.peaks.peaks(snapshot))
     changed = settings_change(plan, snapshot, settings, setbacks, former)
@@ -335,7 +341,7 @@ def _judge(
 def _planned(
     settings: Settings,
     former: FormerSettings | Unknown | None,
-    snapshot: Snapshot,
+    observation: Observation,
     setbacks: Setbacks,
     known: tuple[DesiredState, Plan] | None = None,
 ) -> tuple[DesiredState, Plan, Settings]:
@@ -345,8 +351,9 @@ def _planned(
         settings = former.beside(settings)
     if known is not None and settings.former_defaults is None:
         return *known, settings
-    desired = compute_desired(snapshot, settings, setbacks)
-    return desired, diff(snapshot, desired, settings), settings
+    matches = observation.matches if known is None else known[0].matches
+    desired = compute_desired(observation.snapshot, settings, setbacks, matches)
+    return desired, diff(observation.snapshot, desired, settings), settings
 
 
 def why_void(plan_context: PlanContext) -> str | None:
@@ -473,6 +480,7 @@ def _report(plan_context: PlanContext, observation: Observation, judged: JudgedP
         detail=plan_context.detail,
         next_step=plan_context.next_step,
         settings=plan_context.settings,
+        desired=judged.desired,
     )
 
 

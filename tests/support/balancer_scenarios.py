@@ -46,6 +46,7 @@ from tests.support.balancer_changes import (
     a_wish,
     an_adoption,
 )
+from tests.support.judging import decided
 from tests.support.keys import key_of
 
 _REQUESTS = Requests(kubernetes=3, hetzner=3, remaining=3597, limit=3600)
@@ -61,7 +62,7 @@ def _report(
 ) -> Report:
     plan = Plan(tuple(changes), tuple(notes), tuple(holds))
     lines = tuple(Line(change) for change in plan.changes)
-    return Report(snapshot, lines, plan.notes, plan.holds, requests=_REQUESTS)
+    return decided(Report(snapshot, lines, plan.notes, plan.holds, requests=_REQUESTS))
 
 
 def _created() -> Report:

@@ -1,6 +1,7 @@
 """Judge, facts, warnings and explanations of a plan for tests that have no desired state at hand: it is computed."""
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import reduce
 
 from desired import explain as explaining
@@ -19,7 +20,7 @@ from desired.plan.change import Plan
 from desired.plan.foresight import node_after
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_desired
-from reconciler.result import Line
+from reconciler.result import Line, Report
 from reconciler.telemetry import announcements, conditions
 from reconciler.telemetry.conditions import Due
 from reconciler.telemetry.events import Event
@@ -64,6 +65,12 @@ def planned(found: Node, snapshot: Snapshot, settings: Settings) -> tuple[Desire
     """The desired state of a Node, and the Node once its changes are made."""
     wanted = desired_nodes(snapshot, settings)[0].get(found.name)
     return wanted, reduce(node_after, node_changes(found, wanted, settings) if wanted else (), found)
+
+
+def decided(report: Report) -> Report:
+    """The report, with what is decided on its snapshot under its settings."""
+    world = report.snapshot
+    return report if world is None else replace(report, desired=compute_desired(world, report.settings))
 
 
 def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:

@@ -10,7 +10,7 @@ from desired.model.snapshot import Snapshot
 from desired.planner import compute_plan
 from reconciler.result import Line, Report, Requests
 from tests.routes import ROUTING, WITHOUT_RANGE, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of, routes_of
-from tests.support.judging import judge
+from tests.support.judging import decided, judge
 
 _REQUESTS = Requests(kubernetes=2, hetzner=3, remaining=3597, limit=3600)
 _VPN = a_route("10.8.0.0/24", "10.0.0.254")
@@ -20,7 +20,7 @@ _VPN = a_route("10.8.0.0/24", "10.0.0.254")
 def _report(snapshot: Snapshot, settings: Settings = ROUTING, outcomes: Mapping[str, Outcome] | None = None) -> Report:
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
     lines = tuple(Line(change, (outcomes or {}).get(change.key)) for change in plan.changes)
-    return Report(snapshot, lines, plan.notes, plan.holds, requests=_REQUESTS)
+    return decided(Report(snapshot, lines, plan.notes, plan.holds, requests=_REQUESTS))
 
 
 def _drifted() -> Snapshot:

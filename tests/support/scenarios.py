@@ -25,7 +25,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.balancer_scenarios import BALANCER_SCENARIOS
-from tests.support.judging import judge
+from tests.support.judging import decided, judge
 from tests.support.route_scenarios import ROUTE_SCENARIOS
 
 _REQUESTS = Requests(kubernetes=2, hetzner=1, remaining=3599, limit=3600)
@@ -54,7 +54,7 @@ def report_on(
     judged = judge(compute_plan(snapshot, settings), snapshot, settings)
     plan = restrict(judged, only)
     lines = tuple(Line(change, (outcomes or {}).get(change.key)) for change in plan.changes)
-    return Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, requests=requests)
+    return decided(Report(snapshot=snapshot, lines=lines, notes=plan.notes, holds=plan.holds, requests=requests))
 
 
 def _joining() -> Snapshot:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address
 
 from actuators.outcome import Applied
-from desired.load_balancers.ownership import Missing, Owned, match_balancers
+from desired.load_balancers.ownership import Missing, Owned
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
@@ -248,7 +248,7 @@ class _Cartographer:
         return self._marks.get(key, "")
 
     def _services(self) -> Iterator[ServiceRow]:
-        matches = match_balancers(self._snapshot, self._report.settings)
+        matches = self._report.desired.matches if self._report.desired else {}
         coming = {each.spec.labels.get(LABEL_SERVICE_UID): each for each in self._balancers.values() if each.id < 0}
         for name, match in sorted(matches.items()):
             service = Key(ObjectKind.SERVICE, name)

@@ -25,13 +25,16 @@ from reconciler.telemetry.health import Page, Request
 from reconciler.telemetry.http_server import serve_page
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete
+from tests.support.judging import decided
 from tests.support.pages import Element, read_page
 from tests.unit.reconciler.test_http_server import send
 
 HERE = ("127.0.0.1", 0)
-REPORT = Report(
-    snapshot=a_world([a_served_service()], [a_balancer()], nodes=[a_settled_node()], servers=[a_server()]),
-    requests=Requests(2, 3),
+REPORT = decided(
+    Report(
+        snapshot=a_world([a_served_service()], [a_balancer()], nodes=[a_settled_node()], servers=[a_server()]),
+        requests=Requests(2, 3),
+    )
 )
 
 
@@ -365,7 +368,7 @@ def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     node = incomplete(a_snapshot([a_settled_node()]).nodes, f"{said}, pass<&word, Authorization: Bearer abcdef")
     report = Report(snapshot=replace(a_snapshot(), nodes=node), errors=(said,), lines=(Line(a_change(), Failed(said)),))
     stage = Stage()
-    stage.page.ended(report, 0.5)
+    stage.page.ended(decided(report), 0.5)
 
     for path in ("/", "/main", "/node/web-1", "/node/web-2"):
         shown = unescape(stage.ask(path).body.decode())

@@ -1,6 +1,6 @@
 """Primary IPs: which requests they cost, what is understood of the answers, and how long these are used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from actuators.http.hetzner import HetznerReader
+from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -58,13 +60,21 @@ def asked(sim: Simulation) -> list[str]:
     return paths
 
 
+def looked_up(
+    sim: Simulation, snapshot: Snapshot, primary_ips: PrimaryIps | None = None
+) -> Mapping[int | str, PrimaryIp | Absent | Unknown]:
+    """What is known of the Primary IPs that something in this snapshot depends on."""
+    wanted = asked_primary_ips(snapshot, LOCATED, match_balancers(snapshot, LOCATED))
+    return (primary_ips or PrimaryIps()).look_up(reader(sim), snapshot, wanted)
+
+
 def test_one_request_each(sim: Simulation) -> None:
     """By id or by name, and only for those that a Service asks for."""
     snapshot = world(
         new(1, public_net_ipv4="7"), new(2, public_net_ipv4="web", public_net_ipv6="8"), new(3, public_net_ipv6="99")
     )
 
-    found = PrimaryIps().look_up(reader(sim), snapshot, LOCATED)
+    found = looked_up(sim, snapshot)
 
     free = a_primary_ip(7, name="web", assignee_type="unassigned")
     six = found[8]
@@ -77,7 +87,7 @@ def test_one_request_each(sim: Simulation) -> None:
 def test_a_server_has_it(sim: Simulation) -> None:
     """Primary IPs of servers are found like any other."""
     held = sim.hetzner.world()["hetzner"]["servers"][0]["public_net"]["ipv4"]["id"]
-    found = PrimaryIps().look_up(reader(sim), world(new(public_net_ipv4=str(held))), LOCATED)[held]
+    found = looked_up(sim, world(new(public_net_ipv4=str(held))))[held]
 
     assert isinstance(found, PrimaryIp)
     assert (found.assignee_id, found.assignee_type) == (1, "server")
@@ -85,15 +95,15 @@ def test_a_server_has_it(sim: Simulation) -> None:
 
 def test_nothing_to_ask(sim: Simulation) -> None:
     """A world in which nobody asks for one costs no request."""
-    assert PrimaryIps().look_up(reader(sim), world(new(), served(), balancers=(a_balancer(),)), LOCATED) == {}
+    assert looked_up(sim, world(new(), served(), balancers=(a_balancer(),))) == {}
     assert asked(sim) == []
 
 
 def times(sim: Simulation, passes: int, *services: Service, balancers: tuple[CloudBalancer, ...] = ()) -> list[int]:
     """In which of passes 15 s apart something is asked for."""
-    look_up, found = PrimaryIps().look_up, []
+    primary_ips, found = PrimaryIps(), []
     for number in range(passes):
-        look_up(reader(sim), world(*services, balancers=balancers, after_s=15 * number), LOCATED)
+        looked_up(sim, world(*services, balancers=balancers, after_s=15 * number), primary_ips)
         found += [number] * len(asked(sim))
     return found
 
@@ -110,7 +120,7 @@ def test_an_answer_is_used_for_a_while(sim: Simulation) -> None:
 def test_a_new_purpose_asks_anew(sim: Simulation) -> None:
     """What was known for a note is too old for a deletion, and that is too old for the next creation; the answer before
     a creation serves for the notes after it."""
-    look_up, has = PrimaryIps().look_up, a_balancer(spec={"primary_ipv4": 7})
+    primary_ips, has = PrimaryIps(), a_balancer(spec={"primary_ipv4": 7})
     steps = [
         (world(served(public_net_ipv4="7"), balancers=(has,)), 1),
         (world(a_served_service(deleted_at=NOW), balancers=(has,)), 1),
@@ -119,7 +129,7 @@ def test_a_new_purpose_asks_anew(sim: Simulation) -> None:
     ]
 
     for snapshot, requests in steps:
-        assert look_up(reader(sim), snapshot, LOCATED)[7] == a_primary_ip(7, name="web", assignee_type="unassigned")
+        assert looked_up(sim, snapshot, primary_ips)[7] == a_primary_ip(7, name="web", assignee_type="unassigned")
         assert len(asked(sim)) == requests
 
 
@@ -127,7 +137,7 @@ def test_ten_a_pass(sim: Simulation) -> None:
     """However many Services ask, a pass asks for ten, and the next one goes on."""
     primary_ips = PrimaryIps()
     snapshot = world(*(new(number, public_net_ipv4=str(100 + number)) for number in range(25)))
-    known = [len(primary_ips.look_up(reader(sim), snapshot, LOCATED)) for _ in range(4)]
+    known = [len(looked_up(sim, snapshot, primary_ips)) for _ in range(4)]
 
     assert MOST_AT_ONCE == 10
     assert known == [10, 20, 25, 25]
@@ -153,17 +163,17 @@ def test_an_answer_that_is_none(sim: Simulation, fault: dict[str, Any]) -> None:
     primary_ips, snapshot = PrimaryIps(), world(new(public_net_ipv4="7"))
     sim.spoil_hetzner(**fault, path="/v1/primary_ips/7$")
 
-    assert isinstance(primary_ips.look_up(reader(sim), snapshot, LOCATED)[7], Unknown)
-    assert isinstance(primary_ips.look_up(reader(sim), snapshot, LOCATED)[7], PrimaryIp)
+    assert isinstance(looked_up(sim, snapshot, primary_ips)[7], Unknown)
+    assert isinstance(looked_up(sim, snapshot, primary_ips)[7], PrimaryIp)
 
 
 def test_another_token(sim: Simulation) -> None:
     """The answers to another token are forgotten."""
     primary_ips, snapshot = PrimaryIps(), world(new(public_net_ipv4="7"))
-    primary_ips.look_up(reader(sim), snapshot, LOCATED)
+    looked_up(sim, snapshot, primary_ips)
     asked(sim)
 
     primary_ips.forget()
-    primary_ips.look_up(reader(sim), replace(snapshot), LOCATED)
+    looked_up(sim, replace(snapshot), primary_ips)
 
     assert len(asked(sim)) == 1

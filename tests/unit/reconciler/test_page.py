@@ -28,6 +28,7 @@ from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot
 from tests.property.strategies import law
+from tests.support.judging import decided
 from tests.support.pages import Element, read_page
 from tests.support.rendering import written
 from tests.support.scenarios import SCENARIOS
@@ -37,7 +38,7 @@ HOSTILE = "</bdi></script><img src=x onerror=alert(1)>\"' style=x &lt; \u202e\x1
 
 def shown(report: Report) -> Element:
     """The page of a report, read."""
-    return read_page(document_of(page_of(report)).file())
+    return read_page(document_of(page_of(decided(report))).file())
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -233,7 +234,7 @@ def test_nothing_of_the_surroundings_is_told() -> None:
     balancer = a_balancer(spec={"labels": labels})
     world = a_world([service], [balancer], nodes=[node], servers=[server])
 
-    text = document_of(page_of(Report(snapshot=world, settings=Settings()))).file()
+    text = document_of(page_of(decided(Report(snapshot=world, settings=Settings())))).file()
 
     assert secret not in text
     assert balancer.spec.name in text

@@ -29,8 +29,14 @@ from tests.balancers import (
     annotated,
 )
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete, servers_of
+from tests.support.judging import decided
 from tests.support.pages import read_page
 from tests.support.scenarios import SCENARIOS
+
+
+def mapped(report: Report) -> WorldMap:
+    """The map of a report on a world on which all was decided."""
+    return map_of(decided(report))
 
 
 def a_map(count: int = 2, ill: tuple[int, ...] = (), services: int = 1) -> WorldMap:
@@ -46,7 +52,7 @@ def a_map(count: int = 2, ill: tuple[int, ...] = (), services: int = 1) -> World
         balancer = a_balancer(100 + number, service_uid=service.uid, targets=targets, health=health, spec=named)
         pairs.append((service, balancer))
     world = a_world([one for one, _ in pairs], [other for _, other in pairs], nodes=nodes, servers=servers)
-    return map_of(Report(snapshot=world))
+    return mapped(Report(snapshot=world))
 
 
 def test_rows() -> None:
@@ -76,7 +82,7 @@ def test_what_is_planned_is_marked() -> None:
 
 def test_a_service_without_load_balancer_says_why() -> None:
     """Rather than being left out."""
-    world = map_of(Report(snapshot=a_world([a_service()], [])))
+    world = mapped(Report(snapshot=a_world([a_service()], [])))
 
     assert [(row.key, row.balancer, row.why) for row in world.services] == [("service/default/web", None, "none yet")]
 
@@ -186,7 +192,7 @@ def test_names_are_cut_to_the_room(text: str, room: int, cut: str) -> None:
 
 def test_a_change_without_object_is_no_trouble() -> None:
     """A planned removal of what was not read is in the plan, and nowhere on the map."""
-    report = Report(snapshot=a_world([], []), lines=(Line(a_change("node/gone")),))
+    report = decided(Report(snapshot=a_world([], []), lines=(Line(a_change("node/gone")),)))
 
     assert [row.key for row in map_of(report).nodes if row.key == "node/gone"] == []
 
@@ -195,7 +201,7 @@ def test_a_service_that_needs_a_person_says_so() -> None:
     """``none yet`` alone would read as if waiting helped."""
     service = a_service()
     note = Note(service.key, NoteKind.MALFORMED, "no such type")
-    report = Report(snapshot=a_world([service], []), notes=(note,))
+    report = decided(Report(snapshot=a_world([service], []), notes=(note,)))
 
     (box,) = plan_drawing(map_of(report)).columns[0]
 
@@ -211,7 +217,7 @@ def test_a_node_whose_server_is_gone_says_so() -> None:
         (servers_of(), "server 7 is gone"),
         (incomplete(servers_of()), "server 7 cpx32"),
     ):
-        world = map_of(Report(snapshot=replace(a_snapshot([node]), servers=servers)))
+        world = mapped(Report(snapshot=replace(a_snapshot([node]), servers=servers)))
         (box,) = plan_drawing(world).columns[2]
         assert (box.texts[1], box.state) == (told, State.BAD if "gone" in told else None), told
 
@@ -239,7 +245,7 @@ def test_a_load_balancer_that_comes_has_what_is_made_after_it() -> None:
     )
     lines = tuple(map(Line, compute_plan(world, IN_NETWORK).changes))
 
-    (row,) = map_of(Report(snapshot=world, lines=lines, settings=IN_NETWORK)).services
+    (row,) = mapped(Report(snapshot=world, lines=lines, settings=IN_NETWORK)).services
 
     assert row.balancer is not None
     assert (row.balancer.id, row.balancer.addresses, row.balancer.mark) == (None, (), "+")
@@ -256,7 +262,7 @@ def test_a_target_that_is_replaced_by_another_is_told_with_it() -> None:
     key, sides = service.balancer_key.part("target", comes.name), {"before": there, "after": comes}
     change = a_change(key, ChangeKind.LB_TARGET, verb=Verb.MODIFY, cloud_id=42, **sides)
 
-    (row,) = map_of(Report(snapshot=world, lines=(Line(change),))).services
+    (row,) = mapped(Report(snapshot=world, lines=(Line(change),))).services
 
     assert row.balancer is not None
     assert [(target.name, target.state, target.mark) for target in row.balancer.targets] == [

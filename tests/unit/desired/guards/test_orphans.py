@@ -12,7 +12,8 @@ from desired.model.clocks import Clocks
 from desired.model.remembered import Remembered
 from desired.model.snapshot import Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER
-from desired.plan.change import Verdict
+from desired.plan.change import Plan, Verdict
+from desired.planner import compute_desired
 from desired.section import Section, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_workload, incomplete
@@ -26,9 +27,14 @@ ELSEWHERE = [a_settled_node("web-1", 98)]
 SILENT = a_settled_node(ready=Readiness.UNKNOWN)
 
 
+def judged(orphan: Orphan, world: Snapshot) -> Plan:
+    """The deletion of the orphan, with the decisions of all guards."""
+    return judge_deletions([orphan], world, LOCATED, compute_desired(world, LOCATED))
+
+
 def why_none_may_go(world: Snapshot) -> str:
     """The reason why the orphan is not deleted; "" when it is."""
-    (change,) = judge_deletions([Orphan(ORPHAN, "nobody wants it")], world, LOCATED).changes
+    (change,) = judged(Orphan(ORPHAN, "nobody wants it"), world).changes
     return change.decision.why
 
 
@@ -153,7 +159,7 @@ def test_more_servers_than_nodes_do_not_matter() -> None:
 )
 def test_guards_of_a_pass_that_orphans_once_escaped(world: Snapshot, rule: str) -> None:
     """What withholds every removal of a pass withholds this one: there were rules of its own once."""
-    (change,) = judge_deletions([Orphan(ORPHAN, "nobody wants it")], world, LOCATED).changes
+    (change,) = judged(Orphan(ORPHAN, "nobody wants it"), world).changes
     assert change.decision.rule == rule
 
 
@@ -162,7 +168,7 @@ def test_a_load_balancer_whose_service_came_back_is_not_deleted_by_mistake() -> 
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
     waiting = a_balancer(service_uid=None, spec={"labels": labels})
     world = a_world([a_served_service()], [waiting, a_balancer(43)])
-    (change,) = judge_deletions([Orphan(waiting, "it waits")], world, LOCATED).changes
+    (change,) = judged(Orphan(waiting, "it waits"), world).changes
     assert change.decision.rule == "ip-loss"
 
 
@@ -170,5 +176,5 @@ def test_who_names_it_does_not_wait_for_its_undo_window() -> None:
     """The order of a person ends it; a pass waits."""
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
     waiting = a_balancer(service_uid=None, spec={"labels": labels})
-    (change,) = judge_deletions([Orphan(waiting, "it waits")], a_world([], [waiting]), LOCATED).changes
+    (change,) = judged(Orphan(waiting, "it waits"), a_world([], [waiting])).changes
     assert change.decision.verdict is Verdict.ALLOWED

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Defaults
+from desired.load_balancers.ownership import match_balancers
 from desired.load_balancers.primary_ips import Purpose, asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_DELETE_AFTER, LABEL_FORMER
 from desired.plan.change import Plan
 from desired.plan.kinds import ChangeKind
@@ -36,6 +38,11 @@ P = "load-balancer.hetzner.cloud/"
 IN_ZONE = Settings(balancer_defaults=Defaults(network_zone="eu-central"))
 BOTH = {"public_net_ipv4": "7", "public_net_ipv6": "8"}
 Found = Mapping[int | str, PrimaryIp | Absent | Unknown]
+
+
+def asked_in(world: Snapshot) -> Mapping[int | str, Purpose]:
+    """What is to be looked up in this world."""
+    return asked_primary_ips(world, LOCATED, match_balancers(world, LOCATED))
 
 
 def having(*held: int | None, **overrides: Any) -> CloudBalancer:
@@ -352,7 +359,7 @@ def test_who_is_looked_up(
     services: list[Service], balancers: list[CloudBalancer], expected: dict[int | str, Purpose]
 ) -> None:
     """Only what something depends on, the most urgent first: each look-up is a call."""
-    asked = asked_primary_ips(a_world(services, balancers), LOCATED)
+    asked = asked_in(a_world(services, balancers))
 
     assert (list(asked), asked) == (list(expected), expected)
 
@@ -361,4 +368,4 @@ def test_nothing_is_looked_up_beside_a_list_with_a_gap() -> None:
     """Which load balancers are to be created is not known then."""
     world = replace(a_world([asking(**BOTH)]), load_balancers=Section.missing("503"))
 
-    assert asked_primary_ips(world, LOCATED) == {}
+    assert asked_in(world) == {}

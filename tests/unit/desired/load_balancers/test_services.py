@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.guards.judge import conditions_of
-from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
+from desired.load_balancers.desired import DesiredBalancers, DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
@@ -56,7 +56,7 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
     """Each Service in its one way, or not at all."""
     world = a_world([a_service(**service)], [])
-    desired, _, _ = desired_load_balancers(world, LOCATED, desired_nodes(world, LOCATED)[0])
+    desired = desired_load_balancers(world, LOCATED, desired_nodes(world, LOCATED)[0]).services
     assert [type(wish) for wish in desired.values()] == ([] if kind is None else [kind])
     if kind is None:
         assert compute_plan(world, LOCATED).changes == ()
@@ -65,7 +65,7 @@ def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None
 def test_services_are_not_looked_after() -> None:
     """With the part for Services switched off nothing was read of them, and nothing is said of load balancers."""
     world = replace(a_world([], [a_balancer(service_uid="gone")]), services=None)
-    assert desired_load_balancers(world, LOCATED, {}) == ({}, (), ())
+    assert desired_load_balancers(world, LOCATED, {}) == DesiredBalancers()
     assert compute_plan(a_snapshot(), LOCATED).changes == ()
 
 

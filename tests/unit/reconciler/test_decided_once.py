@@ -1,0 +1,57 @@
+"""What is decided on load balancers is decided once: passes, explanations and pages read it."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from desired.load_balancers.certificates import desired_certificates
+from desired.load_balancers.membership import node_targets
+from desired.load_balancers.orphans import orphans
+from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.primary_ips import chosen_primary_ips
+from desired.load_balancers.targets import desired_targets
+from desired.model.key import Key, ObjectKind
+from reconciler.live_page.making import Maker
+from reconciler.passes.converge import explain_once
+from tests.support.balanced_passes import a_balanced_run, load_balancer_service
+from tests.support.counting import calls_of
+from tests.support.passes import Run
+from tests.support.simulators import Simulation
+
+pytestmark = pytest.mark.passes
+
+DECISIONS = (match_balancers, orphans, node_targets, desired_targets, desired_certificates, chosen_primary_ips)
+ONCE = Counter(function.__name__ for function in DECISIONS)
+ADDRESS = "load-balancer.hetzner.cloud/public-net-ipv4"
+SERVICE = Key(ObjectKind.SERVICE, "default/web")
+
+
+@pytest.fixture
+def run(simulate: Callable[..., Simulation]) -> Run:
+    """A Service whose load balancer is to be created with a Primary IP, which is looked up."""
+    free = {"id": 7, "name": "web", "ip": "198.51.100.7"}
+    return a_balanced_run(simulate, load_balancer_service("web", **{ADDRESS: "7"}), primary_ips=[free])
+
+
+def test_a_dry_run_decides_once(run: Run) -> None:
+    """Looking up Primary IPs needs the match of Services and load balancers, and so does the plan."""
+    with calls_of(*DECISIONS) as calls:
+        run.plan()
+    assert calls == ONCE
+
+
+def test_an_explanation_decides_nothing(run: Run) -> None:
+    """It reads what the plan was made from."""
+    with calls_of(*DECISIONS) as calls:
+        explain_once(run.plan_context, SERVICE)
+    assert calls == ONCE
+
+
+def test_a_page_decides_nothing(run: Run) -> None:
+    """Neither the map nor the explanation of one object; the report has what was decided."""
+    maker = Maker(run.converge(), (), "", "")
+    with calls_of(*DECISIONS) as calls:
+        maker.page()
+        maker.explanation(SERVICE)
+    assert calls == Counter()
