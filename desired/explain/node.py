@@ -48,7 +48,7 @@ from desired.nodes.desired import (
     wanted_shutdown_taint,
 )
 from desired.nodes.disruption import announces_disruption, planned_disruption
-from desired.nodes.labels import OWNED_LABELS, LabelOrigin, is_owned_label, label_origins
+from desired.nodes.labels import Labels, is_owned_label
 from desired.nodes.matching import Matched, is_ignored, matcher_of
 from desired.plan.change import Change, Plan
 from desired.plan.foresight import node_after
@@ -57,7 +57,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
-from desired.rules.rule import Basis
+from desired.rules.rule import Basis, Decided
 from desired.section import Present, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_of, server_key
 
@@ -283,33 +283,20 @@ def explain_labels(
 ) -> tuple[Fact, ...]:
     """Every label that the Node has or should have, by key. ``then`` is the Node once its changes are made; ``left``
     says why nothing is wanted, where that is so."""
-    there, labels = node.labels, then.labels
-    origins: Mapping[str, LabelOrigin] = {}
+    decided: Labels = {}
     match wanted:
-        case UninitializedNode(server=server) | InitializedNode(server=server, labels=Mapping()):
-            origins, left = label_origins(server, settings), ""
-    keys = sorted({*there, *labels})
-    return tuple(_label(key, there.get(key), labels.get(key), origins.get(key), settings, left) for key in keys)
+        case UninitializedNode(labels=labels) | InitializedNode(labels=Mapping() as labels):
+            decided = labels
+    return tuple(
+        Fact(key, node.labels.get(key), then.labels.get(key), *_why_label(key, decided.get(key), settings, left))
+        for key in sorted({*node.labels, *then.labels})
+    )
 
 
-def _label(
-    key: str, value: str | None, wanted: str | None, origin: LabelOrigin | None, settings: Settings, left: str
-) -> Fact:
-    """One label. ``left`` says why nothing is wanted of it, else ``wanted`` is its value in the desired state."""
-    if not is_owned_label(key, settings):
-        return Fact(key, value, value, Basis.FOREIGN, NOT_OURS)
-    if left:
-        return Fact(key, value, value, Basis.UNTOUCHED, f"stays as it is: {left}")
-    if wanted is None:
-        return Fact(key, value, None, Basis.MIRRORED, "goes away: no label of the server's is mirrored as this key")
-    if origin is None:
-        return Fact(key, value, wanted, Basis.UNTOUCHED, "stays as it is: Hetzner's answer has no labels of the server")
-    if not origin.value and key in OWNED_LABELS:
-        stays = "stays as it is" if value == wanted else "comes in step with the other key of its pair"
-        return Fact(key, value, wanted, Basis.UNTOUCHED if value == wanted else Basis.KEPT, f"{stays}: {origin.what}")
-    if wanted != origin.value:
-        return Fact(key, value, wanted, Basis.KEPT, f"somebody set it, and it stays; {origin.what} is {origin.value!r}")
-    return Fact(key, value, wanted, Basis.SERVER if key in OWNED_LABELS else Basis.MIRRORED, origin.what)
+def _why_label(key: str, decided: Decided[str | None] | None, settings: Settings, left: str) -> tuple[Basis, str]:
+    if decided is not None and decided.rule.basis is not None:
+        return decided.rule.basis, decided.text
+    return (Basis.UNTOUCHED, f"stays as it is: {left}") if is_owned_label(key, settings) else (Basis.FOREIGN, NOT_OURS)
 
 
 def explain_taints(

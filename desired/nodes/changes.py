@@ -1,10 +1,10 @@
 """The changes of a Node: its initialization, its labels, addresses and shutdown taint, and its deletion."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import assert_never
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Server, has_shutdown_taint
+from desired.model.snapshot import Node, has_shutdown_taint
 from desired.nodes.desired import (
     DesiredNode,
     InitializedNode,
@@ -13,9 +13,10 @@ from desired.nodes.desired import (
     current_identity,
     power_of,
 )
-from desired.nodes.labels import OWNED_LABELS, owned_labels
+from desired.nodes.labels import OWNED_LABELS, owned_labels, values_of
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
+from desired.rules import nodes as rules
 from desired.section import Unmanaged
 
 
@@ -48,28 +49,24 @@ def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Ch
 
 
 def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
-    before = owned_labels(node.labels, settings)
-    if not isinstance(wanted.labels, Unmanaged) and wanted.labels != before:
-        yield Change(
-            key=node.key.part("labels"),
-            kind=ChangeKind.NODE_LABELS,
-            verb=Verb.MODIFY,
-            before=before,
-            after=wanted.labels,
-            reason=_why_labels(before, wanted.labels, wanted.server),
-            owner=node.key,
-            consequences=tuple(
-                f"label {key} goes away: it is below the domain of --mirror-labels, and the server has none such"
-                for key in sorted(before.keys() - wanted.labels.keys())
-            ),
-        )
-
-
-def _why_labels(before: Mapping[str, str], after: Mapping[str, str], server: Server) -> str:
-    if any(before.get(key) != after.get(key) for key in OWNED_LABELS):
-        article = "an" if server.type[:1] in "AEIOU" and server.type else "a"
-        return f"differs from {server.key.name}, {article} {server.type} in {server.location}"
-    return f"differs from the labels of {server.key.name}"
+    if isinstance(wanted.labels, Unmanaged):
+        return
+    before, after = owned_labels(node.labels, settings), values_of(wanted.labels)
+    if before == after:
+        return
+    server = wanted.server
+    facts = {"server": server.key.name, "type": server.type, "location": server.location}
+    is_ours = any(before.get(key) != after.get(key) for key in OWNED_LABELS)
+    yield Change(
+        key=node.key.part("labels"),
+        kind=ChangeKind.NODE_LABELS,
+        verb=Verb.MODIFY,
+        before=before,
+        after=after,
+        reason=(rules.LABELS_DIFFER if is_ours else rules.MIRROR_DIFFERS).text(**facts),
+        owner=node.key,
+        consequences=tuple(wanted.labels[key].text for key in sorted(before.keys() - after.keys())),
+    )
 
 
 def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:

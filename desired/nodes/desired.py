@@ -38,7 +38,7 @@ from desired.nodes.addresses import (
     with_internal_ips,
 )
 from desired.nodes.contested import ContestedAddress, Others, choose_hostname
-from desired.nodes.labels import NodeLabels, initial_labels, kept_labels, owned_labels
+from desired.nodes.labels import Labels, desired_labels, owned_labels, values_of
 from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import (
     Ambiguous,
@@ -131,11 +131,10 @@ def notes_on_hostname(node: Node, server: Server, others: Others, *, joins: bool
     return (Note(node.key, NoteKind.KEPT, why),) if why else ()
 
 
-def notes_on_labels(node: Node, labels: NodeLabels) -> tuple[Note, ...]:
+def notes_on(node: Node, labels: Labels) -> tuple[Note, ...]:
     """Notes on a Node's labels: values that stay, and values that no label may have."""
-    kept = (Note(node.key, NoteKind.KEPT, why) for why in labels.kept)
-    unusable = (Note(node.key, NoteKind.UNUSABLE_LABEL, why) for why in labels.unusable)
-    return (*kept, *unusable)
+    found = (decided.note(node.key) for decided in labels.values() if decided.rule.of is not None)
+    return tuple(dict.fromkeys(note for note in found if note is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +144,7 @@ class UninitializedNode:
     identity: NodeIdentity
     server: Server
     matched_by: str
+    labels: Labels
     consequences: tuple[str, ...] = ()
 
 
@@ -176,20 +176,20 @@ def uninitialized_node(
             return None, (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the Node waits until only one has it"),)
         case Unknown(why):
             return None, (Note(node.key, NoteKind.UNKNOWN, why),)
-    labels = initial_labels(match.server, node.labels, settings)
+    labels = desired_labels(match.server, node.labels, settings, joins=True)
     identity = NodeIdentity(
         node.provider_id or provider_id_of(match.server.key),
-        labels.labels,
+        values_of(labels),
         _initial_taints(node, wanted_shutdown_taint(match.server, node, settings)),
         addresses,
     )
     lost = lost_addresses(node, match.server, addresses, settings)
     notes = (
-        *notes_on_labels(node, labels),
+        *notes_on(node, labels),
         *notes_on_hostname(node, match.server, others, joins=True),
         *notes_on_internal_ips(node, match.server, settings),
     )
-    return UninitializedNode(identity, match.server, match.by, lost), notes
+    return UninitializedNode(identity, match.server, match.by, labels, lost), notes
 
 
 def _initial_taints(node: Node, shut_down: bool | Unmanaged) -> tuple[Taint, ...]:
@@ -259,8 +259,7 @@ class InitializedNode:
     that."""
 
     server: Server
-    labels: Mapping[str, str] | Unmanaged
-    """Owned keys only; one that is not here should not be there."""
+    labels: Labels | Unmanaged
     addresses: tuple[NodeAddress, ...] | Unmanaged
     shut_down: bool | Unmanaged
     lost_addresses: tuple[str, ...] = ()
@@ -287,9 +286,9 @@ def initialized_node(
     shut_down = wanted_shutdown_taint(server, node, settings)
     if Controller.NODE not in settings.controllers:
         return InitializedNode(server, UNMANAGED, UNMANAGED, shut_down), ()
-    labels = kept_labels(server, node.labels, settings)
+    labels = desired_labels(server, node.labels, settings, joins=False)
     notes = (
-        *notes_on_labels(node, labels),
+        *notes_on(node, labels),
         *notes_on_hostname(node, server, others, joins=False),
         *notes_on_internal_ips(node, server, settings),
     )
@@ -297,16 +296,16 @@ def initialized_node(
     match addresses:
         case UnusableNodeIP(why):
             notes += (Note(node.key, NoteKind.UNUSABLE_NODE_IP, f"{why}; the addresses stay as they are"),)
-            return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
+            return InitializedNode(server, labels, UNMANAGED, shut_down), notes
         case ContestedAddress(why):
             notes += (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the addresses stay as they are"),)
-            return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
+            return InitializedNode(server, labels, UNMANAGED, shut_down), notes
         case Unknown(why):
             if server.missing:  # a network that could not be read is told once, and not on each Node
                 notes += (Note(node.key, NoteKind.UNKNOWN, why),)
-            return InitializedNode(server, labels.labels, UNMANAGED, shut_down), notes
+            return InitializedNode(server, labels, UNMANAGED, shut_down), notes
     return InitializedNode(
-        server, labels.labels, addresses, shut_down, lost_addresses(node, server, addresses, settings)
+        server, labels, addresses, shut_down, lost_addresses(node, server, addresses, settings)
     ), notes
 
 

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Server
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_PROVIDED_BY, LABEL_REGION, LABEL_ZONE
+from desired.rules import nodes as rules
+from desired.rules.rule import Decided, Rule
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import is_label_key, is_label_value
 
@@ -21,49 +24,20 @@ _ZONES = {
 """Location → zone. Hetzner took the datacenter out of its API on 2026-07-01; volumes and affinity rules out there still
 name the old values, so they are kept for the old locations. A newer location is its own zone."""
 
-OWNED_LABELS = frozenset({*LABEL_INSTANCE_TYPE, *LABEL_ZONE, *LABEL_REGION, LABEL_PROVIDED_BY})
+_PAIRS = (LABEL_INSTANCE_TYPE, LABEL_ZONE, LABEL_REGION)
+"""Deprecated and stable key of each label with two."""
+_PAIRED = tuple(chain.from_iterable(_PAIRS))
+OWNED_LABELS = frozenset({*_PAIRED, LABEL_PROVIDED_BY})
 """The label keys that HCCM writes; every other label is somebody else's and kept byte for byte."""
-_PROVIDED_BY = {Provider.CLOUD: "cloud", Provider.ROBOT: "robot"}
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_LABEL = 63
-_WHAT = {
-    Provider.CLOUD: {
-        LABEL_INSTANCE_TYPE: "the server's type",
-        LABEL_ZONE: "the zone of the server's location",
-        LABEL_REGION: "the server's location",
-    },
-    Provider.ROBOT: {
-        LABEL_INSTANCE_TYPE: "the server's product",
-        LABEL_ZONE: "the server's data center",
-        LABEL_REGION: "the location of the server's data center",
-    },
+
+Labels = Mapping[str, Decided[str | None]]
+"""Owned key → its value on the Node; None where it should not be there. Keys that are not in it are not ours."""
+_PROVIDED_BY: Mapping[Provider, Decided[str | None]] = {
+    Provider.CLOUD: Decided("cloud", rules.PROVIDED_BY_CLOUD),
+    Provider.ROBOT: Decided("robot", rules.PROVIDED_BY_ROBOT),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class NodeLabels:
-    """The owned labels that a Node should have. An owned key that is not in ``labels`` should not be there."""
-
-    labels: Mapping[str, str]
-    kept: tuple[str, ...] = ()
-    """One sentence for each value that somebody else set and that stays."""
-    unusable: tuple[str, ...] = ()
-    """One sentence for each value of the server's that no label may have."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelOrigin:
-    """Origin of the value of an owned label."""
-
-    value: str
-    """The server's value for it; "" when there is nothing to write."""
-    what: str
-    """What that is, or why there is nothing, in words."""
-
-
-def zone_of(location: str) -> str:
-    """The zone label's value for a Hetzner location."""
-    return _ZONES.get(location, location)
 
 
 def type_of_product(product: str) -> str:
@@ -82,131 +56,123 @@ def owned_labels(labels: Mapping[str, str], settings: Settings) -> Mapping[str, 
     return {key: value for key, value in labels.items() if is_owned_label(key, settings)}
 
 
-def initial_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
-    """The owned labels of a Node on ``server`` that has ``current`` labels and is about to be initialized.
+def values_of(labels: Labels) -> Mapping[str, str]:
+    """The owned labels that should be there."""
+    return {key: decided.value for key, decided in labels.items() if decided.value is not None}
 
-    Instance type, zone and region are overwritten, a ``provided-by`` that somebody set is kept. Where the server has no
-    value the deprecated key is synchronized with the stable one, and nothing is added.
+
+def desired_labels(server: Server, current: Mapping[str, str], settings: Settings, *, joins: bool) -> Labels:
+    """The owned labels of a Node on ``server`` that has ``current`` labels.
+
+    Where it ``joins``, instance type, zone and region are overwritten. Later the instance type alone follows the
+    server, and a zone or region that another client set stays. A ``provided-by`` always stays.
     """
-    labels: dict[str, str] = {}
-    for keys, value in _pairs(server, settings):
-        chosen = _usable(value) or _in_step(*keys, current)
-        labels |= dict.fromkeys(keys, chosen) if chosen else {}
-    return _complete(labels, (), server, current, settings)
+    owned = tuple(map(current.get, _PAIRED))
+    zone_labels = settings.zone_labels
+    labels = _paired(server.provider, server.type, server.zone, server.location, zone_labels, joins, owned)
+    expected, found = _PROVIDED_BY[server.provider], current.get(LABEL_PROVIDED_BY)
+    provided_by = expected
+    if found and found != expected.value:
+        facts = {"label": LABEL_PROVIDED_BY, "value": found, "wanted": expected.value or ""}
+        provided_by = Decided(found, rules.LABEL_KEPT, facts)
+    labels = {**labels, LABEL_PROVIDED_BY: provided_by}
+    return labels if settings.mirror_labels is None else {**labels, **_mirrored(server, current, settings)}
 
 
-def kept_labels(server: Server, current: Mapping[str, str], settings: Settings) -> NodeLabels:
-    """The owned labels of a Node on ``server`` that was initialized and has ``current`` labels now.
-
-    The instance type follows the server. A zone or region that somebody set stays. The deprecated key
-    gets the value of the stable one; where only the deprecated key is there, the stable one gets its value, as HCCM
-    treats that as authoritative. What is missing on both comes from the server; where that has no value, nothing is
-    added.
-    """
-    labels: dict[str, str] = {}
-    kept: list[str] = []
-    for (beta, stable), value in _pairs(server, settings):
-        wanted = _usable(value)
-        chosen = current.get(stable) or current.get(beta) or wanted
-        if not wanted:
-            chosen = _in_step(beta, stable, current)
-        elif stable in LABEL_INSTANCE_TYPE:
-            chosen = wanted
-        if wanted not in ("", chosen):
-            kept.append(f"label {stable} is {chosen!r} where the server has {wanted!r}; kept")
-        labels |= dict.fromkeys((beta, stable), chosen) if chosen else {}
-    return _complete(labels, tuple(kept), server, current, settings)
+def zone(provider: Provider, location: str, data_center: str, *, zone_labels: bool) -> Decided[str]:
+    """The server's zone, "" where none is written. Of a Robot server it is written whatever
+    HCLOUD_INSTANCES_ZONE_LABEL_ENABLED says, as by HCCM."""
+    if provider is Provider.ROBOT:
+        return _usable(data_center, rules.ZONE_OF_DATA_CENTER, "data center", LABEL_ZONE)
+    if not zone_labels:
+        return Decided("", rules.ZONE_OFF)
+    return _usable(_ZONES.get(location, location), rules.ZONE_OF_LOCATION, "location", LABEL_ZONE)
 
 
-def _usable(value: str) -> str:
-    """``value``, or "" when no label may have it."""
-    return value if is_label_value(value) else ""
+def region(provider: Provider, location: str) -> Decided[str]:
+    """The server's region, "" where it has none that a label may have."""
+    row = rules.REGION_OF_DATA_CENTER if provider is Provider.ROBOT else rules.REGION_OF_SERVER
+    return _usable(location, row, "location", LABEL_REGION)
 
 
-def _in_step(beta: str, stable: str, current: Mapping[str, str]) -> str:
-    """The value of both keys where the server has none: the stable key's; "" when there is no twin to keep in step."""
-    return current.get(stable) or current[beta] if beta in current else ""
+def instance_type(provider: Provider, name: str) -> Decided[str]:
+    """The server's type, "" where it has none that a label may have."""
+    if provider is Provider.ROBOT:
+        return _usable(type_of_product(name), rules.TYPE_OF_PRODUCT, "product", LABEL_INSTANCE_TYPE)
+    return _usable(name, rules.TYPE_OF_SERVER, "type", LABEL_INSTANCE_TYPE)
 
 
-def label_origins(server: Server, settings: Settings) -> Mapping[str, LabelOrigin]:
-    """Owned key → where its value comes from, for each key that ``server`` could have a value for."""
-    provided_by = _PROVIDED_BY[server.provider]
-    whose = "what every server of Hetzner Cloud gets" if provided_by == "cloud" else "what every Robot server gets"
-    origins = {LABEL_PROVIDED_BY: LabelOrigin(provided_by, whose)}
-    for keys, value in _pairs(server, settings):
-        origins |= dict.fromkeys(keys, _origin(value, _WHAT[server.provider][keys]))
-    if not settings.zone_labels and server.provider is Provider.CLOUD:
-        origins |= dict.fromkeys(LABEL_ZONE, LabelOrigin("", "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false"))
-    for mirror, (name, *_) in _mirror_names(server, settings.mirror_labels).items():
-        origins[mirror] = LabelOrigin(server.labels[name], f"the server's label {name}")
-    return origins
-
-
-def _origin(value: str, what: str) -> LabelOrigin:
+def _usable(value: str, row: Rule, field: str, pair: tuple[str, str]) -> Decided[str]:
     if not value:
-        return LabelOrigin("", f"{what} is not known")
-    return LabelOrigin(value, what) if is_label_value(value) else LabelOrigin("", f"{what} can be no label's value")
+        return Decided("", rules.LABEL_UNKNOWN, {"field": field})
+    if not is_label_value(value):
+        return Decided("", rules.LABEL_UNUSABLE, {"label": pair[1], "field": field, "wanted": value})
+    return Decided(value, row)
 
 
-def _pairs(server: Server, settings: Settings) -> tuple[tuple[tuple[str, str], str], ...]:
-    """Deprecated and stable key, and the server's value for both; "" when it has none. A Robot server's zone is written
-    whatever HCLOUD_INSTANCES_ZONE_LABEL_ENABLED says, as by HCCM."""
-    if server.provider is Provider.ROBOT:
-        values = (type_of_product(server.type), server.zone, server.location)
-    else:
-        values = (server.type, zone_of(server.location) if settings.zone_labels else "", server.location)
-    return tuple(zip((LABEL_INSTANCE_TYPE, LABEL_ZONE, LABEL_REGION), values, strict=True))
-
-
-def _complete(
-    labels: Mapping[str, str],
-    kept: tuple[str, ...],
-    server: Server,
-    current: Mapping[str, str],
-    settings: Settings,
-) -> NodeLabels:
-    """The pairs' ``labels`` with the labels that are treated alike at initialization and later."""
-    untouched = {key: value for key, value in current.items() if key in OWNED_LABELS}
-    expected = _PROVIDED_BY[server.provider]
-    provided_by = current.get(LABEL_PROVIDED_BY) or expected
-    if provided_by != expected:
-        kept += (f"label {LABEL_PROVIDED_BY} is {provided_by!r} where {expected!r} is expected; kept",)
-    mirrored, unusable = _mirrored(server, settings.mirror_labels)
-    if "labels" in server.missing:
-        mirrored = {key: value for key, value in owned_labels(current, settings).items() if key not in OWNED_LABELS}
-    unusable += tuple(
-        f"{value!r} can be no label's value: {stable} stays as it is"
-        for (_, stable), value in _pairs(server, settings)
-        if not is_label_value(value)
+@lru_cache(maxsize=4096)  # thousands of Nodes have few types and locations
+def _paired(
+    provider: Provider,
+    type_name: str,
+    data_center: str,
+    location: str,
+    zone_labels: bool,
+    joins: bool,
+    current: tuple[str | None, ...],
+) -> Labels:
+    """The labels with two keys. ``current`` are the Node's, in the order of the keys."""
+    there = dict(zip(_PAIRED, current, strict=True))
+    return dict(
+        chain(
+            _pair(LABEL_INSTANCE_TYPE, instance_type(provider, type_name), there, follows=True),
+            _pair(LABEL_ZONE, zone(provider, location, data_center, zone_labels=zone_labels), there, follows=joins),
+            _pair(LABEL_REGION, region(provider, location), there, follows=joins),
+        )
     )
-    return NodeLabels({**untouched, **labels, LABEL_PROVIDED_BY: provided_by, **mirrored}, kept, unusable)
 
 
-def _mirrored(server: Server, prefix: str | None) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """The server's labels under ``prefix``, and a sentence for each that cannot be written.
+def _pair(
+    keys: tuple[str, str], offered: Decided[str], there: Mapping[str, str | None], *, follows: bool
+) -> Iterator[tuple[str, Decided[str | None]]]:
+    """Both keys of a label. The deprecated one gets the value of the stable one; where only the deprecated key is
+    there, the stable one gets its value, as HCCM treats that as authoritative. Where the server has no value, a twin is
+    kept in step and nothing is added."""
+    deprecated, stable = keys
+    current = there[stable] or there[deprecated]
+    if not offered.value:
+        in_step = current if there[deprecated] is not None else None
+        for key, twin in ((deprecated, stable), (stable, deprecated)):
+            value = in_step or there[key]
+            changes = value != there[key]
+            yield key, Decided(value, rules.LABEL_IN_STEP, {"label": twin}) if changes else _valued(offered, value)
+    elif follows or current in (None, "", offered.value):
+        yield from dict.fromkeys(keys, _valued(offered, offered.value)).items()
+    else:
+        facts = {"label": stable, "value": current or "", "wanted": offered.value}
+        yield from dict.fromkeys(keys, Decided(current, rules.LABEL_KEPT, facts)).items()
 
-    Of two keys that become the same neither is written.
-    """
-    keys = _mirror_names(server, prefix)
-    problems = dict(_problems(keys, server.labels))
-    mirrored = {mirror: server.labels[names[0]] for mirror, names in keys.items() if mirror not in problems}
-    return mirrored, tuple(problems[mirror] for mirror in sorted(problems))
+
+def _valued(offered: Decided[str], value: str | None) -> Decided[str | None]:
+    return Decided(value, offered.rule, offered.facts)
 
 
-def _mirror_names(server: Server, prefix: str | None) -> Mapping[str, list[str]]:
-    """Key on the Node → keys of the server's labels that become it; empty without a ``prefix``.
+def _mirrored(server: Server, current: Mapping[str, str], settings: Settings) -> Labels:
+    """Every label below the prefix: the server's, and those of ``current`` that stay or go away. A slash in a key
+    becomes an underscore, as a Node's label has only one; of two keys that become the same neither is written."""
+    there = {key: value for key, value in current.items() if key not in OWNED_LABELS and is_owned_label(key, settings)}
+    if "labels" in server.missing:
+        return {key: Decided(value, rules.MIRROR_UNKNOWN) for key, value in there.items()}
+    names: dict[str, list[str]] = {}
+    for name in server.labels:
+        names.setdefault(f"{settings.mirror_labels}/{name.replace('/', '_')}", []).append(name)
+    gone = {key: Decided(None, rules.MIRROR_GONE, {"label": key}) for key in there}
+    return gone | {key: _mirror(key, sorted(found), server.labels) for key, found in names.items()}
 
-    A slash in a key becomes an underscore, as a Node's label has only one.
-    """
-    keys: dict[str, list[str]] = {}
-    for key in server.labels if prefix is not None else ():
-        keys.setdefault(f"{prefix}/{key.replace('/', '_')}", []).append(key)
-    return keys
 
-
-def _problems(keys: Mapping[str, list[str]], labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for mirror, names in keys.items():
-        if len(names) > 1:
-            yield mirror, f"the server's labels {', '.join(sorted(names))} would all become {mirror}; none is mirrored"
-        elif not is_label_key(mirror) or not is_label_value(labels[names[0]]):
-            yield mirror, f"the server's label {names[0]} cannot be a Node's: key or value is too long or malformed"
+def _mirror(key: str, names: list[str], labels: Mapping[str, str]) -> Decided[str | None]:
+    if len(names) > 1:
+        return Decided(None, rules.MIRROR_AMBIGUOUS, {"label": key, "names": ", ".join(names)})
+    (name,) = names
+    if not is_label_key(key) or not is_label_value(labels[name]):
+        return Decided(None, rules.MIRROR_UNUSABLE, {"name": name})
+    return Decided(labels[name], rules.LABEL_MIRRORED, {"name": name})

@@ -47,8 +47,8 @@ DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
 TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
-FROM_SERVER, FROM_LABELS = "differs from server 1, a cpx42 in fsn1", "differs from the labels of server 1"
-NO_SUCH_LABEL = "label {} goes away: it is below the domain of --mirror-labels, and the server has none such"
+FROM_SERVER, FROM_LABELS = "differs from server 1 (cpx42 in fsn1)", "differs from the labels of server 1"
+NO_SUCH_LABEL = "label {} goes away: the server has no label that is mirrored as it"
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")

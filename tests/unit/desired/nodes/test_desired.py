@@ -16,6 +16,7 @@ from desired.nodes.desired import (
     current_identity,
     desired_nodes,
 )
+from desired.nodes.labels import desired_labels
 from desired.plan.change import LostNode, NodeIdentity
 from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED
@@ -37,12 +38,13 @@ from tests.support.keys import key_of
 
 SETTINGS = Settings()
 WEB_1, WEB_2 = a_server(1, "web-1"), a_server(2, "web-2")
-SETTLED = InitializedNode(WEB_1, SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False)
+LABELS = desired_labels(WEB_1, {}, SETTINGS, joins=True)
+SETTLED = InitializedNode(WEB_1, LABELS, WEB_1_ADDRESSES, shut_down=False)
 
 
 def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> UninitializedNode:
     """A joining Node that is recognized as ``server``, which has the addresses of server 1."""
-    return UninitializedNode(NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by)
+    return UninitializedNode(NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by, LABELS)
 
 
 def departs(node: Node, server_id: int) -> OrphanedNode:

@@ -1,6 +1,5 @@
 """What is kept true on a Node that was initialized."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 
@@ -10,6 +9,7 @@ from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
 from desired.nodes.addresses import UnusableNodeIP, choose_addresses
 from desired.nodes.desired import InitializedNode, initialized_node
+from desired.nodes.labels import desired_labels
 from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Unknown
 from tests.builders import (
@@ -29,7 +29,9 @@ DEFAULT = Settings()
 IN_NETWORK = Settings(network="private")
 DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 KEEP = Settings(keep_internal_ips=True)
-TYPE, ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
+ZONE = "topology.kubernetes.io/zone"
+
+LABELS = desired_labels(a_server(), {}, DEFAULT, joins=False)
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
@@ -45,7 +47,7 @@ ATTACHED = a_server(private_ips=((4, IPv4Address("10.0.0.2")),))
 def test_settled_node_that_needs_nothing() -> None:
     """A Node of a running server has the server's labels and addresses, and no shutdown taint."""
     found = initialized_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT, NOBODY)
-    assert found == (InitializedNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False), ())
+    assert found == (InitializedNode(a_server(), LABELS, WEB_1_ADDRESSES, shut_down=False), ())
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_unusable_node_ip(annotation: str) -> None:
     assert isinstance(chosen, UnusableNodeIP)
     node = a_settled_node(provided_node_ip=annotation, labels={})
     assert initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY) == (
-        InitializedNode(a_server(), SERVER_LABELS, UNMANAGED, shut_down=False),
+        InitializedNode(a_server(), LABELS, UNMANAGED, shut_down=False),
         (Note(key_of(KEY), NoteKind.UNUSABLE_NODE_IP, f"{chosen.why}; the addresses stay as they are"),),
     )
 
@@ -146,7 +148,7 @@ def test_unknown_network(network: Absent | Unknown) -> None:
     """No address goes away because the network could not be read; labels and taint are kept true all the same."""
     node, server = a_settled_node(addresses=(H, I4), labels={}), a_server(status=ServerStatus.OFF)
     found = initialized_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
-    assert found == (InitializedNode(server, SERVER_LABELS, UNMANAGED, shut_down=True), ())
+    assert found == (InitializedNode(server, LABELS, UNMANAGED, shut_down=True), ())
 
 
 @pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
@@ -156,7 +158,7 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
     server = a_server(ipv4=None, status=ServerStatus.OFF, missing=frozenset({"public_net.ipv4"}))
     why = "Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
     assert initialized_node(node, server, snapshot, IN_NETWORK, NOBODY) == (
-        InitializedNode(server, SERVER_LABELS, UNMANAGED, shut_down=True),
+        InitializedNode(server, LABELS, UNMANAGED, shut_down=True),
         (Note(key_of(KEY), NoteKind.UNKNOWN, why),),
     )
 
@@ -168,32 +170,12 @@ def test_lost_addresses() -> None:
     assert wanted.lost_addresses == (f"InternalIP 100.64.0.1 goes away: {why}",)
 
 
-@pytest.mark.parametrize(
-    ("labels", "server", "expected", "notes"),
-    [
-        pytest.param({"team": "red"}, a_server(), SERVER_LABELS, (), id="missing"),
-        pytest.param(
-            SERVER_LABELS | {ZONE: "rack-7"},
-            a_server(),
-            SERVER_LABELS | dict.fromkeys(("failure-domain.beta.kubernetes.io/zone", ZONE), "rack-7"),
-            (Note(key_of(KEY), NoteKind.KEPT, f"label {ZONE} is 'rack-7' where the server has 'fsn1-dc14'; kept"),),
-            id="kept",
-        ),
-        pytest.param(
-            SERVER_LABELS,
-            a_server(type="a b"),
-            SERVER_LABELS,
-            (Note(key_of(KEY), NoteKind.UNUSABLE_LABEL, f"'a b' can be no label's value: {TYPE} stays as it is"),),
-            id="unusable",
-        ),
-    ],
-)
-def test_labels(
-    labels: Mapping[str, str], server: Server, expected: Mapping[str, str], notes: tuple[Note, ...]
-) -> None:
-    """Labels follow the rules of a settled Node; what stays and what cannot be written is spoken of."""
-    wanted, found = initialized_node(a_settled_node(labels=labels), server, a_snapshot(), DEFAULT, NOBODY)
-    assert (wanted.labels, found) == (expected, notes)
+def test_labels() -> None:
+    """A zone that a person set stays, and the Node's note says so."""
+    node = a_settled_node(labels=SERVER_LABELS | {ZONE: "rack-7"})
+    wanted, notes = initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY)
+    assert wanted.labels == desired_labels(a_server(), node.labels, DEFAULT, joins=False)
+    assert [note.kind for note in notes] == [NoteKind.KEPT]
 
 
 @pytest.mark.parametrize(
@@ -204,12 +186,12 @@ def test_labels(
         ),
         pytest.param(
             {Controller.LIFECYCLE},
-            InitializedNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, UNMANAGED),
+            InitializedNode(a_server(), LABELS, WEB_1_ADDRESSES, UNMANAGED),
             id="cloud-node-lifecycle",
         ),
         pytest.param(
             {Controller.SERVICE, Controller.ROUTE},
-            InitializedNode(a_server(), SERVER_LABELS, WEB_1_ADDRESSES, shut_down=False),
+            InitializedNode(a_server(), LABELS, WEB_1_ADDRESSES, shut_down=False),
             id="the-others",
         ),
     ],

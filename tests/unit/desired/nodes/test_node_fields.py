@@ -8,9 +8,7 @@ import pytest
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server
 from desired.nodes.addresses import UnusableNodeIP
-from desired.nodes.desired import desired_addresses, lost_addresses, notes_on_labels
-from desired.nodes.labels import NodeLabels
-from desired.plan.notes import Note, NoteKind
+from desired.nodes.desired import desired_addresses, lost_addresses
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Unknown
 from tests.builders import (
@@ -25,7 +23,6 @@ from tests.builders import (
     a_settled_node,
     a_snapshot,
 )
-from tests.support.keys import key_of
 
 DEFAULT, KEEP = Settings(), Settings(keep_internal_ips=True)
 
@@ -215,21 +212,3 @@ def test_lost_addresses_on_a_robot_server(forwards: bool, why: str) -> None:
     node, settings = a_joining_node(addresses=(VPN,)), Settings(forward_internal_ips=forwards)
 
     assert lost_addresses(node, a_robot_server(), (), settings) == (f"InternalIP 100.64.0.1 goes away{why}",)
-
-
-@pytest.mark.parametrize(
-    ("labels", "kinds"),
-    [
-        pytest.param(NodeLabels({}), [], id="nothing-to-say"),
-        pytest.param(NodeLabels({}, ("a", "b")), [(NoteKind.KEPT, "a"), (NoteKind.KEPT, "b")], id="kept"),
-        pytest.param(NodeLabels({}, (), ("a",)), [(NoteKind.UNUSABLE_LABEL, "a")], id="unusable"),
-        pytest.param(
-            NodeLabels({}, ("z",), ("a",)), [(NoteKind.KEPT, "z"), (NoteKind.UNUSABLE_LABEL, "a")], id="kept-come-first"
-        ),
-    ],
-)
-def test_notes_on_labels(labels: NodeLabels, kinds: list[tuple[NoteKind, str]]) -> None:
-    """Each value that stays, and each that cannot be written, is a note on the Node."""
-    assert notes_on_labels(a_settled_node(), labels) == tuple(
-        Note(key_of("node/web-1"), kind, why) for kind, why in kinds
-    )
