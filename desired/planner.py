@@ -95,7 +95,7 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     changes += [deletion_change(pending, snapshot) for pending in desired.pending_deletions]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
-    return Plan(tuple(with_costs(_after_their_targets(changes), snapshot)), desired.notes)
+    return Plan(tuple(with_costs(with_served(_after_their_targets(changes)), snapshot)), desired.notes)
 
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
@@ -118,6 +118,20 @@ def _after(deletion: Change, removals: Sequence[str], provider: Provider) -> Cha
     if provider is Provider.ROBOT:
         return replace(deletion, depends_on=(*deletion.depends_on, *removals))
     return replace(deletion, follows=tuple(removals))
+
+
+def with_served(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes, each with those for which alone it is made, as the table of kinds says."""
+    dependents: dict[str, list[Change]] = {}
+    for change in changes:
+        for key in change.depends_on:
+            dependents.setdefault(key, []).append(change)
+    return tuple(
+        replace(change, serves=served)
+        if (served := tuple(each.key for each in dependents.get(change.key, ()) if each.kind in change.row.serves))
+        else change
+        for change in changes
+    )
 
 
 def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:

@@ -22,7 +22,7 @@ from desired.explain.guards import (
 from desired.explain.routes import NodeRoutes, explain_network_condition, explain_routes
 from desired.explain.stage import ServerMatch, Stage, explain_match, stage_of, why_in, why_left
 from desired.guards.facts import Facts, SettingsChange
-from desired.guards.judge import restrict
+from desired.guards.filters import restrict
 from desired.model.settings import AddressFamily, Controller, Settings, Waits
 from desired.model.snapshot import (
     AddressType,

@@ -29,7 +29,8 @@ from desired.explain.parts import (
     explain_targets,
 )
 from desired.guards.facts import Facts, SettingsChange
-from desired.guards.judge import conditions_of, restrict
+from desired.guards.filters import restrict
+from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.ownership import (

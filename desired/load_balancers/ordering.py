@@ -62,7 +62,7 @@ def in_sequence(
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
     ]
-    return _chained(list(_with_room(ordered, present, types) if larger and types else ordered))
+    return _related(_chained(list(_with_room(ordered, present, types) if larger and types else ordered)))
 
 
 def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
@@ -194,3 +194,20 @@ def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
         replace(change, follows=(*change.follows, before.key)) if before else change
         for before, change in zip(befores, ordered, strict=False)
     )
+
+
+def _related(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes with what waits for newcomers: a network is left together with the targets that come back through the
+    next one, and targets that go outlive those that come."""
+    networks = {change.key for change in changes if change.kind is ChangeKind.LB_NETWORK}
+    newcomers = [change for change in changes if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD]
+    back = tuple(change.key for change in newcomers if networks.intersection(change.depends_on))
+
+    def related(change: Change) -> Change:
+        if back and isinstance(change.before, Attachment):
+            return replace(change, together=back)
+        if newcomers and change.kind is ChangeKind.LB_TARGET and change.verb is Verb.REMOVE:
+            return replace(change, outlives=tuple(each.key for each in newcomers))
+        return change
+
+    return tuple(map(related, changes))

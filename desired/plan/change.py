@@ -167,6 +167,12 @@ class Change:
     """Keys of changes that have to be done first; withheld with them."""
     follows: tuple[str, ...] = ()
     """Keys of changes that are tried first when they are applied in the same round, whatever comes of them."""
+    serves: tuple[str, ...] = ()
+    """Keys of the changes for whose sake alone it is made; withheld with the last of them."""
+    together: tuple[str, ...] = ()
+    """Keys of changes of which it takes something away that they bring back: it waits as long as they back off."""
+    outlives: tuple[str, ...] = ()
+    """Keys of newcomers that the guards count on: it waits where one of them is left out of the run."""
     rides: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from desired.guards.judge import withhold
+from desired.guards.filters import withhold
 from desired.model.clocks import TOLERANCE
 from desired.model.key import PLAN
 from desired.model.load_balancer import KNOWN_AFTER_APPLY

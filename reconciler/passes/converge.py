@@ -12,8 +12,9 @@ from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.guards.anchor import witnesses
 from desired.guards.facts import Facts
+from desired.guards.filters import explain_strange_keys, restrict
 from desired.guards.history import notes_on_suspended
-from desired.guards.judge import explain_strange_keys, judge, restrict
+from desired.guards.judge import ask_guards, judge
 from desired.guards.loss import takes_targets
 from desired.guards.settings_blast_radius import settings_change
 from desired.load_balancers.prices import cost_of_cluster
@@ -318,7 +319,8 @@ def _judge(
         setbacks = replace(setbacks, peaks=plan_context.records.peaks.peaks(snapshot))
     changed = settings_change(plan, snapshot, settings, setbacks, former)
     facts = Facts(plan, snapshot, settings, desired, setbacks, changed)
-    judged = judge(facts, plan_context.approved)
+    results = ask_guards(facts)
+    judged = judge(facts, plan_context.approved, results)
     approvals: Mapping[str, Collection[AnyApproval]] = {}
     is_held = any(not hold.approved for hold in judged.holds)
     if is_held or (beside_controller and plan.changes):
@@ -326,7 +328,7 @@ def _judge(
         differ = snapshot.clocks.differ
         approvals = _by_hash(each for each in found if each.counts(snapshot.taken_at, clocks_differ=differ))
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(replace(facts, plan=plan), (*plan_context.approved, *approvals))
+        judged = judge(replace(facts, plan=plan), (*plan_context.approved, *approvals), results)
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(judged, plan_context.settings.only, tuple(_known_keys(snapshot)))
     part = restrict(judged, plan_context.only)

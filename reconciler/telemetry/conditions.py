@@ -13,7 +13,7 @@ from actuators.http.errors import ApiError
 from actuators.outcome import Failed
 from desired.guards.anchor import is_own_project
 from desired.guards.facts import Facts
-from desired.guards.judge import conditions_of
+from desired.guards.statuses import conditions_of
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.service import Service, ServiceCondition

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.guards.anchor import AnchorState, anchor_of
-from desired.guards.judge import GUARDS, explain_strange_keys, restrict
+from desired.guards.filters import explain_strange_keys, restrict
+from desired.guards.judge import GUARDS
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName, LostNode, NodeIdentity, Plan, Verdict

@@ -106,9 +106,9 @@ def _adopted() -> Report:
     hold = Hold(
         hold_hash("adoption", held, snapshot), GuardName.ADOPTION, "2", "0", tuple(each.key for each in held), why
     )
-    after_it = GuardDecision(Verdict.WAITING, GuardName.ADOPTION, f"comes after {BALANCER}, which is held")
+    after_it = GuardDecision(Verdict.WAITING, GuardName.ADOPTION, f"blocked by {BALANCER} (held)")
     changes = (
-        CLAIM.ruled(replace(after_it, why=f"only prepares {BALANCER}, which is held")),
+        CLAIM.ruled(replace(after_it, why=f"not needed until {BALANCER} is allowed (held)")),
         *(each.ruled(GuardDecision(Verdict.HELD, GuardName.ADOPTION, why)) for each in held),
         a_publication(*_ADDRESSES).ruled(after_it),
     )
@@ -223,7 +223,7 @@ def _foreign() -> Report:
     decision = GuardDecision(
         Verdict.REFUSED, GuardName.FOREIGN_OWNER, f"load balancer 42 'shop' belongs to cluster {elsewhere}"
     )
-    waits = GuardDecision(Verdict.WAITING, GuardName.FOREIGN_OWNER, f"only prepares {BALANCER}, which is refused")
+    waits = GuardDecision(Verdict.WAITING, GuardName.FOREIGN_OWNER, f"not needed until {BALANCER} is allowed (refused)")
     orphan = a_balancer(43, service_uid="00000000-dead-dead-dead-000000000000", spec={"name": "left-over"})
     note = Note(orphan.key, NoteKind.ORPHAN, "load balancer 43 'left-over' is of this cluster, and no Service wants it")
     theirs = a_balancer(cluster_uid=elsewhere, spec={"name": "shop"})

@@ -6,7 +6,7 @@ from datetime import timedelta
 from ipaddress import IPv4Address
 
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.judge import restrict
+from desired.guards.filters import restrict
 from desired.model.settings import Settings
 from desired.model.snapshot import NodeAddress, ServerStatus, Snapshot, Taint
 from desired.planner import compute_plan

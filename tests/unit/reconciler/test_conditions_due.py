@@ -8,7 +8,7 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
 from desired.annotations.claims import Claim
-from desired.guards.judge import restrict
+from desired.guards.filters import restrict
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy, Settings

@@ -228,7 +228,13 @@ angle brackets stand for what was found. The last column is the [note](notes.md)
 of change whose sentence it is, and what a guard makes of the changes; where it is empty, `reconcile explain` alone says
 it.
 """
-_TITLES = {"guards": "Guards", "load_balancers": "Load balancers", "nodes": "Nodes", "routes": "Routes"}
+_TITLES = {
+    "guards": "Guards",
+    "load_balancers": "Load balancers",
+    "nodes": "Nodes",
+    "relations": "Changes that wait for others",
+    "routes": "Routes",
+}
 
 
 def _shown_template(template: str) -> str:

@@ -153,7 +153,7 @@ def test_what_depends_on_it_waits_with_it() -> None:
     decision = judged(against(CHANGE), CHANGE, after).by_key[after.key].decision
 
     assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, GuardName.BACK_OFF, 7.0)
-    assert decision.why == "comes after node/web-1, which is waiting"
+    assert decision.why == "blocked by node/web-1 (waiting)"
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from desired.guards.anchor import Anchor
-from desired.guards.judge import conditions_of, explain_strange_keys, hold_hash, restrict, withhold
+from desired.guards.filters import explain_strange_keys, restrict, withhold
+from desired.guards.judge import hold_hash
 from desired.guards.preconditions import explain_violation
+from desired.guards.statuses import conditions_of
 from desired.model.load_balancer import Health
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
@@ -17,7 +19,7 @@ from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, LABEL_SERVICE_UID
 from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
-from desired.planner import compute_plan
+from desired.planner import compute_plan, with_served
 from desired.section import Present, Section, Unknown
 from tests.balancers import (
     LOCATED,
@@ -165,33 +167,31 @@ UPSERT_WHY = "policy upsert does not apply it"
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
-        pytest.param(chain(("node/a",)), {"b": "comes after node/a, which is waiting"}, id="directly"),
+        pytest.param(chain(("node/a",)), {"b": "blocked by node/a (waiting)"}, id="directly"),
         pytest.param(
             chain(("node/a",), ("node/b/labels",), ("node/c/labels",)),
             {
-                "b": "comes after node/a, which is waiting",
-                "c": "comes after node/b/labels, which is waiting",
-                "d": "comes after node/c/labels, which is waiting",
+                "b": "blocked by node/a (waiting)",
+                "c": "blocked by node/b/labels (waiting)",
+                "d": "blocked by node/c/labels (waiting)",
             },
             id="through-others",
         ),
         pytest.param(
             chain(("node/c/labels",), ("node/a",)),
             {
-                "b": "comes after node/c/labels, which is waiting",
-                "c": "comes after node/a, which is waiting",
+                "b": "blocked by node/c/labels (waiting)",
+                "c": "blocked by node/a (waiting)",
             },
             id="against-the-order-of-keys",
         ),
-        pytest.param(
-            chain((), ("node/b/labels", "node/a")), {"c": "comes after node/a, which is waiting"}, id="one-of-several"
-        ),
+        pytest.param(chain((), ("node/b/labels", "node/a")), {"c": "blocked by node/a (waiting)"}, id="one-of-several"),
         pytest.param(chain((), ("node/b/labels", "node/elsewhere")), {}, id="dependency-allowed-or-not-planned"),
         pytest.param(
             chain(("node/c/labels", "node/a"), ("node/b/labels",)),
             {
-                "b": "comes after node/a, which is waiting",
-                "c": "comes after node/b/labels, which is waiting",
+                "b": "blocked by node/a (waiting)",
+                "c": "blocked by node/b/labels (waiting)",
             },
             id="circle",
         ),
@@ -217,7 +217,7 @@ def test_dependent_of_a_held_change_waits() -> None:
     judged = judge(Plan((held, after)), ASTRAY, Settings())
     assert [hold.keys for hold in judged.holds] == [("node/web-1",)]
     assert judged.by_key[after.key].decision == GuardDecision(
-        Verdict.WAITING, GuardName.PROJECT_ANCHOR, "comes after node/web-1, which is held"
+        Verdict.WAITING, GuardName.PROJECT_ANCHOR, "blocked by node/web-1 (held)"
     )
 
 
@@ -374,7 +374,7 @@ def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     """Restricting a plan never lets a change be applied before what has to come first."""
     first, then = a_change("node/a"), a_change("node/b", depends_on=("node/a",))
     (change,) = restrict(Plan((first, then)), ("node/b",)).changes
-    assert change.decision == GuardDecision(Verdict.WAITING, GuardName.ONLY, "comes after node/a, which is left out")
+    assert change.decision == GuardDecision(Verdict.WAITING, GuardName.ONLY, "blocked by node/a (left out)")
 
 
 def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
@@ -382,11 +382,12 @@ def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
     return a_change(f"load_balancer/default/web{part}", kind, verb=verb, owner="service/default/web", **fields)
 
 
-COMES, GOES = of_web("/target/server:1", "lb.target", Verb.ADD), of_web("/target/server:2", "lb.target", Verb.REMOVE)
-ELSEWHERE = replace(GOES, key=key_of("load_balancer/default/api/target/server:2"), owner=key_of("service/default/api"))
-LEAVES = of_web("/network/7", "lb.network", Verb.REMOVE)
+COMES = of_web("/target/server:1", "lb.target", Verb.ADD)
+GOES = of_web("/target/server:2", "lb.target", Verb.REMOVE, outlives=(COMES.key,))
+ELSEWHERE = replace(GOES, key=key_of("load_balancer/default/api/target/server:2"), outlives=())
+LEAVES = of_web("/network/7", "lb.network", Verb.REMOVE, together=(COMES.key,))
 RETURNS = replace(COMES, depends_on=(LEAVES.key,))
-FINALIZER = a_change("service/default/web/finalizer", "service.claim")
+FINALIZER = a_change("service/default/web/finalizer", "service.claim", serves=("load_balancer/default/web",))
 CREATED = of_web("", "lb.create", Verb.ADD, depends_on=(FINALIZER.key,))
 
 
@@ -473,7 +474,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
             LOCATED,
             Verdict.WAITING,
             "incomplete-snapshot",
-            f"only prepares {LB}, which is waiting",
+            f"not needed until {LB} is allowed (waiting)",
             id="Services with a gap",
         ),
         pytest.param(
@@ -481,7 +482,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
             LOCATED,
             Verdict.WAITING,
             "incomplete-snapshot",
-            f"only prepares {LB}, which is waiting",
+            f"not needed until {LB} is allowed (waiting)",
             id="identity unknown",
         ),
         pytest.param(
@@ -489,7 +490,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
             LOCATED,
             Verdict.WAITING,
             "adoption",
-            f"only prepares {LB}, which is held",
+            f"not needed until {LB} is allowed (held)",
             id="adoption held",
         ),
         pytest.param(
@@ -497,7 +498,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
             LOCATED,
             Verdict.WAITING,
             "adoption",
-            f"only prepares {LB}, which is held",
+            f"not needed until {LB} is allowed (held)",
             id="adoption held beside a certificate to come",
         ),
         pytest.param(
@@ -540,7 +541,7 @@ def test_load_balancers_with_a_gap() -> None:
 def test_certificate_that_no_port_may_use() -> None:
     """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
     decision = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].decision
-    why = f"only prepares {LB}/listener/80, which is waiting"
+    why = f"not needed until {LB}/listener/80 is allowed (waiting)"
     assert decision == GuardDecision(Verdict.WAITING, GuardName.ADOPTION, why)
 
 
@@ -604,13 +605,13 @@ CLAIMED = (by_hand(CLAIM, "service.claim"), by_hand(LB, "lb.create", CLAIM))
 def test_preparations(changes: tuple[Change, ...], expected: set[str]) -> None:
     """A preparation waits when all that it prepares is withheld; here every creation of a load balancer is."""
     snapshot = replace(a_world(certificates=[]), load_balancers=incomplete(Section({})))
-    judged = judge(Plan(changes), snapshot, LOCATED)
+    judged = judge(Plan(with_served(changes)), snapshot, LOCATED)
     assert {change.key for change in judged.changes} - {change.key for change in judged.allowed} == expected
 
 
 def test_a_preparation_that_is_held_itself_stays_held() -> None:
     """A heavier verdict of its own is not covered up."""
-    judged = judge(Plan(CLAIMED), replace(a_world(servers=[]), load_balancers=None), OBSERVE)
+    judged = judge(Plan(with_served(CLAIMED)), replace(a_world(servers=[]), load_balancers=None), OBSERVE)
     assert verdicts(judged)[CLAIM] == (Verdict.HELD, "project-anchor")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import restrict
+from desired.guards.filters import restrict
 from desired.guards.preconditions import controller_notes
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot, Workload, is_another_controller

@@ -7,7 +7,8 @@ import pytest
 
 from desired.guards.anchor import Anchor, AnchorState, anchor_of
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.judge import GUARDS, policy
+from desired.guards.filters import policy
+from desired.guards.judge import GUARDS
 from desired.guards.preconditions import (
     anchor_notes,
     explain_unfound,

@@ -94,7 +94,7 @@ def test_a_new_service() -> None:
     """Claim, one creation with everything in it, and a status that only then is known."""
     why = "Service default/web wants a load balancer and has none"
     create = a_difference(BALANCER, "lb.create", None, SMALLEST, why, depends_on=(CLAIM.key,))
-    assert plan_of(new()).changes == (create, CLAIM, PUBLISH)
+    assert plan_of(new()).changes == (create, replace(CLAIM, serves=(BALANCER,)), PUBLISH)
 
 
 @pytest.mark.parametrize(
@@ -300,6 +300,7 @@ def test_a_managed_certificate() -> None:
         ASKED,
         "the Service asks for a managed certificate for a.de, b.de, and there is none",
         depends_on=(CLAIM.key, BALANCER),
+        serves=(f"{BALANCER}/listener/443",),
     )
     listener = a_part(
         "listener/443",
@@ -310,7 +311,7 @@ def test_a_managed_certificate() -> None:
         cloud_id=None,
     )
     create = plan.by_key[BALANCER]
-    assert plan.changes == (certificate, create, listener, CLAIM, PUBLISH)
+    assert plan.changes == (certificate, create, listener, replace(CLAIM, serves=(BALANCER,)), PUBLISH)
     assert create.after == replace(SMALLEST, listeners={})
     assert not listener.is_known
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.judge import conditions_of
+from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredBalancers, DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget

@@ -1,0 +1,90 @@
+"""Filters: what leaves changes out of a run whatever the guards say of them. These are the guard ``policy``, what was
+withheld when the pass began, ``--only``, and a plan that somebody has agreed to."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from desired.guards.facts import Facts, GuardResult
+from desired.guards.relations import propagate
+from desired.model.key import PLAN, ObjectKind, is_below
+from desired.model.settings import Policy
+from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
+from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
+
+
+def policy(facts: Facts) -> Iterator[GuardResult]:
+    """Changes that the operator's policy excludes: everything under ``observe``, removals under ``upsert``."""
+    withheld: Mapping[Policy, frozenset[Verb]] = {
+        Policy.OBSERVE: frozenset(Verb),
+        Policy.UPSERT: frozenset({Verb.REMOVE}),
+        Policy.SYNC: frozenset(),
+    }
+    verbs = withheld[facts.settings.policy]
+    keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
+    yield GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+
+
+def withheld_at_first(facts: Facts) -> Iterator[GuardResult]:
+    """What a person had to approve when the pass began, or what was refused, waits for the next one, whatever the guard
+    says by now, and so does what ``--only`` kept back: what a pass changes itself, such as the providerID of a Node or
+    the owner of a load balancer, is no reason to do what its plan did not show as done. Speaks under the name of the
+    guard that withheld it."""
+    why = (
+        "it was withheld when this pass began, and what a pass changes itself proves nothing: the next one judges anew"
+    )
+    for key, rule in facts.setbacks.withheld.items():
+        if key in facts.plan.by_key:
+            yield GuardResult(rule, Verdict.WAITING, (key,), why, due_in_s=0.0)
+
+
+def withhold(plan: Plan, decisions: Mapping[str, GuardDecision]) -> Plan:
+    """The judged plan, in which the allowed changes with these keys wait as well, and what is related to them: a part
+    of a plan must not do what the guards have let pass only as a part of all of it."""
+    return replace(
+        plan,
+        changes=propagate(
+            change.ruled(decisions[change.key])
+            if change.key in decisions and change.decision.verdict is Verdict.ALLOWED
+            else change
+            for change in plan.changes
+        ),
+    )
+
+
+def restrict(plan: Plan, only: Collection[str]) -> Plan:
+    """The part of a judged plan that concerns ``only``: each key, everything below it, and what serves it, as its load
+    balancer serves a Service. A note says how much was left out.
+
+    The plan is judged first, because a guard has to see all of it: no limit can be avoided by asking piece by piece.
+    """
+    if not only:
+        return plan
+    chosen = {change.key for change in plan.changes if is_below(change.key, only) or change.owner in only}
+    left_out = GuardDecision(Verdict.WAITING, GuardName.ONLY, f"--only {', '.join(only)} leaves it out")
+    ruled = propagate(change if change.key in chosen else change.ruled(left_out) for change in plan.changes)
+    notes = tuple(note for note in plan.notes if note.row.is_of_the_whole or is_below(note.key, only))
+    count = len(plan.changes) - len(chosen)
+    rest = "1 other change is" if count == 1 else f"{count} other changes are"
+    scope = Note(PLAN, NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
+    holds = tuple(hold for hold in plan.holds if chosen.intersection(hold.keys))
+    return Plan(tuple(change for change in ruled if change.key in chosen), (*notes, scope), holds)
+
+
+def explain_strange_keys(plan: Plan, only: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """A sentence on each key of ``only`` that is no kind of object, and neither in the whole plan nor among ``known``,
+    the keys of what was observed, each with what is nearest. A typing error in cron must not look like a converged
+    cluster."""
+    things = sorted({*plan.by_key, *known}) if only else ()
+    strange = (key for key in only if key not in set(ObjectKind) and not _names_something(key, things))
+    return tuple(f"--only {key} names nothing that was observed or planned{_nearest(key, things)}" for key in strange)
+
+
+def _names_something(key: str, things: Collection[str]) -> bool:
+    return any(is_below(thing, (key,)) or is_below(key, (thing,)) for thing in things)
+
+
+def _nearest(key: str, things: Collection[str]) -> str:
+    near = get_close_matches(key, things, n=3)
+    return f"; nearest: {', '.join(near)}" if near else ""

@@ -1,0 +1,81 @@
+"""Relations: which changes wait because another one does, whatever withholds that one.
+
+| Relation of a change | It waits |
+|---|---|
+| ``together`` | while one of these waits for another pass or another run |
+| ``depends_on`` | while one of these waits |
+| ``serves`` | while all of these wait: it is made for them alone |
+| ``outlives`` | while one of these is left out of the run: the guards have counted on it |
+
+They are followed from change to change, so that a judged plan, a part of it (``--only``), an agreed plan and a round of
+a pass do no half of anything.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+from desired.plan.change import Change, GuardDecision, GuardName, Verdict
+from desired.rules.relations import BLOCKED, MADE_TOGETHER, NOT_NEEDED, OUTLIVES
+from desired.rules.rule import Rule
+
+LEFT_OUT = frozenset({GuardName.ONLY, GuardName.AGREED_PLAN})
+"""What leaves changes out of a run, after the guards have judged them all."""
+_FOR_NOW = LEFT_OUT | {GuardName.BACK_OFF, GuardName.FLAPPING}
+_Changes = Mapping[str, Change]
+
+
+def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """The judged changes, of which those wait as well that may not be made without one that is withheld."""
+    by_key: dict[str, Change] = {change.key: change for change in changes}
+    settled = False
+    while not settled:
+        settled = True
+        for blocker_of, row in _RELATIONS:
+            found = [(key, blocker_of(each, by_key)) for key, each in by_key.items() if _is_allowed(each)]
+            for key, blocker in found:
+                if blocker is not None:
+                    by_key[key], settled = by_key[key].ruled(_waiting_for(blocker, row)), False
+    return tuple(by_key.values())
+
+
+def _waiting_for(blocker: Change, row: Rule) -> GuardDecision:
+    """The decision on a change that waits for this one, under the name of the guard that withholds it."""
+    state = "left out" if blocker.decision.rule in LEFT_OUT else str(blocker.decision.verdict)
+    why = row.text(change=blocker.key, state=state)
+    return replace(blocker.decision, verdict=Verdict.WAITING, why=why)
+
+
+def _is_allowed(change: Change) -> bool:
+    return change.decision.verdict is Verdict.ALLOWED
+
+
+def _withheld(keys: Collection[str], changes: _Changes) -> list[Change]:
+    """Those with these keys that are withheld. What is not among the changes counts as done."""
+    return [changes[key] for key in keys if key in changes and not _is_allowed(changes[key])]
+
+
+def _apart(change: Change, changes: _Changes) -> Change | None:
+    return next((each for each in _withheld(change.together, changes) if each.decision.rule in _FOR_NOW), None)
+
+
+def _needed(change: Change, changes: _Changes) -> Change | None:
+    return next(iter(_withheld(change.depends_on, changes)), None)
+
+
+def _served(change: Change, changes: _Changes) -> Change | None:
+    """The first of what it is made for, where all of that is withheld."""
+    served = [key for key in change.serves if key in changes]
+    withheld = _withheld(served, changes)
+    return withheld[0] if served and len(withheld) == len(served) else None
+
+
+def _newcomer(change: Change, changes: _Changes) -> Change | None:
+    return next((each for each in _withheld(change.outlives, changes) if each.decision.rule in LEFT_OUT), None)
+
+
+_RELATIONS: tuple[tuple[Callable[[Change, _Changes], Change | None], Rule], ...] = (
+    (_apart, MADE_TOGETHER),
+    (_newcomer, OUTLIVES),
+    (_needed, BLOCKED),
+    (_served, NOT_NEEDED),
+)

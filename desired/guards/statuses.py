@@ -1,0 +1,76 @@
+"""Statuses of Services, as the judged plan leaves them: which writes are worth it, and the conditions that go along."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from desired.guards.facts import Facts
+from desired.load_balancers.changes import publishes_otherwise
+from desired.load_balancers.conditions import service_conditions
+from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.release import LoadBalancerRelease
+from desired.model.key import Key
+from desired.model.load_balancer import KNOWN_AFTER_APPLY
+from desired.model.service import ServiceCondition
+from desired.plan.change import Change, Verdict
+from desired.plan.kinds import ChangeKind
+from desired.section import Unmanaged
+
+
+def project_statuses(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+    """The judged changes, of which a write of a status takes the Service's conditions along, and is left out where
+    nothing that it waits for is made."""
+    return _with_conditions(_without_idle_statuses(changes, facts), facts)
+
+
+def _without_idle_statuses(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+    """The changes without the status of a Service that waits for changes of its load balancer which are withheld, or
+    were refused: as long as that stays as it is, what is published is right."""
+    made: dict[Key, list[Change]] = {}
+    for change in changes:
+        if change.decision.verdict is Verdict.ALLOWED and change.key not in facts.setbacks.refused:
+            made.setdefault(change.owner, []).append(change)
+
+    def is_idle(change: Change) -> bool:
+        lb = facts.desired.services.get(change.owner.name) if _awaits_parts(change) else None
+        if not isinstance(lb, DesiredLoadBalancer) or lb.present is None:
+            return False
+        return not publishes_otherwise(lb, lb.present, made.get(change.owner, ()), lb.service.ingress)
+
+    return tuple(change for change in changes if not is_idle(change))
+
+
+def _awaits_parts(change: Change) -> bool:
+    """Whether it is the status of a Service with a load balancer that is there, and will have something else."""
+    is_allowed = change.decision.verdict is Verdict.ALLOWED
+    is_to_come = change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY
+    return is_allowed and is_to_come and change.cloud_id is not None
+
+
+def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+    """Put a Service's conditions on the write of its status: they need no write of their own then."""
+    by_owner: dict[str, list[Change]] = {}
+    for change in changes:
+        by_owner.setdefault(change.owner, []).append(change)
+    return tuple(
+        replace(change, rides=conditions_of(change.owner, by_owner[change.owner], facts))
+        if change.kind == ChangeKind.SERVICE_STATUS
+        else change
+        for change in changes
+    )
+
+
+def conditions_of(key: Key, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
+    """The desired conditions of the Service with this key, by its judged changes; empty for another key."""
+    service = facts.snapshot.service(key)
+    lb = None if service is None else facts.desired.services.get(service.id)
+    if lb is None:
+        return ()
+    notes = facts.notes_by_key.get(key, ())
+    return service_conditions(lb.service, lb.match, facts.snapshot, tuple(changes), notes, _hostname(lb))
+
+
+def _hostname(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
+    """The hostname that a Service asks for, "" when none; None when that cannot be read."""
+    if not isinstance(lb, DesiredLoadBalancer) or "hostname" in lb.unclear:
+        return None
+    return "" if isinstance(lb.options.hostname, Unmanaged) else lb.options.hostname
