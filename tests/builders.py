@@ -22,7 +22,7 @@ from desired.model.snapshot import (
     Workload,
 )
 from desired.names import TAINT_UNINITIALIZED
-from desired.nodes.contested import Others
+from desired.nodes.addresses import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, State
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, K, Present, Section, V

@@ -23,27 +23,22 @@ from desired.explain.routes import NodeRoutes, explain_network_condition, explai
 from desired.explain.stage import ServerMatch, Stage, explain_match, stage_of, why_in, why_left
 from desired.guards.facts import Facts, SettingsChange
 from desired.guards.filters import restrict
-from desired.model.settings import AddressFamily, Controller, Settings, Waits
+from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import (
-    AddressType,
     Condition,
-    Network,
     Node,
     NodeAddress,
     Readiness,
-    Server,
     Snapshot,
     Taint,
     has_shutdown_taint,
 )
 from desired.names import TAINT_UNINITIALIZED
-from desired.nodes.addresses import UnusableNodeIP, addresses_with_origins, parse_node_ips, why_not_forwarded
-from desired.nodes.contested import ContestedAddress, Others, choose_hostname
+from desired.nodes.addresses import DesiredAddresses
 from desired.nodes.desired import (
     DesiredNode,
     InitializedNode,
     UninitializedNode,
-    desired_addresses,
     power_of,
     wanted_shutdown_taint,
 )
@@ -58,7 +53,7 @@ from desired.plan.ordering import in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from desired.rules.rule import Basis, Decided
-from desired.section import Present, Unknown, Unmanaged
+from desired.section import Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_of, server_key
 
 
@@ -121,7 +116,7 @@ def explain_node(
         why=why_in(stage, node, match, changes, [note for note in part.notes if note.key == node.key], settings),
         match=match,
         labels=explain_labels(node, then, wanted, settings, left),
-        addresses=explain_addresses(node, then, wanted, snapshot, settings, left),
+        addresses=explain_addresses(node, wanted, left),
         routes=explain_routes(node, desired.routes, plan, snapshot, settings),
         taints=explain_taints(node, then, wanted, stage, settings),
         conditions=explain_conditions(node, settings.waits, deletable=gone is not None, network=network),
@@ -159,123 +154,39 @@ def why_no_node(name: str, snapshot: Snapshot) -> str:
     return f"the cluster has no Node {name!r}{gap}{hint}{server}"
 
 
-def explain_addresses(
-    node: Node, then: Node, wanted: DesiredNode | None, snapshot: Snapshot, settings: Settings, left: str
-) -> tuple[Fact, ...]:
+def explain_addresses(node: Node, wanted: DesiredNode | None, left: str) -> tuple[Fact, ...]:
     """The Node's addresses in their order, those that go away among them, and after these the ones that come.
 
-    ``then`` is the Node once its changes are made; ``left`` says why nothing is wanted, where the Node itself is the
-    reason.
+    ``left`` says why nothing is wanted, where the Node itself is the reason.
     """
     match wanted:
-        case UninitializedNode(server=server) | InitializedNode(server=server, addresses=tuple()):
-            hostname = choose_hostname(node, server, Others(snapshot), joins=isinstance(wanted, UninitializedNode))
-            return tuple(_Addresses.of(node, then, server, snapshot, settings, hostname.why).facts())
-        case InitializedNode(server) if Controller.NODE in settings.controllers:
-            left = _why_unknown(node, server, snapshot, settings)
+        case UninitializedNode(addresses=decided) | InitializedNode(addresses=DesiredAddresses() as decided):
+            return tuple(_addresses(node, decided))
+        case InitializedNode(addresses=Decided() as undecided):
+            return tuple(_fact(address, undecided) for address in node.addresses)
     source = f"stays as it is: {left}"
     return tuple(Fact(a.type, a.address, a.address, Basis.UNTOUCHED, source) for a in node.addresses)
 
 
-def _why_unknown(node: Node, server: Server, snapshot: Snapshot, settings: Settings) -> str:
-    """The reason why it cannot be told which addresses the Node should have; "" when it can."""
-    found = desired_addresses(node, server, snapshot, settings, Others(snapshot), joins=False)
-    return found.why if isinstance(found, UnusableNodeIP | ContestedAddress | Unknown) else ""
+def _addresses(node: Node, decided: DesiredAddresses) -> Iterator[Fact]:
+    coming, gone = [each.value for each in decided.wanted], iter(decided.gone)
+    why = {each.value: each for each in decided.wanted}
+    for address in node.addresses:
+        if address in coming:
+            coming.remove(address)
+            yield _fact(address, why[address])
+        else:
+            yield _fact(address, next(gone), stays=False)
+    yield from (_fact(address, why[address], is_there=False) for address in coming)
 
 
-@dataclass(frozen=True, slots=True)
-class _Addresses:
-    """The present and desired addresses of a Node, and what the reasons for both depend on."""
-
-    current: tuple[NodeAddress, ...]
-    wanted: tuple[NodeAddress, ...]
-    server: Server
-    network: Network | None
-    settings: Settings
-    named: frozenset[str]
-    """Those of the kubelet's ``--node-ip``."""
-    why_called: str
-    """Why the Node's Hostname is not the server's name; "" when it is."""
-
-    @classmethod
-    def of(
-        cls,
-        node: Node,
-        then: Node,
-        server: Server,
-        snapshot: Snapshot,
-        settings: Settings,
-        why_called: str,
-    ) -> "_Addresses":
-        network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-        ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
-        named = frozenset(str(ip) for ip in ips) if not isinstance(ips, UnusableNodeIP) else frozenset()
-        return cls(node.addresses, then.addresses, server, network, settings, named, why_called)
-
-    @property
-    def forwarded(self) -> tuple[NodeAddress, ...]:
-        """What a Robot server's Node keeps."""
-        return self.current if self.settings.forward_internal_ips else ()
-
-    def facts(self) -> Iterator[Fact]:
-        missing = list(self.wanted)
-        for address in self.current:
-            if address in missing:
-                missing.remove(address)
-                yield Fact(address.type, address.address, address.address, *self._why(address))
-            else:
-                yield Fact(address.type, address.address, None, *self._why_not(address))
-        for address in missing:
-            yield Fact(address.type, None, address.address, *self._why(address))
-
-    def _why(self, address: NodeAddress) -> tuple[Basis, str]:
-        """The origin of an address that should be there."""
-        if address.type == AddressType.HOSTNAME and self.why_called:
-            return Basis.KEPT, self.why_called
-        origin = dict(
-            addresses_with_origins(self.server, self.settings.address_family, self.network, self.forwarded)
-        ).get(address)
-        rule, source = Basis.SERVER, str(origin)
-        if origin is None and address.type == AddressType.INTERNAL_IP:
-            rule, source = Basis.KEPT, "the kubelet reported it, and --keep-internal-ips keeps it"
-        elif origin is None:
-            source = "a host of the server's IPv6 network"
-        if self._is_named(address):
-            return Basis.NODE_IP, f"{source}; it is the kubelet's --node-ip, so no other {address.type} counts"
-        return rule, source
-
-    def _why_not(self, address: NodeAddress) -> tuple[Basis, str]:
-        """The reason why an address that is there should not be."""
-        others = [other.type for other in self.wanted if other.address == address.address]
-        chosen = [other.address for other in self.wanted if other.type == address.type and self._is_named(other)]
-        offered = dict(addresses_with_origins(self.server, AddressFamily.DUALSTACK, self.network, self.forwarded))
-        if address.type == AddressType.HOSTNAME and self.why_called:
-            return Basis.SERVER, "goes away: it is another Node's name, or that of another Node's server"
-        if others:
-            why = "is listed twice" if address.type in others else f"is the Node's {others[0]}"
-            return Basis.SERVER, f"goes away: {why}"
-        if chosen:
-            why = f"the kubelet's --node-ip makes {chosen[0]} the only {address.type}"
-            return Basis.NODE_IP, f"goes away: {why}"
-        if address in offered:
-            return Basis.SERVER, f"goes away: HCLOUD_INSTANCES_ADDRESS_FAMILY is {self.settings.address_family}"
-        if address.type == AddressType.INTERNAL_IP and self.server.provider is Provider.ROBOT:
-            if not self.settings.forward_internal_ips:
-                return Basis.SERVER, "goes away: ROBOT_FORWARD_INTERNAL_IPS is false"
-            return (
-                Basis.SERVER,
-                f"goes away: {why_not_forwarded(address, self.server, self.settings.address_family)}",
-            )
-        if address.type == AddressType.INTERNAL_IP and self.network is None:
-            return Basis.SERVER, "goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address"
-        return Basis.SERVER, f"goes away: not {_what(address)} of {self.server.key.name}"
-
-    def _is_named(self, address: NodeAddress) -> bool:
-        return address.type != AddressType.HOSTNAME and address.address in self.named
+def _fact(address: NodeAddress, decided: Decided[object], *, is_there: bool = True, stays: bool = True) -> Fact:
+    text = address.address
+    return Fact(address.type, text if is_there else None, text if stays else None, *_why(decided))
 
 
-def _what(address: NodeAddress) -> str:
-    return "the name" if address.type == AddressType.HOSTNAME else "an address"
+def _why(decided: Decided[object]) -> tuple[Basis, str]:
+    return decided.rule.basis or Basis.UNTOUCHED, decided.text
 
 
 def explain_labels(
@@ -284,19 +195,24 @@ def explain_labels(
     """Every label that the Node has or should have, by key. ``then`` is the Node once its changes are made; ``left``
     says why nothing is wanted, where that is so."""
     decided: Labels = {}
+    stays: tuple[Basis, str] = (Basis.UNTOUCHED, f"stays as it is: {left}")
     match wanted:
+        case InitializedNode(labels=Decided() as off):
+            stays = _why(off)
         case UninitializedNode(labels=labels) | InitializedNode(labels=Mapping() as labels):
             decided = labels
     return tuple(
-        Fact(key, node.labels.get(key), then.labels.get(key), *_why_label(key, decided.get(key), settings, left))
+        Fact(key, node.labels.get(key), then.labels.get(key), *_why_label(key, decided.get(key), settings, stays))
         for key in sorted({*node.labels, *then.labels})
     )
 
 
-def _why_label(key: str, decided: Decided[str | None] | None, settings: Settings, left: str) -> tuple[Basis, str]:
-    if decided is not None and decided.rule.basis is not None:
-        return decided.rule.basis, decided.text
-    return (Basis.UNTOUCHED, f"stays as it is: {left}") if is_owned_label(key, settings) else (Basis.FOREIGN, NOT_OURS)
+def _why_label(
+    key: str, decided: Decided[str | None] | None, settings: Settings, stays: tuple[Basis, str]
+) -> tuple[Basis, str]:
+    if decided is not None:
+        return _why(decided)
+    return stays if is_owned_label(key, settings) else (Basis.FOREIGN, NOT_OURS)
 
 
 def explain_taints(

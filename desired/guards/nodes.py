@@ -15,7 +15,7 @@ from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Snapshot
 from desired.names import LABEL_CONTROL_PLANE
-from desired.nodes.addresses import UnusableNodeIP, parse_node_ips
+from desired.nodes.addresses import parse_node_ips
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import cloud_nodes, nodes_of
 from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
@@ -240,7 +240,7 @@ def _is_outside(node: Node, server: ServerKey, snapshot: Snapshot) -> bool:
 def _speaks_for_itself(node: Node) -> bool:
     """Whether the Node publishes what its kubelet was started with: that is evidence against any other answer."""
     ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
-    return not isinstance(ips, UnusableNodeIP) and not _ips(node.addresses).isdisjoint(map(str, ips))
+    return isinstance(ips, tuple) and not _ips(node.addresses).isdisjoint(map(str, ips))
 
 
 def _ips(side: object, types: Collection[AddressType] = _IPS) -> set[str]:

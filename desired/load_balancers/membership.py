@@ -26,7 +26,7 @@ from desired.model.snapshot import (
     Snapshot,
 )
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
-from desired.nodes.addresses import first_host, public_ipv6
+from desired.nodes.addresses import DesiredAddresses, first_host, public_ipv6
 from desired.nodes.desired import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
 from desired.section import Absent, Present, Unknown, Unmanaged
@@ -230,8 +230,8 @@ def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddr
     match desired:
         case UninitializedNode(identity=identity):
             return identity.addresses
-        case InitializedNode(addresses=tuple() as addresses):
-            return addresses
+        case InitializedNode(addresses=DesiredAddresses() as addresses):
+            return addresses.values
     return node.addresses
 
 

@@ -1,120 +1,288 @@
-"""Addresses that a Node gets from its server, and their choice by the kubelet's ``--node-ip``."""
+"""Addresses that a Node gets from its server, and their choice by the kubelet's ``--node-ip``.
+
+No Node is given a name or an address that is another Node's. The API server reaches kubelets by what their Nodes
+publish, the Hostname first: with a name that is another Node's, the logs and shells of a pod are those of another
+machine. That is decided only from what we never write, the names of Nodes and the names and addresses of servers, so
+that no order of writes leads elsewhere.
+"""
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from itertools import chain
 from typing import overload
 
-from desired.model.settings import AddressFamily
-from desired.model.snapshot import AddressType, Network, NodeAddress, Server
+from desired.model.settings import AddressFamily, Settings
+from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
+from desired.rules import nodes as rules
+from desired.rules.rule import Decided
+from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from desired.syntax import bounds
 from desired.syntax.address import IPAddress, parse_ip
 from desired.syntax.bounds import measured_text
-from desired.syntax.provider_id import Provider
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 _PADDING = re.compile(r"(?:^|(?<=\.))0+(?=[0-9])", re.ASCII)
 """Leading zeros of an IPv4 octet: the kubelet takes them as decimal padding, Python refuses them as ambiguous. In an
 IPv6 address they mean nothing. The pattern is linear in the text, as any Node may carry 256 KiB of annotation."""
+_NO_NETWORK: Present[Network | None] = Present(None)
+"""Robot servers are in none."""
+_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
+_IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
+
+Addresses = tuple[Decided[NodeAddress], ...]
+Undecided = Decided[Unmanaged]
+"""Too little is known to say which addresses a Node should have: those that it has stay."""
+Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
+"""What only one server has: a public address or network, and an address in a network."""
 
 
 @dataclass(frozen=True, slots=True)
-class UnusableNodeIP:
-    """The kubelet's ``--node-ip`` does not fit the server; ``why`` is one sentence with the remedy."""
+class DesiredAddresses:
+    """The addresses that a Node should have, in their order, and those of its own that go away."""
 
-    why: str
+    wanted: Addresses
+    gone: Addresses = ()
+
+    @property
+    def values(self) -> tuple[NodeAddress, ...]:
+        """The addresses that it should have."""
+        return tuple(each.value for each in self.wanted)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """A warning for each IP address that goes away: no other controller gives it back."""
+        kept = {each.value.address for each in self.wanted}
+        return tuple(each.text for each in self.gone if each.value.type in _IPS and each.value.address not in kept)
 
 
-class AddressOrigin(StrEnum):
-    """Origin of an address of a server, in words."""
+class Others:
+    """The names and addresses of one snapshot, with their owners."""
 
-    NAME = "the server's name"
-    IPV4 = "the server's public IPv4"
-    IPV6 = "the first host of the server's IPv6 network"
-    NETWORK = "the server's address in the private network"
-    KUBELET = "what the kubelet reported, kept as ROBOT_FORWARD_INTERNAL_IPS says"
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._named = {name.lower(): name for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable)}
+        self._on_servers: dict[str, set[str]] = defaultdict(set)
+        self._nodes: dict[ServerKey, str] = {}
+        for node in snapshot.nodes:
+            key = server_key(node.provider_id)
+            if key is None:
+                continue
+            self._nodes.setdefault(key, node.name)
+            found = snapshot.find(key)
+            if isinstance(found, Present):
+                self._on_servers[found.value.name.lower()].add(node.name)
+        self._having: dict[Holding, set[ServerKey]] = defaultdict(set)
+        for server in chain(snapshot.servers, snapshot.servers_of(Provider.ROBOT)):
+            for holding in _holdings(server):
+                self._having[holding].add(server.key)
+
+    def whose_name(self, name: str, node: Node) -> str | None:
+        """The other Node that is called ``name``, or else whose server is; None when there is none. A Node's own name
+        is its own, whatever servers are called."""
+        lower = name.lower()
+        if lower == node.name.lower():
+            return None
+        return self._named.get(lower) or min(self._on_servers.get(lower, set()) - {node.name}, default=None)
+
+    def contest(self, server: Server, addresses: Addresses, network_id: int | None) -> Undecided | None:
+        """The reason why one of the ``addresses`` of a Node on ``server`` may be another server's; None when none is.
+
+        Hetzner gives an address to one server: where two seem to have it, an answer is old. The same private address in
+        another network is another one.
+        """
+        for address in (each.value for each in addresses):
+            ip = None if address.type == AddressType.HOSTNAME else parse_ip(address.address)
+            for holding in () if ip is None else _meant(ip, server, network_id):
+                rivals = self._having.get(holding, set()) - {server.key}
+                if rivals:
+                    facts = {**_facts(address), "server": server.key.name, "other": self._what(min(rivals))}
+                    return Decided(UNMANAGED, rules.ADDRESS_CONTESTED, facts)
+        return None
+
+    def _what(self, key: ServerKey) -> str:
+        node = self._nodes.get(key)
+        return f"{key.name} of Node {node}" if node else key.name
 
 
-def addresses_with_origins(
-    server: Server, family: AddressFamily, network: Network | None, forwarded: Collection[NodeAddress]
-) -> Iterator[tuple[NodeAddress, AddressOrigin]]:
-    """The server's addresses, each with where it comes from, in the order that HCCM writes: host name, public IPv4,
-    public IPv6, private; of a Robot server the public IPv6 comes first.
+def desired_addresses(
+    node: Node,
+    server: Server,
+    hostname: Decided[NodeAddress],
+    snapshot: Snapshot,
+    settings: Settings,
+    others: Others,
+) -> DesiredAddresses | Undecided:
+    """The addresses of ``node`` on ``server``, which gets this Hostname.
 
-    The host name is the server's name. The IPv6 address is the first host of the server's network, which is what
-    Hetzner's images configure. What a server does not have is left out, where HCCM writes ``1`` or "" for Robot.
-    Private addresses are those in ``network``, none without one; Robot knows none, so that the InternalIPs of its Node
-    are ``forwarded`` as far as they are of the family.
+    Undecided while the network is unknown, when Hetzner's answer lacks the fields that would say, when the kubelet's
+    ``--node-ip`` does not fit, and when an address may be another server's.
     """
-    yield NodeAddress(AddressType.HOSTNAME, server.name), AddressOrigin.NAME
-    public: list[tuple[IPAddress, AddressOrigin]] = []
-    if server.ipv4 and family is not AddressFamily.IPV6:
-        public.append((server.ipv4, AddressOrigin.IPV4))
-    if server.ipv6 and family is not AddressFamily.IPV4:
-        public.append((first_host(server.ipv6), AddressOrigin.IPV6))
-    is_robot = server.provider is Provider.ROBOT
-    for ip, origin in reversed(public) if is_robot else public:
-        yield NodeAddress(AddressType.EXTERNAL_IP, str(ip)), origin
-    if is_robot:
-        for address in forwarded:
-            if address.type == AddressType.INTERNAL_IP and why_not_forwarded(address, server, family) is None:
-                yield address, AddressOrigin.KUBELET
+    gaps = server.missing & _FIELDS
+    if gaps:
+        return Decided(UNMANAGED, rules.ADDRESSES_MISSING, {"field": min(gaps), "server": server.key.name})
+    match _NO_NETWORK if server.provider is Provider.ROBOT else snapshot.network:
+        case Unknown(cause):
+            return Decided(UNMANAGED, rules.NETWORK_UNKNOWN, {"cause": cause})
+        case Absent():
+            return Decided(UNMANAGED, rules.NETWORK_ABSENT, {"network": settings.network or ""})
+        case place:
+            network = place.value
+    offered = (hostname, *_offered(node, server, settings.address_family, network, settings))
+    chosen = choose_addresses(offered, node.provided_node_ip, server.ipv6)
+    if isinstance(chosen, Decided):
+        return chosen
+    contest = others.contest(server, chosen, network.id if network else None)
+    if contest is not None:
+        return contest
+    desired = DesiredAddresses(chosen)
+    if desired.values == node.addresses:
+        return desired
+    return DesiredAddresses(chosen, tuple(_gone(node, server, chosen, network, settings, others)))
+
+
+def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> Decided[NodeAddress]:
+    """The Hostname of ``node`` on ``server``: the name that the server had when the Node joined.
+
+    HCCM follows a server that is renamed. The machine is called no other for that, and two names that were swapped
+    would be those of two Nodes for a while. What is another Node's is never taken, the Node's own name always may be.
+    """
+    there = next((a.address for a in node.addresses if a.type == AddressType.HOSTNAME), None)
+    facts = {"server": server.key.name, "name": server.name}
+    if not server.name:
+        hostname = there or node.name
+        return Decided(_hostname(hostname), rules.SERVER_UNNAMED, {**facts, "hostname": hostname})
+    if there is not None and not joins and others.whose_name(there, node) is None:
+        if there == server.name:
+            return Decided(_hostname(there), rules.HOSTNAME_OF_SERVER)
+        return Decided(_hostname(there), rules.HOSTNAME_KEPT, {**facts, "hostname": there})
+    other = others.whose_name(server.name, node)
+    if other is None:
+        return Decided(_hostname(server.name), rules.HOSTNAME_OF_SERVER)
+    return Decided(_hostname(node.name), rules.HOSTNAME_TAKEN, {**facts, "node": other})
+
+
+def _hostname(name: str) -> NodeAddress:
+    return NodeAddress(AddressType.HOSTNAME, name)
+
+
+def _offered(
+    node: Node, server: Server, family: AddressFamily, network: Network | None, settings: Settings
+) -> Iterator[Decided[NodeAddress]]:
+    """The server's IP addresses in the order that HCCM writes: public IPv4, public IPv6, private; of a Robot server the
+    public IPv6 comes first. Then those of the kubelet's that stay: Robot knows no private address, nor does the cloud
+    know those in a VPN or behind a vSwitch."""
+    public = tuple(_public(server, family))
+    if server.provider is Provider.ROBOT:
+        yield from reversed(public)
+        if settings.forward_internal_ips:
+            kept = (each for each in _internal_ips(node) if not_forwarded(each, server, family) is None)
+            yield from (Decided(address, rules.INTERNAL_IP_FORWARDED) for address in kept)
         return
-    wanted = network.id if network else None
-    for network_id, ip in server.private_ips:
-        if network_id == wanted:
-            yield NodeAddress(AddressType.INTERNAL_IP, str(ip)), AddressOrigin.NETWORK
+    yield from public
+    if network is not None:
+        private = (str(ip) for network_id, ip in server.private_ips if network_id == network.id)
+        yield from (Decided(NodeAddress(AddressType.INTERNAL_IP, ip), rules.PRIVATE_IP) for ip in private)
+    elif settings.keep_internal_ips:
+        known = {None, *(parse_ip(each.value.address) for each in public)}
+        kept = (each for each in _internal_ips(node) if parse_ip(each.address) not in known)
+        yield from (Decided(address, rules.INTERNAL_IP_KEPT) for address in kept)
 
 
-def why_not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> str | None:
-    """Why an InternalIP on a Robot server's Node is left out, in words that follow it; None when it is kept."""
-    ip = parse_ip(address.address)
+def _public(server: Server, family: AddressFamily) -> Iterator[Decided[NodeAddress]]:
+    """The IPv6 address is the first host of the server's network, which is what Hetzner's images configure. What a
+    server does not have is left out, where HCCM writes ``1`` or "" for Robot."""
+    if server.ipv4 and family is not AddressFamily.IPV6:
+        yield Decided(NodeAddress(AddressType.EXTERNAL_IP, str(server.ipv4)), rules.PUBLIC_IPV4)
+    if server.ipv6 and family is not AddressFamily.IPV4:
+        yield Decided(NodeAddress(AddressType.EXTERNAL_IP, str(first_host(server.ipv6))), rules.PUBLIC_IPV6)
+
+
+def _internal_ips(node: Node) -> Iterator[NodeAddress]:
+    return (address for address in node.addresses if address.type == AddressType.INTERNAL_IP)
+
+
+def not_forwarded(address: NodeAddress, server: Server, family: AddressFamily) -> Decided[NodeAddress] | None:
+    """The reason why an InternalIP on a Robot server's Node is left out; None when it is kept."""
+    ip, facts = parse_ip(address.address), _facts(address)
     if ip is None:
-        return "is no IP address"
+        return Decided(address, rules.INTERNAL_IP_MALFORMED, facts)
     if ip == server.ipv4 or (server.ipv6 and ip == first_host(server.ipv6)):
-        return "is the server's public address"
-    version = {AddressFamily.IPV4: 4, AddressFamily.IPV6: 6}.get(family, ip.version)
-    return None if ip.version == version else "is none of the family that HCLOUD_INSTANCES_ADDRESS_FAMILY asks for"
+        return Decided(address, rules.INTERNAL_IP_PUBLIC, facts)
+    if ip.version == {AddressFamily.IPV4: 4, AddressFamily.IPV6: 6}.get(family, ip.version):
+        return None
+    return Decided(address, rules.INTERNAL_IP_OTHER_FAMILY, {**facts, "family": family})
 
 
-def with_internal_ips(offered: tuple[NodeAddress, ...], current: tuple[NodeAddress, ...]) -> tuple[NodeAddress, ...]:
-    """``offered`` and, after it, those InternalIPs of ``current`` that are not among it.
+def _gone(
+    node: Node, server: Server, chosen: Addresses, network: Network | None, settings: Settings, others: Others
+) -> Iterator[Decided[NodeAddress]]:
+    """The Node's addresses that are not among the ``chosen`` ones, in its order."""
+    left = [each.value for each in chosen]
+    for address in node.addresses:
+        if address in left:
+            left.remove(address)
+        else:
+            yield _why_gone(address, node, server, chosen, network, settings, others)
 
-    Without ``HCLOUD_NETWORK`` the cloud names no private address, and never one in a VPN or behind a vSwitch. What is
-    no IP address is left out.
-    """
-    known = {parse_ip(address.address) for address in offered if address.type != AddressType.HOSTNAME}
-    kept = (
-        address
-        for address in current
-        if address.type == AddressType.INTERNAL_IP and parse_ip(address.address) not in {None, *known}
+
+def _why_gone(
+    address: NodeAddress,
+    node: Node,
+    server: Server,
+    chosen: Addresses,
+    network: Network | None,
+    settings: Settings,
+    others: Others,
+) -> Decided[NodeAddress]:
+    facts = _facts(address)
+    owner = others.whose_name(address.address, node) if address.type == AddressType.HOSTNAME else None
+    if owner is not None:
+        return Decided(address, rules.HOSTNAME_OF_OTHERS, {**facts, "node": owner})
+    types = [each.value.type for each in chosen if each.value.address == address.address]
+    if types:
+        row = rules.ADDRESS_TWICE if address.type in types else rules.ADDRESS_OF_OTHER_TYPE
+        return Decided(address, row, {**facts, "other": types[0]})
+    only = [each.value for each in chosen if each.rule is rules.ON_NODE_IP and each.value.type == address.type]
+    if only:
+        return Decided(address, rules.NOT_ON_NODE_IP, {**facts, "wanted": only[0].address})
+    if address in (each.value for each in _offered(node, server, AddressFamily.DUALSTACK, network, settings)):
+        return Decided(address, rules.OTHER_FAMILY, {**facts, "family": settings.address_family})
+    internal = (
+        _why_not_internal(address, server, network, settings) if address.type == AddressType.INTERNAL_IP else None
     )
-    return (*offered, *kept)
+    return internal or Decided(address, rules.ADDRESS_UNKNOWN, {**facts, "server": server.key.name})
 
 
-def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UnusableNodeIP:
+def _why_not_internal(
+    address: NodeAddress, server: Server, network: Network | None, settings: Settings
+) -> Decided[NodeAddress] | None:
+    if server.provider is Provider.ROBOT:
+        if settings.forward_internal_ips:
+            return not_forwarded(address, server, settings.address_family)
+        return Decided(address, rules.FORWARD_OFF, _facts(address))
+    return None if network else Decided(address, rules.NETWORK_UNSET, _facts(address))
+
+
+def _facts(address: NodeAddress) -> dict[str, str]:
+    return {"type": address.type, "address": address.address}
+
+
+def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | Undecided:
     """The addresses of the provided-node-ip annotation: one, or two of different families (kubelet ``--node-ip``)."""
-    shown = measured_text(annotation, bounds.ADDRESSES)
+    facts = {"value": measured_text(annotation, bounds.ADDRESSES)}
     try:
         bounds.ADDRESSES.check(annotation)
         ips = tuple(_parse_ip(text) for text in annotation.split(","))
     except ValueError:
-        return UnusableNodeIP(
-            f"annotation provided-node-ip is {shown}, which is no IP address or pair of them without blanks:"
-            " correct the kubelet's --node-ip"
-        )
+        return Decided(UNMANAGED, rules.NODE_IP_MALFORMED, facts)
     if len(ips) > 1 and (len(ips) > 2 or ips[0].version == ips[1].version or any(ip.is_unspecified for ip in ips)):
-        return UnusableNodeIP(
-            f"annotation provided-node-ip is {shown}: two addresses have to be one IPv4 and one IPv6 address,"
-            " neither of them unspecified; correct the kubelet's --node-ip"
-        )
+        return Decided(UNMANAGED, rules.NODE_IP_NO_PAIR, facts)
     return ips
 
 
-def choose_addresses(
-    addresses: tuple[NodeAddress, ...], annotation: str | None, ipv6: IPv6Network | None
-) -> tuple[NodeAddress, ...] | UnusableNodeIP:
+def choose_addresses(addresses: Addresses, annotation: str | None, ipv6: IPv6Network | None) -> Addresses | Undecided:
     """``addresses`` narrowed and reordered by the provided-node-ip annotation; unchanged when ``annotation`` is None.
 
     Each listed address comes first, in the order of the annotation, and makes its type exclusive: other addresses of
@@ -124,20 +292,25 @@ def choose_addresses(
     if annotation is None:
         return addresses
     ips = parse_node_ips(annotation)
-    if isinstance(ips, UnusableNodeIP):
+    if isinstance(ips, Decided):
         return ips
-    chosen: list[NodeAddress] = []
+    offered = [each.value for each in addresses if each.value.type != AddressType.HOSTNAME]
+    chosen: list[Decided[NodeAddress]] = []
     for ip in ips:
-        found = _matching(ip, addresses, ipv6)
+        found = [address.type for address in offered if _means(ip, address, ipv6)]
         if not found:
-            offered = ", ".join(f"{a.type} {a.address}" for a in addresses if a.type != AddressType.HOSTNAME) or "none"
-            return UnusableNodeIP(
-                f"the kubelet's --node-ip {ip} is none of the server's addresses ({offered}): correct it, or set"
-                " HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address"
-            )
-        chosen += found
-    exclusive = {address.type for address in chosen}
-    return (*chosen, *(address for address in addresses if address.type not in exclusive))
+            shown = ", ".join(f"{address.type} {address.address}" for address in offered) or "none"
+            return Decided(UNMANAGED, rules.NODE_IP_UNKNOWN, {"address": str(ip), "addresses": shown})
+        chosen += (Decided(NodeAddress(kind, str(ip)), rules.ON_NODE_IP, {"type": kind}) for kind in found)
+    exclusive = {each.value.type for each in chosen}
+    return (*chosen, *(each for each in addresses if each.value.type not in exclusive))
+
+
+def _means(ip: IPAddress, address: NodeAddress, ipv6: IPv6Network | None) -> bool:
+    """Whether ``ip`` means the address. Any host of the server's network means the public address that stands for that
+    network."""
+    known = ip_address(address.address)
+    return known == ip or bool(ipv6 and address.type == AddressType.EXTERNAL_IP and known in ipv6 and ip in ipv6)
 
 
 def public_ipv6(server: Server, annotation: str | None) -> IPv6Address | None:
@@ -146,7 +319,7 @@ def public_ipv6(server: Server, annotation: str | None) -> IPv6Address | None:
     if server.ipv6 is None:
         return None
     ips = () if annotation is None else parse_node_ips(annotation)
-    listed = () if isinstance(ips, UnusableNodeIP) else ips
+    listed = () if isinstance(ips, Decided) else ips
     return next((ip for ip in listed if isinstance(ip, IPv6Address) and ip in server.ipv6), first_host(server.ipv6))
 
 
@@ -169,15 +342,22 @@ def _parse_ip(text: str) -> IPAddress:
     return ip.ipv4_mapped or ip
 
 
-def _matching(ip: IPAddress, addresses: tuple[NodeAddress, ...], ipv6: IPv6Network | None) -> list[NodeAddress]:
-    """Every address that ``ip`` means, with ``ip`` itself as its text. Any host of the server's network means the
-    public address that stands for that network."""
-    found: list[NodeAddress] = []
-    for address in addresses:
-        if address.type == AddressType.HOSTNAME:
-            continue
-        known = ip_address(address.address)
-        network = ipv6 if ipv6 and address.type == AddressType.EXTERNAL_IP and known in ipv6 else None
-        if known == ip or (network and ip in network):
-            found.append(NodeAddress(address.type, str(ip)))
-    return found
+def _holdings(server: Server) -> Iterator[Holding]:
+    """All that this server has, and no other should."""
+    if server.ipv4:
+        yield server.ipv4
+    if server.ipv6:
+        yield server.ipv6
+    yield from server.private_ips
+    yield from server.alias_ips
+
+
+def _meant(ip: IPv4Address | IPv6Address, server: Server, network_id: int | None) -> Collection[Holding]:
+    """The holdings that an address on a Node of ``server`` stands for: those that the server has, else all that it
+    could be."""
+    if isinstance(ip, IPv6Address):
+        return (server.ipv6 if server.ipv6 and ip in server.ipv6 else IPv6Network((ip, 64), strict=False),)
+    own = [h for h in _holdings(server) if h == ip or (isinstance(h, tuple) and h[1] == ip)]
+    if own:
+        return [h for h in own if not isinstance(h, tuple) or network_id in (None, h[0])]
+    return (ip, *((attached, ip) for attached, _ in server.private_ips))

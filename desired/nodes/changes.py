@@ -17,6 +17,7 @@ from desired.nodes.labels import OWNED_LABELS, owned_labels, values_of
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import nodes as rules
+from desired.rules.rule import Decided
 from desired.section import Unmanaged
 
 
@@ -44,12 +45,12 @@ def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Ch
         after=wanted.identity,
         reason=f"joins as {wanted.server.key.name}, recognized by its {wanted.matched_by}",
         owner=node.key,
-        consequences=wanted.consequences,
+        consequences=wanted.addresses.lost,
     )
 
 
 def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
-    if isinstance(wanted.labels, Unmanaged):
+    if isinstance(wanted.labels, Decided):
         return
     before, after = owned_labels(node.labels, settings), values_of(wanted.labels)
     if before == after:
@@ -70,17 +71,18 @@ def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator
 
 
 def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
-    if not isinstance(wanted.addresses, Unmanaged) and wanted.addresses != node.addresses:
-        yield Change(
-            key=node.key.part("addresses"),
-            kind=ChangeKind.NODE_ADDRESSES,
-            verb=Verb.MODIFY,
-            before=node.addresses,
-            after=wanted.addresses,
-            reason=f"differs from what {wanted.server.key.name} has now",
-            owner=node.key,
-            consequences=wanted.lost_addresses,
-        )
+    if isinstance(wanted.addresses, Decided) or wanted.addresses.values == node.addresses:
+        return
+    yield Change(
+        key=node.key.part("addresses"),
+        kind=ChangeKind.NODE_ADDRESSES,
+        verb=Verb.MODIFY,
+        before=node.addresses,
+        after=wanted.addresses.values,
+        reason=rules.ADDRESSES_DIFFER.text(server=wanted.server.key.name),
+        owner=node.key,
+        consequences=wanted.addresses.lost,
+    )
 
 
 def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:

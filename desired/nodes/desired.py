@@ -18,7 +18,6 @@ from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
     AddressType,
-    Network,
     Node,
     NodeAddress,
     Readiness,
@@ -31,13 +30,12 @@ from desired.model.snapshot import (
 )
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import (
-    UnusableNodeIP,
-    addresses_with_origins,
-    choose_addresses,
-    why_not_forwarded,
-    with_internal_ips,
+    DesiredAddresses,
+    Others,
+    choose_hostname,
+    desired_addresses,
+    not_forwarded,
 )
-from desired.nodes.contested import ContestedAddress, Others, choose_hostname
 from desired.nodes.labels import Labels, desired_labels, owned_labels, values_of
 from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import (
@@ -55,86 +53,26 @@ from desired.nodes.matching import (
 )
 from desired.plan.change import LostNode, NodeIdentity
 from desired.plan.notes import Note, NoteKind
-from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
+from desired.rules import nodes as rules
+from desired.rules.rule import Decided
+from desired.section import UNMANAGED, Unknown, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of
 
-_NO_NETWORK: Present[Network | None] = Present(None)
-"""Robot servers are in none."""
-_ADDRESS_FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 
-
-def desired_addresses(
-    node: Node, server: Server, snapshot: Snapshot, settings: Settings, others: Others, *, joins: bool
-) -> tuple[NodeAddress, ...] | UnusableNodeIP | ContestedAddress | Unknown:
-    """The addresses of ``node`` on ``server``, in their order; Unknown while the network is, or when Hetzner's answer
-    lacks the fields that would say. ``joins`` tells whether it is initialized with them."""
-    gaps = server.missing & _ADDRESS_FIELDS
-    if gaps:
-        return Unknown(f"Hetzner's answer has no {min(gaps)} for server {server.id}, so its addresses are unknown")
-    place = _NO_NETWORK if server.provider is Provider.ROBOT else snapshot.network
-    match place:
-        case Unknown():
-            return place
-        case Absent():
-            return Unknown(f"the project has no network {settings.network!r}, so the private addresses are unknown")
-    network = place.value
-    hostname = NodeAddress(AddressType.HOSTNAME, choose_hostname(node, server, others, joins=joins).name)
-    forwarded = node.addresses if settings.forward_internal_ips else ()
-    found = addresses_with_origins(server, settings.address_family, network, forwarded)
-    offered = tuple(hostname if address.type == AddressType.HOSTNAME else address for address, _ in found)
-    if settings.keep_internal_ips and network is None and server.provider is Provider.CLOUD:
-        offered = with_internal_ips(offered, node.addresses)
-    chosen = choose_addresses(offered, node.provided_node_ip, server.ipv6)
-    if isinstance(chosen, UnusableNodeIP):
-        return chosen
-    why = others.why_contested(server, chosen, network.id if network else None)
-    return chosen if why is None else ContestedAddress(why)
-
-
-def lost_addresses(
-    node: Node, server: Server, addresses: tuple[NodeAddress, ...], settings: Settings
-) -> tuple[str, ...]:
-    """A warning for each IP address of the Node that is not among ``addresses``: nobody gives it back."""
-    kept = {address.address for address in addresses}
-    if server.provider is Provider.ROBOT:
-        why = "" if settings.forward_internal_ips else ": ROBOT_FORWARD_INTERNAL_IPS is false"
-    else:
-        why = "" if settings.network else ": HCLOUD_NETWORK is not set, so the cloud knows no private address"
-    return tuple(
-        f"{address.type} {address.address} goes away" + (why if address.type == AddressType.INTERNAL_IP else "")
-        for address in node.addresses
-        if address.type in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP) and address.address not in kept
-    )
-
-
-def notes_on_internal_ips(node: Node, server: Server, settings: Settings) -> tuple[Note, ...]:
-    """Notes on the InternalIPs of a Robot server's Node that are not kept."""
-    if server.provider is not Provider.ROBOT or not settings.forward_internal_ips:
-        return ()
-    reasons = (
-        (address.address, why_not_forwarded(address, server, settings.address_family))
-        for address in node.addresses
-        if address.type == AddressType.INTERNAL_IP
-    )
-    return tuple(
-        Note(
-            node.key, NoteKind.MISCONFIGURED_INTERNAL_IP, f"InternalIP {address} {why}; correct the kubelet's --node-ip"
-        )
-        for address, why in reasons
-        if why
-    )
-
-
-def notes_on_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> tuple[Note, ...]:
-    """Notes on why the Node's Hostname is not its server's name; empty when it is."""
-    why = choose_hostname(node, server, others, joins=joins).why
-    return (Note(node.key, NoteKind.KEPT, why),) if why else ()
-
-
-def notes_on(node: Node, labels: Labels) -> tuple[Note, ...]:
-    """Notes on a Node's labels: values that stay, and values that no label may have."""
-    found = (decided.note(node.key) for decided in labels.values() if decided.rule.of is not None)
+def notes_on(node: Node, decisions: Iterable[Decided[object]]) -> tuple[Note, ...]:
+    """Notes that these decisions on a Node say, each once."""
+    found = (decided.note(node.key) for decided in decisions if decided.rule.of is not None)
     return tuple(dict.fromkeys(note for note in found if note is not None))
+
+
+def _not_forwarded(node: Node, server: Server, settings: Settings) -> Iterator[Decided[NodeAddress]]:
+    """The InternalIPs of a Robot server's Node that are not kept."""
+    if server.provider is Provider.ROBOT and settings.forward_internal_ips:
+        for address in node.addresses:
+            if address.type == AddressType.INTERNAL_IP:
+                found = not_forwarded(address, server, settings.address_family)
+                if found is not None:
+                    yield found
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +83,7 @@ class UninitializedNode:
     server: Server
     matched_by: str
     labels: Labels
-    consequences: tuple[str, ...] = ()
+    addresses: DesiredAddresses
 
 
 def is_uninitialized(node: Node) -> bool:
@@ -168,28 +106,20 @@ def uninitialized_node(
     private addresses could not be read: then nothing is applied and the Node stays tainted, as a Node with a wrong
     address is worse than one that waits.
     """
-    addresses = desired_addresses(node, match.server, snapshot, settings, others, joins=True)
-    match addresses:
-        case UnusableNodeIP(why):
-            return None, (Note(node.key, NoteKind.UNUSABLE_NODE_IP, why),)
-        case ContestedAddress(why):
-            return None, (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the Node waits until only one has it"),)
-        case Unknown(why):
-            return None, (Note(node.key, NoteKind.UNKNOWN, why),)
-    labels = desired_labels(match.server, node.labels, settings, joins=True)
+    server = match.server
+    hostname = choose_hostname(node, server, others, joins=True)
+    addresses = desired_addresses(node, server, hostname, snapshot, settings, others)
+    if isinstance(addresses, Decided):
+        return None, notes_on(node, (addresses,))
+    labels = desired_labels(server, node.labels, settings, joins=True)
     identity = NodeIdentity(
-        node.provider_id or provider_id_of(match.server.key),
+        node.provider_id or provider_id_of(server.key),
         values_of(labels),
-        _initial_taints(node, wanted_shutdown_taint(match.server, node, settings)),
-        addresses,
+        _initial_taints(node, wanted_shutdown_taint(server, node, settings)),
+        addresses.values,
     )
-    lost = lost_addresses(node, match.server, addresses, settings)
-    notes = (
-        *notes_on(node, labels),
-        *notes_on_hostname(node, match.server, others, joins=True),
-        *notes_on_internal_ips(node, match.server, settings),
-    )
-    return UninitializedNode(identity, match.server, match.by, labels, lost), notes
+    notes = notes_on(node, (*labels.values(), hostname, *_not_forwarded(node, server, settings)))
+    return UninitializedNode(identity, server, match.by, labels, addresses), notes
 
 
 def _initial_taints(node: Node, shut_down: bool | Unmanaged) -> tuple[Taint, ...]:
@@ -259,11 +189,9 @@ class InitializedNode:
     that."""
 
     server: Server
-    labels: Labels | Unmanaged
-    addresses: tuple[NodeAddress, ...] | Unmanaged
+    labels: Labels | Decided[Unmanaged]
+    addresses: DesiredAddresses | Decided[Unmanaged]
     shut_down: bool | Unmanaged
-    lost_addresses: tuple[str, ...] = ()
-    """A warning for each IP address that goes away."""
 
 
 def power_of(server: Server, *, shut_down: bool | Unmanaged) -> str:
@@ -285,28 +213,16 @@ def initialized_node(
     """
     shut_down = wanted_shutdown_taint(server, node, settings)
     if Controller.NODE not in settings.controllers:
-        return InitializedNode(server, UNMANAGED, UNMANAGED, shut_down), ()
+        off: Decided[Unmanaged] = Decided(UNMANAGED, rules.CONTROLLER_OFF, {"controller": Controller.NODE})
+        return InitializedNode(server, off, off, shut_down), ()
     labels = desired_labels(server, node.labels, settings, joins=False)
-    notes = (
-        *notes_on(node, labels),
-        *notes_on_hostname(node, server, others, joins=False),
-        *notes_on_internal_ips(node, server, settings),
-    )
-    addresses = desired_addresses(node, server, snapshot, settings, others, joins=False)
-    match addresses:
-        case UnusableNodeIP(why):
-            notes += (Note(node.key, NoteKind.UNUSABLE_NODE_IP, f"{why}; the addresses stay as they are"),)
-            return InitializedNode(server, labels, UNMANAGED, shut_down), notes
-        case ContestedAddress(why):
-            notes += (Note(node.key, NoteKind.AMBIGUOUS, f"{why}; the addresses stay as they are"),)
-            return InitializedNode(server, labels, UNMANAGED, shut_down), notes
-        case Unknown(why):
-            if server.missing:  # a network that could not be read is told once, and not on each Node
-                notes += (Note(node.key, NoteKind.UNKNOWN, why),)
-            return InitializedNode(server, labels, UNMANAGED, shut_down), notes
-    return InitializedNode(
-        server, labels, addresses, shut_down, lost_addresses(node, server, addresses, settings)
-    ), notes
+    hostname = choose_hostname(node, server, others, joins=False)
+    addresses = desired_addresses(node, server, hostname, snapshot, settings, others)
+    # A network that could not be read is told once, and not on each Node.
+    is_told = isinstance(addresses, Decided) and addresses.rule not in (rules.NETWORK_UNKNOWN, rules.NETWORK_ABSENT)
+    undecided = (addresses,) if is_told else ()
+    decisions = (*labels.values(), hostname, *_not_forwarded(node, server, settings), *undecided)
+    return InitializedNode(server, labels, addresses, shut_down), notes_on(node, decisions)
 
 
 def notes_on_unmanaged(node: Node, miss: Miss, *, list_of_servers_is_whole: bool) -> tuple[Note, ...]:

@@ -1,4 +1,4 @@
-"""Rows of Nodes: what decides on each of their labels."""
+"""Rows of Nodes: what decides on each of their labels and addresses."""
 
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
@@ -48,3 +48,90 @@ MIRROR_UNUSABLE = Rule(
 )
 LABELS_DIFFER = Rule("labels-differ", "differs from {server} ({type} in {location})", of=ChangeKind.NODE_LABELS)
 MIRROR_DIFFERS = Rule("mirror-differs", "differs from the labels of {server}", of=ChangeKind.NODE_LABELS)
+
+HOSTNAME_OF_SERVER = Rule("hostname-of-server", "the server's name", basis=Basis.SERVER)
+HOSTNAME_KEPT = Rule(
+    "hostname-kept",
+    "Hostname {hostname} stays although {server} is called {name}",
+    of=NoteKind.KEPT,
+    basis=Basis.KEPT,
+)
+HOSTNAME_TAKEN = Rule(
+    "hostname-taken",
+    "Hostname is the Node's own name: {name}, the name of {server}, is that of Node {node} or of its server",
+    of=NoteKind.KEPT,
+    basis=Basis.KEPT,
+)
+SERVER_UNNAMED = Rule(
+    "server-unnamed", "Hostname is {hostname}: {server} has no name", of=NoteKind.KEPT, basis=Basis.KEPT
+)
+PUBLIC_IPV4 = Rule("public-ipv4", "the server's public IPv4", basis=Basis.SERVER)
+PUBLIC_IPV6 = Rule("public-ipv6", "the first host of the server's IPv6 network", basis=Basis.SERVER)
+PRIVATE_IP = Rule("private-ip", "the server's address in the private network", basis=Basis.SERVER)
+INTERNAL_IP_FORWARDED = Rule(
+    "internal-ip-forwarded", "reported by the kubelet, kept by ROBOT_FORWARD_INTERNAL_IPS", basis=Basis.SERVER
+)
+INTERNAL_IP_KEPT = Rule("internal-ip-kept", "reported by the kubelet, kept by --keep-internal-ips", basis=Basis.KEPT)
+ON_NODE_IP = Rule("on-node-ip", "the kubelet's --node-ip, so that no other {type} counts", basis=Basis.NODE_IP)
+
+_GOES = "{type} {address} goes away: "
+HOSTNAME_OF_OTHERS = Rule(
+    "hostname-of-others", _GOES + "it is the name of Node {node} or of its server", basis=Basis.SERVER
+)
+ADDRESS_TWICE = Rule("address-twice", _GOES + "it is listed twice", basis=Basis.SERVER)
+ADDRESS_OF_OTHER_TYPE = Rule("address-of-other-type", _GOES + "it is the Node's {other}", basis=Basis.SERVER)
+NOT_ON_NODE_IP = Rule(
+    "not-on-node-ip", _GOES + "the kubelet's --node-ip makes {wanted} the only {type}", basis=Basis.NODE_IP
+)
+OTHER_FAMILY = Rule("other-family", _GOES + "HCLOUD_INSTANCES_ADDRESS_FAMILY is {family}", basis=Basis.SERVER)
+FORWARD_OFF = Rule("forward-off", _GOES + "ROBOT_FORWARD_INTERNAL_IPS is false", basis=Basis.SERVER)
+NETWORK_UNSET = Rule(
+    "network-unset", _GOES + "HCLOUD_NETWORK is not set, so the cloud knows no private address", basis=Basis.SERVER
+)
+ADDRESS_UNKNOWN = Rule("address-unknown", _GOES + "{server} does not have it", basis=Basis.SERVER)
+
+
+def _not_forwarded(name: str, why: str) -> Rule:
+    """A row for an InternalIP that the kubelet of a Robot server's Node reported, and that is not kept."""
+    remedy, kind = "correct the kubelet's --node-ip", NoteKind.MISCONFIGURED_INTERNAL_IP
+    return Rule(name, _GOES + why, remedy, kind, basis=Basis.SERVER)
+
+
+INTERNAL_IP_MALFORMED = _not_forwarded("internal-ip-malformed", "it is not an IP address")
+INTERNAL_IP_PUBLIC = _not_forwarded("internal-ip-public", "it is the server's public address")
+INTERNAL_IP_OTHER_FAMILY = _not_forwarded("internal-ip-other-family", "HCLOUD_INSTANCES_ADDRESS_FAMILY is {family}")
+
+
+def _undecided(name: str, kind: NoteKind, why: str, remedy: str = "") -> Rule:
+    """A row for addresses that stay as they are, and keep a joining Node waiting."""
+    return Rule(name, "addresses are not written: " + why, remedy, kind, basis=Basis.UNTOUCHED)
+
+
+ADDRESSES_MISSING = _undecided("addresses-missing", NoteKind.UNKNOWN, "Hetzner's answer has no {field} for {server}")
+NETWORK_UNKNOWN = _undecided("network-unknown", NoteKind.UNKNOWN, "{cause}")
+NETWORK_ABSENT = _undecided("network-absent", NoteKind.UNKNOWN, "the project has no network {network!r}")
+ADDRESS_CONTESTED = _undecided(
+    "address-contested",
+    NoteKind.AMBIGUOUS,
+    "{type} {address} of {server} is that of {other} as well",
+)
+NODE_IP_MALFORMED = _undecided(
+    "node-ip-malformed",
+    NoteKind.UNUSABLE_NODE_IP,
+    "annotation provided-node-ip {value} is not an IP address or a pair of them without blanks",
+    "correct the kubelet's --node-ip",
+)
+NODE_IP_NO_PAIR = _undecided(
+    "node-ip-no-pair",
+    NoteKind.UNUSABLE_NODE_IP,
+    "annotation provided-node-ip {value} is not a pair of one IPv4 and one IPv6 address, both of them specified",
+    "correct the kubelet's --node-ip",
+)
+NODE_IP_UNKNOWN = _undecided(
+    "node-ip-unknown",
+    NoteKind.UNUSABLE_NODE_IP,
+    "the kubelet's --node-ip {address} is none of the server's addresses ({addresses})",
+    "correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address",
+)
+ADDRESSES_DIFFER = Rule("addresses-differ", "differs from the addresses of {server}", of=ChangeKind.NODE_ADDRESSES)
+CONTROLLER_OFF = Rule("controller-off", "stays as it is: --controllers leaves {controller} out", basis=Basis.UNTOUCHED)

@@ -24,7 +24,9 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
-from desired.section import UNMANAGED, Present, Unknown
+from desired.rules.nodes import CONTROLLER_OFF
+from desired.rules.rule import Decided
+from desired.section import UNMANAGED, Present, Unknown, Unmanaged
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
     SERVER_LABELS,
@@ -54,6 +56,7 @@ H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
 I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
 VPN = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.9")
+NOT_THERE = ("InternalIP 10.0.0.9 goes away: server 1 does not have it",)
 LOST = ("InternalIP 10.0.0.9 goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",)
 
 SHUTDOWN = Taint("node.cloudprovider.kubernetes.io/shutdown", "NoSchedule")
@@ -205,13 +208,13 @@ def test_labels(
         pytest.param((E4, H), a_server(), SETTINGS, (H, E4), (), id="order-alone"),
         pytest.param((H, E6, E4, I4), a_dual_stack_server(), DUAL, (H, E4, E6, I4), (), id="order-within-a-type"),
         pytest.param((H, E4, E4), a_server(), SETTINGS, (H, E4), (), id="one-twice"),
-        pytest.param((H, E4, VPN), a_server(), SETTINGS, (H, E4), LOST, id="one-that-goes-away"),
+        pytest.param((H, E4, VPN), a_server(), SETTINGS, (H, E4), NOT_THERE, id="one-that-goes-away"),
         pytest.param(
             (H, E4, I4),
             a_server(),
             DUAL,
             (H, E4),
-            ("InternalIP 10.0.0.2 goes away",),
+            ("InternalIP 10.0.0.2 goes away: server 1 does not have it",),
             id="detached-from-the-network",
         ),
     ],
@@ -225,7 +228,7 @@ def test_addresses(
 ) -> None:
     """Addresses are compared whole and in their order; one that goes away is a consequence."""
     snapshot = a_snapshot([a_settled_node(addresses=current)], [server], network=Present(a_network()))
-    reason = "differs from what server 1 has now"
+    reason = "differs from the addresses of server 1"
     expected = modify("addresses", "node.addresses", current, after, reason, *consequences)
     assert compute_plan(snapshot, settings) == Plan((expected,))
 
@@ -283,7 +286,8 @@ def test_everything_about_a_node_at_once() -> None:
 
 def test_what_is_unmanaged_is_never_diffed() -> None:
     """A field that nobody asked for, or of which too little is known, is no difference."""
-    unmanaged = InitializedNode(a_server(), UNMANAGED, UNMANAGED, UNMANAGED)
+    off: Decided[Unmanaged] = Decided(UNMANAGED, CONTROLLER_OFF, {"controller": "cloud-node"})
+    unmanaged = InitializedNode(a_server(), off, off, UNMANAGED)
     node = a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))
     assert diff(a_snapshot([node]), DesiredState({"web-1": unmanaged}), SETTINGS) == Plan()
 

@@ -237,7 +237,7 @@ def test_a_settled_node_with_a_wrong_node_ip() -> None:
     (event,) = warnings(judged(world), world, Settings())
 
     assert (event.subject, event.reason) == (subject_of(node), "InvalidNodeIP")
-    assert event.message.startswith("the kubelet's --node-ip 10.9.9.9 is none of the server's addresses")
+    assert event.message.startswith("addresses are not written: the kubelet's --node-ip 10.9.9.9 is none")
 
 
 def test_an_empty_plan_says_nothing() -> None:

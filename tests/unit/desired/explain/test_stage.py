@@ -90,8 +90,8 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.JOINING,
-        "waits to be initialized as server 1; annotation provided-node-ip is '', which is no IP address or pair of"
-        " them without blanks: correct the kubelet's --node-ip",
+        "waits to be initialized as server 1; addresses are not written: annotation provided-node-ip '' is not an IP"
+        " address or a pair of them without blanks; correct the kubelet's --node-ip",
         id="joining-with-a-wrong-node-ip",
     ),
     pytest.param(

@@ -9,7 +9,7 @@ import pytest
 
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Server
-from desired.nodes.contested import Hostname, Others, choose_hostname
+from desired.nodes.addresses import Others, choose_hostname
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.section import Present
@@ -43,92 +43,111 @@ def attached(*places: tuple[int, str]) -> tuple[tuple[int, IPv4Address], ...]:
     return tuple((network, IPv4Address(ip)) for network, ip in places)
 
 
-NAMED = "server 1 is called web-9"
-TAKEN = "server 1 is called web-2, which is the name of Node web-2 or of its server"
+OWN, KEPT, TAKEN = "hostname-of-server", "hostname-kept", "hostname-taken"
 
 
 @pytest.mark.parametrize(
     ("node", "server_name", "others", "expected"),
     [
-        pytest.param(a_joining_node(), "web-1", [WEB_2], Hostname("web-1"), id="joins-by-name"),
-        pytest.param(a_joining_node("gpu"), "web-1", [WEB_2], Hostname("web-1"), id="joins-by-providerID-as-with-HCCM"),
+        pytest.param(a_joining_node(), "web-1", [WEB_2], ("web-1", OWN), id="joins-by-name"),
+        pytest.param(a_joining_node("gpu"), "web-1", [WEB_2], ("web-1", OWN), id="joins-by-providerID-as-with-HCCM"),
         pytest.param(
             a_joining_node(addresses=called("lan")),
             "web-1",
             [],
-            Hostname("web-1"),
+            ("web-1", OWN),
             id="what-a-kubelet-says-is-replaced",
         ),
         pytest.param(
             a_joining_node(),
             "web-2",
             [WEB_2],
-            Hostname("web-1", f"{TAKEN}; the Node's own name is its Hostname"),
+            ("web-1", TAKEN),
             id="joins-on-a-server-with-another-nodes-name",
         ),
-        pytest.param(a_settled_node(), "web-1", [WEB_2], Hostname("web-1"), id="nothing-happened"),
+        pytest.param(a_settled_node(), "web-1", [WEB_2], ("web-1", OWN), id="nothing-happened"),
         pytest.param(
             a_settled_node(),
             "web-9",
             [WEB_2],
-            Hostname("web-1", f"{NAMED}; the Node keeps Hostname web-1"),
+            ("web-1", KEPT),
             id="renamed",
         ),
         pytest.param(
             a_settled_node(),
             "web-2",
             [(a_settled_node("web-2", 2), a_server(2, "web-1"))],
-            Hostname("web-1", f"{TAKEN}; the Node keeps Hostname web-1"),
+            ("web-1", KEPT),
             id="swapped",
         ),
         pytest.param(
             a_settled_node(addresses=called("web-2")),
             "web-2",
             [(a_settled_node("web-2", 2, addresses=called("web-1")), a_server(2, "web-1"))],
-            Hostname("web-1", f"{TAKEN}; the Node's own name is its Hostname"),
+            ("web-1", TAKEN),
             id="swapped-and-followed-by-another-controller",
         ),
         pytest.param(
-            a_settled_node(addresses=called("web-2")), "web-1", [WEB_2], Hostname("web-1"), id="it-was-renamed-back"
+            a_settled_node(addresses=called("web-2")), "web-1", [WEB_2], ("web-1", OWN), id="it-was-renamed-back"
         ),
         pytest.param(
             a_settled_node(),
             "WEB-2",
             [WEB_2],
-            Hostname("web-1", f"{TAKEN.replace('web-2', 'WEB-2', 1)}; the Node keeps Hostname web-1"),
+            ("web-1", KEPT),
             id="letters-of-another-case-are-the-same-name",
         ),
         pytest.param(
             a_settled_node(addresses=called("pool-a")),
             "pool-a",
             [(a_settled_node("web-2", 2), a_server(2, "pool-a"))],
-            Hostname(
-                "web-1",
-                "server 1 is called pool-a, which is the name of Node web-2 or of its server; the Node's own name is"
-                " its Hostname",
-            ),
+            ("web-1", TAKEN),
             id="two-servers-with-one-name",
         ),
         pytest.param(
-            a_settled_node(addresses=called("pool-a")), "pool-a", [WEB_2], Hostname("pool-a"), id="joined-by-providerID"
+            a_settled_node(addresses=called("pool-a")), "pool-a", [WEB_2], ("pool-a", OWN), id="joined-by-providerID"
         ),
-        pytest.param(a_settled_node(addresses=()), "web-9", [WEB_2], Hostname("web-9"), id="published-none"),
+        pytest.param(a_settled_node(addresses=()), "web-9", [WEB_2], ("web-9", OWN), id="published-none"),
     ],
 )
-def test_hostnames(node: Node, server_name: str, others: Sequence[tuple[Node, Server]], expected: Hostname) -> None:
+def test_hostnames(
+    node: Node, server_name: str, others: Sequence[tuple[Node, Server]], expected: tuple[str, str]
+) -> None:
     """A Node is called as its server was when it joined, and never as another Node or its server is."""
     node = replace(node, provider_id="hcloud://1")
     server = a_server(1, server_name)
     snapshot = a_snapshot([node, *(other for other, _ in others)], [server, *(other for _, other in others)])
-    joins = bool(node.taints)
-    assert choose_hostname(node, server, Others(snapshot), joins=joins) == expected
+    found = choose_hostname(node, server, Others(snapshot), joins=bool(node.taints))
+    assert (found.value.address, found.rule.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "name", "text"),
+    [
+        (a_settled_node(), "web-9", "Hostname web-1 stays although server 1 is called web-9"),
+        (
+            a_joining_node(),
+            "web-2",
+            "Hostname is the Node's own name: web-2, the name of server 1, is that of Node web-2 or of its server",
+        ),
+        (a_joining_node(), "", "Hostname is web-1: server 1 has no name"),
+    ],
+)
+def test_a_hostname_that_is_not_the_servers_name_is_told(node: Node, name: str, text: str) -> None:
+    """The note says both names."""
+    server = a_server(1, name)
+    others = Others(a_snapshot([node, WEB_2[0]], [server, WEB_2[1]]))
+    found = choose_hostname(node, server, others, joins=bool(node.taints))
+    assert (found.rule.of, found.text) == (NoteKind.KEPT, text)
 
 
 def test_the_name_of_a_node_that_could_not_be_read_is_its_own() -> None:
     """Unknown is not absent."""
     section = replace(nodes_of(a_settled_node()), unreadable={"web-2": "no uid"})
     snapshot = a_snapshot(nodes_section=section, servers=[a_server(1, "web-2")])
-    assert choose_hostname(a_joining_node(), a_server(1, "web-2"), Others(snapshot), joins=True).name == "web-1"
+    assert (
+        choose_hostname(a_joining_node(), a_server(1, "web-2"), Others(snapshot), joins=True).value.address == "web-1"
+    )
 
 
 NEW = {"addresses": called("web-1")}
@@ -220,8 +239,5 @@ def test_addresses_that_two_servers_seem_to_have(
         assert notes == []
         assert not joins or kinds == ["node.initialise"]
         return
-    outcome = "the Node waits until only one has it" if joins else "the addresses stay as they are"
-    assert (kinds, notes) == (
-        [],
-        [f"{contested} of server 1 is that of server 2 of Node web-2 as well; {outcome}"],
-    )
+    text = f"addresses are not written: {contested} of server 1 is that of server 2 of Node web-2 as well"
+    assert (kinds, notes) == ([], [text])

@@ -8,6 +8,7 @@ import pytest
 from desired.model.absence import proof_of_absence
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server
+from desired.nodes.addresses import DesiredAddresses, choose_hostname, desired_addresses
 from desired.nodes.desired import (
     DesiredNode,
     InitializedNode,
@@ -19,9 +20,12 @@ from desired.nodes.desired import (
 from desired.nodes.labels import desired_labels
 from desired.plan.change import LostNode, NodeIdentity
 from desired.plan.notes import Note, NoteKind
-from desired.section import UNMANAGED
+from desired.rules.nodes import CONTROLLER_OFF
+from desired.rules.rule import Decided
+from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import parse_selector
 from tests.builders import (
+    NOBODY,
     SERVER_LABELS,
     UNINITIALIZED,
     WEB_1_ADDRESSES,
@@ -39,12 +43,19 @@ from tests.support.keys import key_of
 SETTINGS = Settings()
 WEB_1, WEB_2 = a_server(1, "web-1"), a_server(2, "web-2")
 LABELS = desired_labels(WEB_1, {}, SETTINGS, joins=True)
-SETTLED = InitializedNode(WEB_1, LABELS, WEB_1_ADDRESSES, shut_down=False)
+HOSTNAME = choose_hostname(a_settled_node(), WEB_1, NOBODY, joins=False)
+ADDRESSES = desired_addresses(a_settled_node(), WEB_1, HOSTNAME, a_snapshot(), SETTINGS, NOBODY)
+assert isinstance(ADDRESSES, DesiredAddresses)
+SETTLED = InitializedNode(WEB_1, LABELS, ADDRESSES, shut_down=False)
+OFF: Decided[Unmanaged] = Decided(UNMANAGED, CONTROLLER_OFF, {"controller": Controller.NODE})
 
 
 def joins(by: str, provider_id: str = "hcloud://1", server: Server = WEB_1) -> UninitializedNode:
     """A joining Node that is recognized as ``server``, which has the addresses of server 1."""
-    return UninitializedNode(NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by, LABELS)
+    assert isinstance(ADDRESSES, DesiredAddresses)
+    return UninitializedNode(
+        NodeIdentity(provider_id, SERVER_LABELS, (), WEB_1_ADDRESSES), server, by, LABELS, ADDRESSES
+    )
 
 
 def departs(node: Node, server_id: int) -> OrphanedNode:
@@ -159,9 +170,7 @@ def test_selector_that_does_not_match() -> None:
     [
         pytest.param(a_joining_node(), {}, id="joining"),
         pytest.param(a_joining_node("nobody"), {}, id="joining-and-unmatched"),
-        pytest.param(
-            a_settled_node(), {"web-1": replace(SETTLED, labels=UNMANAGED, addresses=UNMANAGED)}, id="settled"
-        ),
+        pytest.param(a_settled_node(), {"web-1": replace(SETTLED, labels=OFF, addresses=OFF)}, id="settled"),
         pytest.param(
             a_lost_node(server_id=9), {"web-1": departs(a_lost_node(server_id=9), 9)}, id="without-its-server"
         ),
@@ -218,5 +227,6 @@ def test_a_renamed_server_leaves_the_host_its_name() -> None:
     nodes, notes = desired_nodes(a_snapshot([a_settled_node("db-1")], [a_server(name="db-9")]), SETTINGS)
     wanted = nodes["db-1"]
     assert isinstance(wanted, InitializedNode)
-    assert wanted.addresses == (NodeAddress(AddressType.HOSTNAME, "db-1"), WEB_1_ADDRESSES[1])
-    assert notes == (Note(key_of("node/db-1"), NoteKind.KEPT, "server 1 is called db-9; the Node keeps Hostname db-1"),)
+    assert isinstance(wanted.addresses, DesiredAddresses)
+    assert wanted.addresses.values == (NodeAddress(AddressType.HOSTNAME, "db-1"), WEB_1_ADDRESSES[1])
+    assert [(note.key, note.kind) for note in notes] == [("node/db-1", NoteKind.KEPT)]

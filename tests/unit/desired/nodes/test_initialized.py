@@ -7,11 +7,13 @@ import pytest
 
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
-from desired.nodes.addresses import UnusableNodeIP, choose_addresses
+from desired.nodes.addresses import DesiredAddresses, choose_hostname, desired_addresses
 from desired.nodes.desired import InitializedNode, initialized_node
 from desired.nodes.labels import desired_labels
 from desired.plan.notes import Note, NoteKind
-from desired.section import UNMANAGED, Absent, Present, Unknown
+from desired.rules.nodes import CONTROLLER_OFF
+from desired.rules.rule import Decided
+from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from tests.builders import (
     NOBODY,
     SERVER_LABELS,
@@ -32,6 +34,9 @@ KEEP = Settings(keep_internal_ips=True)
 ZONE = "topology.kubernetes.io/zone"
 
 LABELS = desired_labels(a_server(), {}, DEFAULT, joins=False)
+HOSTNAME = choose_hostname(a_settled_node(), a_server(), NOBODY, joins=False)
+ADDRESSES = desired_addresses(a_settled_node(), a_server(), HOSTNAME, a_snapshot(), DEFAULT, NOBODY)
+OFF: Decided[Unmanaged] = Decided(UNMANAGED, CONTROLLER_OFF, {"controller": Controller.NODE})
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
@@ -47,7 +52,7 @@ ATTACHED = a_server(private_ips=((4, IPv4Address("10.0.0.2")),))
 def test_settled_node_that_needs_nothing() -> None:
     """A Node of a running server has the server's labels and addresses, and no shutdown taint."""
     found = initialized_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT, NOBODY)
-    assert found == (InitializedNode(a_server(), LABELS, WEB_1_ADDRESSES, shut_down=False), ())
+    assert found == (InitializedNode(a_server(), LABELS, ADDRESSES, shut_down=False), ())
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,8 @@ def test_addresses(
     """The addresses are those that the server has now, in their order, whatever the Node has."""
     snapshot = a_snapshot(network=Present(network))
     wanted, notes = initialized_node(a_settled_node(addresses=current), server, snapshot, settings, NOBODY)
-    assert (wanted.addresses, notes) == (expected, ())
+    assert isinstance(wanted.addresses, DesiredAddresses)
+    assert (wanted.addresses.values, notes) == (expected, ())
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,8 @@ def test_node_ip(annotation: str, server: Server, expected: tuple[NodeAddress, .
     """The kubelet's ``--node-ip`` orders and narrows the addresses for as long as the Node lives."""
     node, snapshot = a_settled_node(provided_node_ip=annotation), a_snapshot(network=Present(a_network()))
     wanted, notes = initialized_node(node, server, snapshot, DUAL, NOBODY)
-    assert (wanted.addresses, notes) == (expected, ())
+    assert isinstance(wanted.addresses, DesiredAddresses)
+    assert (wanted.addresses.values, notes) == (expected, ())
 
 
 @pytest.mark.parametrize(
@@ -134,21 +141,20 @@ def test_node_ip(annotation: str, server: Server, expected: tuple[NodeAddress, .
 )
 def test_unusable_node_ip(annotation: str) -> None:
     """No address goes away because of a wrong ``--node-ip``; labels and taint are kept true all the same."""
-    chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
-    assert isinstance(chosen, UnusableNodeIP)
     node = a_settled_node(provided_node_ip=annotation, labels={})
-    assert initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY) == (
-        InitializedNode(a_server(), LABELS, UNMANAGED, shut_down=False),
-        (Note(key_of(KEY), NoteKind.UNUSABLE_NODE_IP, f"{chosen.why}; the addresses stay as they are"),),
-    )
+    wanted, notes = initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY)
+    assert isinstance(wanted.addresses, Decided)
+    assert (wanted.labels, wanted.shut_down) == (LABELS, False)
+    assert [(note.kind, note.text) for note in notes] == [(NoteKind.UNUSABLE_NODE_IP, wanted.addresses.text)]
 
 
 @pytest.mark.parametrize("network", [Unknown("429"), Absent()], ids=["unreadable", "not-in-the-project"])
 def test_unknown_network(network: Absent | Unknown) -> None:
     """No address goes away because the network could not be read; labels and taint are kept true all the same."""
     node, server = a_settled_node(addresses=(H, I4), labels={}), a_server(status=ServerStatus.OFF)
-    found = initialized_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
-    assert found == (InitializedNode(server, LABELS, UNMANAGED, shut_down=True), ())
+    wanted, notes = initialized_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
+    assert isinstance(wanted.addresses, Decided)
+    assert (wanted.labels, wanted.shut_down, notes) == (LABELS, True, ())
 
 
 @pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
@@ -156,18 +162,10 @@ def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | U
     """No address goes away because Hetzner's answer lacks a field, and that is told on the Node, for it is about it."""
     node, snapshot = a_settled_node(addresses=(H, I4), labels={}), a_snapshot(network=network)
     server = a_server(ipv4=None, status=ServerStatus.OFF, missing=frozenset({"public_net.ipv4"}))
-    why = "Hetzner's answer has no public_net.ipv4 for server 1, so its addresses are unknown"
-    assert initialized_node(node, server, snapshot, IN_NETWORK, NOBODY) == (
-        InitializedNode(server, LABELS, UNMANAGED, shut_down=True),
-        (Note(key_of(KEY), NoteKind.UNKNOWN, why),),
-    )
-
-
-def test_lost_addresses() -> None:
-    """Each IP address that goes away is told, with its cause."""
-    wanted, _ = initialized_node(a_settled_node(addresses=(*DNS, VPN)), a_server(), a_snapshot(), DEFAULT, NOBODY)
-    why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
-    assert wanted.lost_addresses == (f"InternalIP 100.64.0.1 goes away: {why}",)
+    wanted, notes = initialized_node(node, server, snapshot, IN_NETWORK, NOBODY)
+    assert isinstance(wanted.addresses, Decided)
+    assert (wanted.labels, wanted.shut_down) == (LABELS, True)
+    assert notes == (Note(key_of(KEY), NoteKind.UNKNOWN, wanted.addresses.text),)
 
 
 def test_labels() -> None:
@@ -181,17 +179,15 @@ def test_labels() -> None:
 @pytest.mark.parametrize(
     ("off", "expected"),
     [
-        pytest.param(
-            {Controller.NODE}, InitializedNode(a_server(), UNMANAGED, UNMANAGED, shut_down=False), id="cloud-node"
-        ),
+        pytest.param({Controller.NODE}, InitializedNode(a_server(), OFF, OFF, shut_down=False), id="cloud-node"),
         pytest.param(
             {Controller.LIFECYCLE},
-            InitializedNode(a_server(), LABELS, WEB_1_ADDRESSES, UNMANAGED),
+            InitializedNode(a_server(), LABELS, ADDRESSES, UNMANAGED),
             id="cloud-node-lifecycle",
         ),
         pytest.param(
             {Controller.SERVICE, Controller.ROUTE},
-            InitializedNode(a_server(), LABELS, WEB_1_ADDRESSES, shut_down=False),
+            InitializedNode(a_server(), LABELS, ADDRESSES, shut_down=False),
             id="the-others",
         ),
     ],

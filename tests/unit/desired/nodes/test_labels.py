@@ -352,7 +352,7 @@ def test_notes_on_labels(
 ) -> None:
     """Each value that stays although the server has another, and each that cannot be written, is told once."""
     labels = desired_labels(server, current, settings, joins=False)
-    assert list(notes_on(a_settled_node(), labels)) == [Note(key_of("node/web-1"), *each) for each in expected]
+    assert list(notes_on(a_settled_node(), labels.values())) == [Note(key_of("node/web-1"), *each) for each in expected]
 
 
 def test_owned_labels() -> None:

@@ -4,10 +4,12 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
-from desired.nodes.addresses import UnusableNodeIP, choose_addresses
+from desired.nodes.addresses import choose_addresses
 from desired.nodes.desired import desired_nodes, note_on_miss, note_on_unclaimed, notes_on_unmanaged
 from desired.nodes.matching import Ambiguous, Foreign, Gone, Malformed, Miss, Unmatched, Unsupported
 from desired.plan.notes import Note, NoteKind
+from desired.rules.nodes import PUBLIC_IPV4
+from desired.rules.rule import Decided
 from desired.section import Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -127,9 +129,10 @@ def test_note_on_unclaimed() -> None:
 
 def unusable(annotation: str) -> str:
     """Why ``annotation`` does not fit server 1."""
-    chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
-    assert isinstance(chosen, UnusableNodeIP)
-    return chosen.why
+    addresses = tuple(Decided(address, PUBLIC_IPV4) for address in WEB_1_ADDRESSES)
+    chosen = choose_addresses(addresses, annotation, None)
+    assert isinstance(chosen, Decided)
+    return chosen.text
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,7 @@ def unusable(annotation: str) -> str:
         pytest.param(
             a_snapshot([a_joining_node()], [a_server()], network=Unknown("429")),
             NoteKind.UNKNOWN,
-            "429",
+            "addresses are not written: 429",
             id="network-unreadable",
         ),
         pytest.param(

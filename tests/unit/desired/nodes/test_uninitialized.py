@@ -5,11 +5,10 @@ import pytest
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, ServerStatus, Taint
 from desired.names import TAINT_SHUTDOWN
-from desired.nodes.addresses import UnusableNodeIP, choose_addresses
 from desired.nodes.desired import current_identity, is_uninitialized, uninitialized_node
 from desired.nodes.matching import Matched
 from desired.plan.change import NodeIdentity
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import NoteKind
 from desired.section import Absent, Unknown
 from tests.builders import (
     NOBODY,
@@ -22,7 +21,6 @@ from tests.builders import (
     a_server,
     a_snapshot,
 )
-from tests.support.keys import key_of
 
 KEY = "node/web-1"
 NODES_ALONE = Settings(controllers=frozenset(Controller) - {Controller.LIFECYCLE})
@@ -145,7 +143,7 @@ def test_joining_node(
     joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
     assert joining is not None
     assert joining.identity == NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES)
-    assert (joining.server, joining.matched_by, joining.consequences) == (server, "name", ())
+    assert (joining.server, joining.matched_by, joining.addresses.lost) == (server, "name", ())
 
 
 @pytest.mark.parametrize(
@@ -175,32 +173,20 @@ def test_notes_of_a_joining_node() -> None:
     assert (joining is not None, [note.kind for note in notes]) == (True, [NoteKind.KEPT])
 
 
-@pytest.mark.parametrize(
-    ("network", "why"),
-    [
-        pytest.param(Unknown("429"), "429", id="network-unreadable"),
-        pytest.param(
-            Absent(),
-            "the project has no network 'private', so the private addresses are unknown",
-            id="network-not-in-the-project",
-        ),
-    ],
-)
-def test_unknown_network(network: Absent | Unknown, why: str) -> None:
+@pytest.mark.parametrize("network", [Unknown("429"), Absent()], ids=["unreadable", "not-in-the-project"])
+def test_unknown_network(network: Absent | Unknown) -> None:
     """While the network that decides the private addresses is not known, a Node waits instead of getting wrong ones."""
     snapshot, settings = a_snapshot(network=network), Settings(network="private", keep_internal_ips=True)
-    found = uninitialized_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
-    assert found == (None, (Note(key_of(KEY), NoteKind.UNKNOWN, why),))
+    node, notes = uninitialized_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
+    assert (node, [note.kind for note in notes]) == (None, [NoteKind.UNKNOWN])
 
 
 @pytest.mark.parametrize("annotation", ["", "10.0.0.2", "10.0.0.2, 2001::1", "0.0.0.0", "2001:db8:1::1"])
 def test_unusable_node_ip(annotation: str) -> None:
-    """A node IP that does not fit leaves the whole Node as it is, and the note has cause and remedy."""
-    chosen = choose_addresses(WEB_1_ADDRESSES, annotation, None)
-    assert isinstance(chosen, UnusableNodeIP)
+    """A node IP that does not fit leaves the whole Node as it is."""
     node = a_joining_node(provided_node_ip=annotation, labels={PROVIDED_BY: "robot"})
-    found = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
-    assert found == (None, (Note(key_of(KEY), NoteKind.UNUSABLE_NODE_IP, chosen.why),))
+    found, notes = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
+    assert (found, [note.kind for note in notes]) == (None, [NoteKind.UNUSABLE_NODE_IP])
 
 
 def test_addresses_and_what_they_cost() -> None:
@@ -210,17 +196,15 @@ def test_addresses_and_what_they_cost() -> None:
     assert joining is not None
     assert joining.identity.addresses == (E4, H)
     why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
-    assert joining.consequences == (f"InternalIP 100.64.0.1 goes away: {why}",)
+    assert joining.addresses.lost == (f"InternalIP 100.64.0.1 goes away: {why}",)
 
 
 @pytest.mark.parametrize("field", ["public_net.ipv4", "public_net.ipv6", "private_net"])
 def test_field_that_did_not_arrive(field: str) -> None:
     """While Hetzner's answer says nothing of its addresses a Node waits, and the note says for what."""
-    found = uninitialized_node(
-        a_joining_node(), Matched(a_server(missing=frozenset({field})), "name"), a_snapshot(), DEFAULT, NOBODY
-    )
-    why = f"Hetzner's answer has no {field} for server 1, so its addresses are unknown"
-    assert found == (None, (Note(key_of(KEY), NoteKind.UNKNOWN, why),))
+    match = Matched(a_server(missing=frozenset({field})), "name")
+    node, notes = uninitialized_node(a_joining_node(), match, a_snapshot(), DEFAULT, NOBODY)
+    assert (node, [note.kind for note in notes]) == (None, [NoteKind.UNKNOWN])
 
 
 def test_labels_that_did_not_arrive() -> None:
