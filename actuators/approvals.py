@@ -12,9 +12,7 @@ from actuators.config_maps import Values, decide
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from desired.plan.approval import (
-    Approval,
-    GitApproval,
+from desired.plan.approvals import (
     Step,
     is_used_by,
     parse_approvals,
@@ -23,6 +21,7 @@ from desired.plan.approval import (
     writes_of_revocation,
     writes_of_use,
 )
+from desired.plan.grants import Grant, Here, Source
 
 _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _LONGEST_NAME = 256
@@ -33,21 +32,27 @@ _UNANSWERED = frozenset(
 
 
 def approve(
-    reader: KubernetesReader, writer: KubernetesWriter, namespace: str, approval: Approval, *, name: str = ""
-) -> tuple[Step, Approval | None]:
+    reader: KubernetesReader,
+    writer: KubernetesWriter,
+    namespace: str,
+    approval: Grant,
+    now: datetime,
+    *,
+    name: str = "",
+) -> tuple[Step, Grant | None]:
     """Record ``approval``, and ``name`` beside it, which is the API server's for who approves; what that meant, and the
     approval that was there before, None without one. A ConfigMap that is not there is created.
 
     Raises an ApiError; Denied has the remedy for who may not create one, as it comes with the chart and approvers need
     no such right.
     """
-    met: tuple[Step, Approval | None] = (Step.NEW, None)
+    met: tuple[Step, Grant | None] = (Step.NEW, None)
 
     def choose(data: Mapping[str, str]) -> Values:
         nonlocal met
-        before = next((each for each in parse_approvals(data) if each.hash == approval.hash), None)
-        met = step_to(approval, before, approval.approved_at), before
-        return {} if met[0] is Step.STANDS else writes_of_approval(approval, name, data, approval.approved_at)
+        before = _of(approval.of, data)
+        met = step_to(approval, before, now), before
+        return {} if met[0] is Step.STANDS else writes_of_approval(approval, name, data, now)
 
     decide(reader, writer, namespace, choose, creates=True)
     return met
@@ -57,22 +62,21 @@ def use_up(
     reader: KubernetesReader,
     writer: KubernetesWriter,
     namespace: str,
-    approvals: Collection[Approval | GitApproval],
+    approvals: Collection[Grant],
     now: datetime,
 ) -> None:
     """Mark these approvals of one hold as used before what they let through is applied: that counts once, whatever
     happens next, and however many processes try. Raises Conflict when none counts any more, and other ApiErrors."""
-    by = secrets.token_hex(8)
-    planned = next(iter(approvals))
-    git = [approval for approval in approvals if isinstance(approval, GitApproval)]
+    by, hold_hash = secrets.token_hex(8), next(iter(approvals)).of
+    git = [approval for approval in approvals if approval.source is Source.GIT]
 
     def choose(data: Mapping[str, str]) -> Values:
-        if is_used_by(planned.hash, data, by):  # the answer to our own write was lost
+        if is_used_by(hold_hash, data, by):  # the answer to our own write was lost
             return {}
-        values = writes_of_use(planned.hash, git, data, now, by)
+        values = writes_of_use(hold_hash, git, data, now, by)
         if not values:
-            found = next((each for each in parse_approvals(data) if each.hash == planned.hash), None)
-            why = found.why_void(now) if found else "is not there any more, or was used"
+            found = _of(hold_hash, data)
+            why = found.why_void(Here(now)) if found else "is not there any more, or was used"
             raise Conflict(f"it {why}")
         return values
 
@@ -84,7 +88,7 @@ def revoke(
     writer: KubernetesWriter,
     namespace: str,
     hold_hash: str,
-    git: Collection[GitApproval],
+    git: Collection[Grant],
     now: datetime,
     *,
     who: str,
@@ -102,6 +106,11 @@ def revoke(
 
     decide(reader, writer, namespace, choose)
     return did
+
+
+def _of(hold_hash: str, data: Mapping[str, str]) -> Grant | None:
+    """The approval of the hold that people gave here; None without one."""
+    return next((each for each in parse_approvals(data) if each.of == hold_hash), None)
 
 
 class _UserInfo(msgspec.Struct):

@@ -39,6 +39,7 @@ from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
 from desired.names import APPLICATION, CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change
+from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
 from reconciler import __version__
 from reconciler.capture.offline import readers_of
@@ -157,7 +158,7 @@ def _plan_context(readers: Readers, config: Config) -> PlanContext:
         readers,
         config.settings,
         config.lease_namespace,
-        config.approved,
+        tuple(Grant(Source.FLAG, hold_hash) for hold_hash in config.approved),
         config.approve_flags,
         detail=config.detail,
         next_step=config.next_step,

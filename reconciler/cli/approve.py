@@ -14,7 +14,8 @@ from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from desired.names import CONFIG_MAP
-from desired.plan.approval import LONGEST, Approval, GitApproval, Step, is_hash
+from desired.plan.approvals import Step, is_hash
+from desired.plan.grants import LONGEST, Grant, Here, Source
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.holds import digits_of, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
@@ -116,25 +117,27 @@ def _approve(job: _Job, sleep: Sleep) -> int:
         if not is_agreed(f"Approve {what} for {_span(options.lifetime)}?", job.stop):
             return INTERRUPTED if job.stop.is_interrupted else fail("nothing was approved", code=1)
     now, name, via = job.now(), approvals.reviewed_name(job.writer), _caller()
-    wanted = Approval(
+    wanted = Grant(
+        Source.CLUSTER,
         hold_hash,
         name or via,
         now,
-        expires_at=now + options.lifetime,
+        now + options.lifetime,
         via=via if name else "",
         reason=options.reason,
     )
-    step, before = approvals.approve(job.reader, job.writer, job.namespace, wanted, name=name)
+    step, before = approvals.approve(job.reader, job.writer, job.namespace, wanted, now, name=name)
     if not name:
         say(
             "warning: the API server does not tell who you are (before Kubernetes 1.28, or not allowed): the name is a"
             " claim of this machine"
         )
     standing = before if step is Step.STANDS and before is not None else wanted
-    _say(*_outcome(step, wanted, before, job.namespace))
+    _say(*_outcome(step, wanted, before, now, job.namespace))
     if options.patience is None:
         return 0
-    return _await_use(job, standing, min(standing.until, now + min(options.patience, LONGEST)), sleep)
+    ends_at = min(standing.until or now, now + min(options.patience, LONGEST))
+    return _await_use(job, standing, ends_at, sleep)
 
 
 def _known(job: _Job, found: HoldsReport) -> str:
@@ -159,47 +162,47 @@ def _known(job: _Job, found: HoldsReport) -> str:
     )
 
 
-def _outcome(step: Step, wanted: Approval, before: Approval | None, namespace: str) -> Iterator[str]:
+def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, namespace: str) -> Iterator[str]:
     """What approving meant, in sentences."""
     until = f"{wanted.until:%Y-%m-%d %H:%M} UTC"
     if before is not None:
         match step:
             case Step.STANDS:
-                yield f"Nothing to do: it is {told(before, wanted.approved_at)}."
+                yield f"Nothing to do: it is {told(before, now)}."
                 return
             case Step.AGAIN:
-                was = told(before, wanted.approved_at)
+                was = told(before, now)
                 yield f"It was {was}. This is a new approval: the hold passes once more."
             case Step.LONGER:
-                yield f"It was {told(before, wanted.approved_at)}. It is longer now."
+                yield f"It was {told(before, now)}. It is longer now."
     where = f"ConfigMap {namespace}/{CONFIG_MAP}"
-    yield f"Approved {wanted.hash} in {where}, as {wanted.approver}."
+    yield f"Approved {wanted.of} in {where}, as {wanted.by}."
     yield (
         f"If a plan holds exactly these changes, the next pass lets them through, once, until {until}; if they are"
         " others by then, they are held again."
     )
 
 
-def _await_use(job: _Job, approval: Approval, ends_at: datetime, sleep: Sleep) -> int:
+def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> int:
     """Wait until the approval is used, or its hold is gone; the exit code: 0 for both, 1 when that did not happen
     before ``ends_at``, or it was revoked. Raises an ApiError."""
+    since = approval.given_at or ends_at
     while not job.stop.is_set():
         found = read_holds(job.reader, job.config)
         now = found.now or ends_at
-        mine = next(
-            (each for each in found.approvals if isinstance(each, Approval) and each.hash == approval.hash), None
-        )
+        known = (each for each in found.approvals if each.source is Source.CLUSTER and each.of == approval.of)
+        mine = next(known, None)
         if mine is None:
             return fail(found.why_unread or "the approval is not there any more", code=1)
         if mine.used_at is not None:
             _say(f"Used at {mine.used_at:%H:%M:%S} UTC: what it let through is in 'reconcile status'.")
             return 0
         if mine.revoked_at is not None:
-            return fail(f"the approval {mine.why_void(now)}", code=1)
+            return fail(f"the approval {mine.why_void(Here(now))}", code=1)
         published = found.published
-        is_later = published is not None and published.last_pass.at > approval.approved_at
+        is_later = published is not None and published.last_pass.at > since
         is_whole = published is not None and published.last_pass.is_whole and not published.more_holds
-        if is_later and is_whole and approval.hash not in {hold.hash for hold in found.holds}:
+        if is_later and is_whole and approval.of not in {hold.hash for hold in found.holds}:
             _say("The hold is gone, and the approval was not used.")
             return 0
         if now >= ends_at:
@@ -213,8 +216,8 @@ def _revoke(job: _Job) -> int:
     found, why = read_approvals(job.reader, job.namespace)
     if why and not found:
         raise LookupError(f"approvals cannot be read: {why}")
-    hold_hash = the_one(job.digits, [each.hash for each in found], "approval")
-    git = [each for each in found if isinstance(each, GitApproval) and each.hash == hold_hash]
+    hold_hash = the_one(job.digits, [each.of for each in found], "approval")
+    git = [each for each in found if each.source is Source.GIT and each.of == hold_hash]
     name, via, now = approvals.reviewed_name(job.writer), _caller(), job.now()
     did = approvals.revoke(job.reader, job.writer, job.namespace, hold_hash, git, now, who=name or via, name=name)
     if why:
@@ -225,8 +228,8 @@ def _revoke(job: _Job) -> int:
             _say("It is still approved in Git, where nothing was changed; that entry counts no more.")
         return 0
     found, _ = read_approvals(job.reader, job.namespace)  # anew: it may have been used since
-    mine = [each for each in found if each.hash == hold_hash]
-    now_void = "; ".join(filter(None, (each.why_void(now) for each in mine))) or "became void meanwhile"
+    mine = [each for each in found if each.of == hold_hash]
+    now_void = "; ".join(filter(None, (each.why_void(Here(now)) for each in mine))) or "became void meanwhile"
     if any(each.used_at for each in mine):
         return fail(f"the approval of {hold_hash} {now_void}: what it let through cannot be taken back", code=1)
     _say(f"Nothing to do: the approval of {hold_hash} {now_void}.")

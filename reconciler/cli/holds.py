@@ -7,8 +7,8 @@ from dataclasses import replace
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
-from desired.names import CONFIG_MAP, GIT_CONFIG_MAP, STATUS_CONFIG_MAP
-from desired.plan.approval import Approval, GitApproval, parse_approvals, parse_git_approvals
+from desired.names import STATUS_CONFIG_MAP
+from desired.plan.grants import Grant
 from desired.syntax.bounds import shown_text
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, stop_within
@@ -16,6 +16,7 @@ from reconciler.cli.streams import begin, fail, publish
 from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.program import BAD_USAGE
+from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.kubernetes_lists import server_time
 from reconciler.passes.converge import plan_once
@@ -122,18 +123,11 @@ def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:
     return f"no controller has published its status in {name} yet: 'reconcile holds --plan' computes the holds now"
 
 
-def read_approvals(reader: KubernetesReader, namespace: str) -> tuple[tuple[Approval | GitApproval, ...], str]:
+def read_approvals(reader: KubernetesReader, namespace: str) -> tuple[tuple[Grant, ...], str]:
     """The approvals in both ConfigMaps, and why not all could be read, "" when they were. Raises an ApiError, but for
     missing permissions."""
-    try:
-        data = observe_config_map(reader, namespace, CONFIG_MAP) or {}
-    except Denied as error:
-        return (), str(error)
-    try:
-        entries = observe_config_map(reader, namespace, GIT_CONFIG_MAP) or {}
-    except Denied as error:
-        return parse_approvals(data), str(error)
-    return (*parse_approvals(data), *parse_git_approvals(entries, data)), ""
+    found = observe_approvals(reader, namespace, survives=Denied)
+    return found.grants, found.unread or found.git_unread
 
 
 def digits_of(text: str) -> str:

@@ -16,7 +16,7 @@ from actuators.http.shown import is_loopback, shown_address, with_shown_addresse
 from desired.annotations.options import defaults_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
-from desired.plan.approval import LIFETIME
+from desired.plan.grants import LIFETIME
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler.config.flags import (

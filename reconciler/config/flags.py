@@ -13,7 +13,7 @@ from typing import Any
 
 from desired.model.settings import Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
-from desired.plan.approval import LIFETIME
+from desired.plan.grants import LIFETIME
 from desired.syntax.bounds import VARIABLE, shown_text
 from desired.syntax.go import parse_bool
 from desired.syntax.selector import parse_selector

@@ -10,7 +10,8 @@ from ipaddress import IPv4Network, IPv6Network
 
 from desired.annotations.table import LONGEST_UNDO_S
 from desired.model.settings import Controller
-from desired.plan.approval import LONGEST, is_hash
+from desired.plan.approvals import is_hash
+from desired.plan.grants import LONGEST
 from desired.syntax import bounds
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration

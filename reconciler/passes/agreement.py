@@ -14,17 +14,15 @@ a list of permissions, and no list of orders: nothing is done that is not planne
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from desired.guards.filters import withhold
-from desired.model.clocks import TOLERANCE
 from desired.model.key import PLAN
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
+from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
-from desired.section import Present, Unknown
 from desired.syntax.bounds import counted
 from reconciler.report.documents import to_json
 from reconciler.report.folding import names
@@ -61,31 +59,7 @@ class Permission:
         return _has_become(self.before, other.before) and _has_become(self.after, other.after)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """For which cluster, and until when, a saved plan may be applied."""
-
-    cluster: str
-    """Its UID."""
-    taken_at: datetime
-    expires_at: datetime
-    again: str
-    """What to type for another one."""
-
-    def why_void(self, uid: Present[str] | Unknown, now: datetime, *, clocks_differ: bool = False) -> str | None:
-        """The reason why it may not be applied to the cluster with this identity at ``now``, by the API server's clock;
-        None when it may. While clocks differ nobody knows how old it is."""
-        if isinstance(uid, Unknown):
-            return f"whether it is of this cluster is not known: {uid.why}"
-        if uid.value != self.cluster:
-            return f"it is of cluster {self.cluster}, and this is {uid.value}: give --context, or {self.again}"
-        if clocks_differ:
-            return "its age is not known while the clocks differ: set them by NTP, or be asked by 'reconcile apply'"
-        if self.taken_at - now > TOLERANCE:
-            return f"it is of the future, {_shown(self.taken_at)}, and the API server has {_shown(now)}: {self.again}"
-        if now > self.expires_at:
-            return f"it has expired at {_shown(self.expires_at)}: {self.again}"
-        return None
+_ANSWER = Grant(Source.ANSWER, "the plan that was shown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +70,20 @@ class Agreement:
     """By their identities."""
     only: tuple[str, ...] = ()
     """The keys to which the plan was restricted; empty: it was not."""
-    terms: Terms | None = None
-    """None for what a person has just seen, in this very process."""
+    grant: Grant = _ANSWER
+    """Whose word it is, and whether that counts."""
     is_exact: bool = False
     """Whether nothing at all is to be done where the plan is another one by now."""
-    name: str = "the plan that was shown"
-    """What messages call it."""
 
     @classmethod
     def to(cls, changes: Iterable[Change]) -> "Agreement":
         """The agreement to exactly these changes."""
         return cls({found.identity: found for found in map(Permission.of, changes)})
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.grant.of
 
     def permits(self, change: Change) -> bool:
         """Whether the change may be made, as far as it is for who agreed to decide on it."""
@@ -114,17 +91,15 @@ class Agreement:
         return agreed is not None and agreed.covers(Permission.of(change))
 
     def bind(self, plan: Plan) -> Plan:
-        """The judged plan, in which everything waits that nobody has agreed to, and a note that counts it."""
-        why = f"{self.name} does not have it, or not so: look at it in the next one"
+        """The judged plan, in which everything waits that was not agreed to, and a note that counts it."""
+        why = f"not in {self.name}; look at it in the next one"
         decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, why)
         left = {str(change.key): decision for change in plan.allowed if not self.permits(change)}
         if not left:
             return plan
         bound = withhold(plan, left)
-        count = len(plan.allowed) - len(bound.allowed)
-        what = f"{counted(count, 'change')} {'is' if count == 1 else 'are'} left"
         keys = {change.key for change in plan.allowed} - {change.key for change in bound.allowed}
-        text = f"{what}, which {self.name} does not have, or not so: {names(keys)}"
+        text = f"{counted(len(keys), 'change')} skipped, not in {self.name}: {names(keys)}"
         return replace(bound, notes=(*bound.notes, Note(PLAN, NoteKind.AGREED_PLAN, text)))
 
     def unneeded(self, plan: Plan) -> tuple[Note, ...]:
@@ -136,11 +111,6 @@ class Agreement:
         verb = "is" if len(keys) == 1 else "are"
         text = f"{counted(len(keys), 'change')} of {self.name} {verb} no longer needed: {names(keys)}"
         return (Note(PLAN, NoteKind.AGREED_PLAN, text),)
-
-    def why_void(self, uid: Present[str] | Unknown, now: datetime, *, clocks_differ: bool = False) -> str | None:
-        """The reason why it does not count here and now; None when it does. Parameters as in ``Terms.why_void``."""
-        why = None if self.terms is None else self.terms.why_void(uid, now, clocks_differ=clocks_differ)
-        return why and f"{self.name} cannot be applied: {why}"
 
     def why_inexact(self, plan: Plan) -> str | None:
         """The reason why nothing is done of the judged ``plan``, as it is not what was agreed to; None when it is, or
@@ -157,10 +127,10 @@ class Agreement:
         if not differing:
             return None
         count = counted(len(differing), "change")
-        remedy = f": {self.terms.again}" if self.terms else ""
+        remedy = f"; {self.grant.again}" if self.grant.again else ""
         verb = "differs" if len(differing) == 1 else "differ"
         keys = names({key for _, key in differing})
-        return f"{self.name} is another one by now, and nothing was done: {count} {verb} ({keys}){remedy}"
+        return f"{self.name} no longer matches, and nothing was applied: {count} {verb} ({keys}){remedy}"
 
 
 def _has_become(agreed: Any, now: Any) -> bool:
@@ -174,7 +144,3 @@ def _has_become(agreed: Any, now: Any) -> bool:
         case _, list():
             return bool(agreed == KNOWN_AFTER_APPLY.value)
     return type(agreed) is type(now) and bool(agreed == now)
-
-
-def _shown(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

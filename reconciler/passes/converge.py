@@ -4,9 +4,8 @@
 ``reconciler.runtime``.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
@@ -25,9 +24,8 @@ from desired.model.price import Cost
 from desired.model.route import route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.names import GIT_CONFIG_MAP
-from desired.plan.approval import GitApproval, parse_approvals, parse_git_approvals
 from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
+from desired.plan.grants import Grant, Here, Source, by_hold
 from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import urgent
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
@@ -35,12 +33,13 @@ from desired.plan.suspended import SUSPENDED, trace_in
 from desired.planner import DesiredState, compute_desired, diff
 from desired.section import Absent, Present, Section, Unknown
 from reconciler.config.flags import Detail
-from reconciler.observe.kubernetes import observe_config_map, observe_identity
+from reconciler.observe.approvals import observe_approvals
+from reconciler.observe.kubernetes import observe_identity
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.attempts import Attempts, as_tried
 from reconciler.passes.records import Ended, Records, unkept
-from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round, tell
+from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round, tell
 from reconciler.result import Explained, Line, MonthlyCost, Report, Requests, is_incomplete
 from reconciler.telemetry.announcements import MOST_EVENTS, at_most, on_pass, warnings
 from reconciler.telemetry.conditions import conditions_due
@@ -65,8 +64,8 @@ class PlanContext:
     readers: Readers
     settings: Settings
     namespace: str
-    approved: tuple[str, ...] = ()
-    """Hashes that ``--approve`` lets through in this run."""
+    flagged: tuple[Grant, ...] = ()
+    """What ``--approve`` lets through in this run."""
     approve_flags: str = ""
     """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
     setbacks: Callable[[], Setbacks] = Setbacks
@@ -319,16 +318,15 @@ def _judge(
         setbacks = replace(setbacks, peaks=plan_context.records.peaks.peaks(snapshot))
     changed = settings_change(plan, snapshot, settings, setbacks, former)
     facts = Facts(plan, snapshot, settings, desired, setbacks, changed)
+    here, granted = Here.of(snapshot), by_hold(plan_context.flagged, Here.of(snapshot))
     results = ask_guards(facts)
-    judged = judge(facts, plan_context.approved, results)
-    approvals: Mapping[str, Collection[AnyApproval]] = {}
+    judged = judge(facts, granted.keys(), results)
     is_held = any(not hold.approved for hold in judged.holds)
     if is_held or (beside_controller and plan.changes):
         found, why = _stored(plan_context, plan, judged.holds, snapshot, beside_controller=beside_controller)
-        differ = snapshot.clocks.differ
-        approvals = _by_hash(each for each in found if each.counts(snapshot.taken_at, clocks_differ=differ))
+        granted = by_hold((*plan_context.flagged, *found), here)
         plan = replace(plan, notes=(*plan.notes, *why))
-        judged = judge(replace(facts, plan=plan), (*plan_context.approved, *approvals), results)
+        judged = judge(replace(facts, plan=plan), granted.keys(), results)
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(judged, plan_context.settings.only, tuple(_known_keys(snapshot)))
     part = restrict(judged, plan_context.only)
@@ -337,7 +335,7 @@ def _judge(
     if any(not section.complete for section in snapshot.sections().values()):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(part, desired, approvals, setbacks, strange, judged, changed)
+    return JudgedPlan(part, desired, granted, setbacks, strange, judged, changed)
 
 
 def _planned(
@@ -362,9 +360,15 @@ def why_void(plan_context: PlanContext) -> str | None:
     """The reason why this cluster is not the one, or this not the time, for which a plan was saved, by one request;
     None when it seems to be, or none is applied. A pass looks again. Raises an ApiError."""
     agreement = plan_context.agreement
-    if agreement is None or agreement.terms is None:
+    if agreement is None or agreement.grant.cluster is None:
         return None
-    return agreement.why_void(*observe_identity(plan_context.readers.kubernetes))
+    uid, now = observe_identity(plan_context.readers.kubernetes)
+    return _why_void(agreement, Here(now, uid))
+
+
+def _why_void(agreement: Agreement, here: Here) -> str | None:
+    why = agreement.grant.why_void(here)
+    return why and f"{agreement.name} {why}"
 
 
 def _why_disagreed(plan_context: PlanContext, snapshot: Snapshot, judged: JudgedPlan) -> str | None:
@@ -372,8 +376,7 @@ def _why_disagreed(plan_context: PlanContext, snapshot: Snapshot, judged: Judged
     agreement = plan_context.agreement
     if agreement is None:
         return None
-    void = agreement.why_void(snapshot.cluster_uid, snapshot.taken_at, clocks_differ=snapshot.clocks.differ)
-    return void or agreement.why_inexact(restrict(judged.whole, plan_context.only))
+    return _why_void(agreement, Here.of(snapshot)) or agreement.why_inexact(restrict(judged.whole, plan_context.only))
 
 
 def _unneeded(plan_context: PlanContext, snapshot: Snapshot, judged: JudgedPlan) -> tuple[Note, ...]:
@@ -407,53 +410,31 @@ def _stored(
     snapshot: Snapshot,
     *,
     beside_controller: bool,
-) -> tuple[tuple[AnyApproval, ...], tuple[Note, ...]]:
+) -> tuple[tuple[Grant, ...], tuple[Note, ...]]:
     """The approvals in both ConfigMaps, and notes: on what could not be read, on approvals that are void although what
     they are of is held, and ``beside_controller`` on what that has suspended. Those from Git are read only when
-    something is held, and where they cannot be the others count all the same."""
-    reader, namespace = plan_context.readers.kubernetes, plan_context.namespace
+    something is held."""
     is_held = any(not hold.approved for hold in holds)
-    try:
-        data = observe_config_map(reader, namespace) or {}
-    except ApiError as error:
-        text = f"approvals could not be read, so none counts: {error}"
-        return (), (Note(PLAN, NoteKind.APPROVAL, text),) if is_held else ()
-    found: tuple[AnyApproval, ...] = parse_approvals(data)
-    notes = _notes_on_suspended(data, plan, snapshot) if beside_controller else ()
-    if is_held:
-        try:
-            entries = observe_config_map(reader, namespace, GIT_CONFIG_MAP) or {}
-            found = (*found, *parse_git_approvals(entries, data))
-        except ApiError as error:
-            text = f"approvals from Git could not be read, so none of these counts: {error}"
-            notes = (*notes, Note(PLAN, NoteKind.APPROVAL, text))
-    return found, (*notes, *_notes_on_void(found, holds, snapshot.taken_at, clocks_differ=snapshot.clocks.differ))
+    found = observe_approvals(plan_context.readers.kubernetes, plan_context.namespace, with_git=is_held)
+    notes = _notes_on_suspended(found.data, plan, snapshot) if beside_controller else ()
+    if found.unread and is_held:
+        text = f"approvals could not be read, so none counts: {found.unread}"
+        notes = (*notes, Note(PLAN, NoteKind.APPROVAL, text))
+    if found.git_unread:
+        text = f"approvals from Git could not be read, so none of these counts: {found.git_unread}"
+        notes = (*notes, Note(PLAN, NoteKind.APPROVAL, text))
+    return found.grants, (*notes, *_notes_on_void(found.grants, holds, Here.of(snapshot)))
 
 
-def _by_hash(approvals: Iterable[AnyApproval]) -> Mapping[str, Collection[AnyApproval]]:
-    found: dict[str, list[AnyApproval]] = {}
-    for approval in approvals:
-        found.setdefault(approval.hash, []).append(approval)
-    return found
-
-
-def _notes_on_void(
-    found: Collection[AnyApproval], holds: Collection[Hold], now: datetime, *, clocks_differ: bool
-) -> tuple[Note, ...]:
+def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here) -> Iterator[Note]:
     """A note on each approval of a hold that exists and does not count: somebody believes that it does. Where another
     one of the same hold counts nobody waits for it."""
-    held = {hold.hash for hold in holds}
-    passing = {approval.hash for approval in found if approval.counts(now, clocks_differ=clocks_differ)}
-    return tuple(
-        Note(PLAN, NoteKind.APPROVAL, f"{_named(approval)} {why}")
-        for approval in found
-        if approval.hash in held - passing and (why := approval.why_void(now, clocks_differ=clocks_differ)) is not None
-    )
-
-
-def _named(approval: AnyApproval) -> str:
-    source = " in Git" if isinstance(approval, GitApproval) else ""
-    return f"the approval of {approval.hash} by {approval.approver}{source}"
+    waiting = {hold.hash for hold in holds} - by_hold(found, here).keys()
+    for approval in found:
+        if approval.of in waiting and (why := approval.why_void(here)) is not None:
+            source = " in Git" if approval.source is Source.GIT else ""
+            text = f"the approval of {approval.of} by {approval.by}{source} {why}"
+            yield Note(PLAN, NoteKind.APPROVAL, text)
 
 
 def _notes_on_suspended(data: Mapping[str, str], plan: Plan, snapshot: Snapshot) -> tuple[Note, ...]:

@@ -13,8 +13,8 @@ from actuators.lanes import UnderWay
 from actuators.outcome import Outcome, Skipped
 from desired.guards.facts import SettingsChange
 from desired.model.snapshot import Snapshot
-from desired.plan.approval import Approval, GitApproval
 from desired.plan.change import Change, Plan
+from desired.plan.grants import Grant
 from desired.plan.ordering import bridged
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import DesiredState
@@ -22,8 +22,6 @@ from reconciler.passes.attempts import Attempts
 from reconciler.telemetry.announcements import on_outcome
 from reconciler.telemetry.conditions import Due
 from reconciler.telemetry.events import Event
-
-AnyApproval = Approval | GitApproval
 
 
 class Announcer(Protocol):
@@ -61,8 +59,8 @@ class ApplyContext:
     """The context in which a pass acts. A dry run has none."""
 
     actuators: Mapping[str, Actuator]
-    use_up: Callable[[Collection[AnyApproval], datetime], None]
-    """Marks the approvals of one hold as used; raises an ApiError when none of them counts any more."""
+    use_up: Callable[[Collection[Grant], datetime], None]
+    """Marks the stored grants of one hold as used; raises an ApiError when none of them counts any more."""
     events: Announcer
     progress: Progress
     stop: threading.Event
@@ -82,8 +80,8 @@ class JudgedPlan:
     """The part of it that may be looked at: with ``--only`` what was asked for, and allowed only what was agreed to."""
     desired: DesiredState
     """What the plan was made from."""
-    approvals: Mapping[str, Collection[AnyApproval]] = field(default_factory=dict)
-    """Hash → the approvals in the ConfigMaps that count now."""
+    granted: Mapping[str, Collection[Grant]] = field(default_factory=dict)
+    """Hash of a hold → the grants of it that count now."""
     setbacks: Setbacks = NO_SETBACKS
     """What the changes had met before."""
     strange: tuple[str, ...] = ()
@@ -147,9 +145,9 @@ def tell(apply_context: ApplyContext, snapshot: Snapshot, change: Change, outcom
 def _use_up_approvals(judged: JudgedPlan, snapshot: Snapshot, apply_context: ApplyContext, attempts: Attempts) -> None:
     todo = attempts.todo(judged.plan)
     for hold in judged.plan.holds:
-        approvals = judged.approvals.get(hold.hash, ())
+        grants = [grant for grant in judged.granted.get(hold.hash, ()) if grant.is_stored]
         held = [change for change in todo if change.key in hold.keys]
-        if not approvals or not held:
+        if not grants or not held:
             continue
         kept_back = [change for change in held if apply_context.under_way.keeps_back(change)]
         if kept_back:
@@ -157,7 +155,7 @@ def _use_up_approvals(judged: JudgedPlan, snapshot: Snapshot, apply_context: App
                 attempts.withdraw(change, f"{kept_back[0].owner} is still being changed; its approval is kept")
             continue
         try:
-            apply_context.use_up(approvals, snapshot.taken_at)
+            apply_context.use_up(grants, snapshot.taken_at)
         except ApiError as error:
             for change in held:
                 attempts.withdraw(change, f"its approval could not be marked as used: {error}")

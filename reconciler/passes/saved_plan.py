@@ -18,12 +18,13 @@ from desired.annotations.table import BY_FIELD
 from desired.model.settings import DECIDING, Settings
 from desired.model.to_builtins import digest
 from desired.plan.change import Verdict
+from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS
 from desired.section import Present
 from desired.syntax.bounds import shown_text
 from reconciler import __version__
 from reconciler.config.config import shown_file
-from reconciler.passes.agreement import Agreement, Permission, Terms
+from reconciler.passes.agreement import Agreement, Permission
 from reconciler.report.escaping import json_text
 from reconciler.report.json_report import SavedPart, report_as_json
 from reconciler.result import Report, Result
@@ -111,8 +112,11 @@ def read_plan(content: bytes, file: str, settings: Settings, *, is_exact: bool =
     except ValueError as error:
         why = f"it is no whole JSON document: {str(error).removeprefix('JSON is malformed: ')}"
     else:
-        terms = Terms(found.cluster.uid, found.taken_at, found.expires_at, again)
-        return Agreement(permissions, tuple(found.only), terms, is_exact, f"saved plan {shown_text(file)}")
+        name, cluster = f"saved plan {shown_text(file)}", found.cluster.uid
+        grant = Grant(
+            Source.PLAN, name, given_at=found.taken_at, expires_at=found.expires_at, cluster=cluster, again=again
+        )
+        return Agreement(permissions, tuple(found.only), grant, is_exact)
     raise SavedPlanProblem(f"saved plan {shown_text(file)} cannot be applied: {why}; {again}")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from desired.plan.approval import Approval, GitApproval
 from desired.plan.change import shown_seconds, with_advice
+from desired.plan.grants import Grant, Here, Source
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import program_name
@@ -30,7 +30,7 @@ class HoldsReport:
     published: PublishedStatus | None = None
     """Where the holds are from; None when they were planned by this run, or nobody has published any."""
     holds: tuple[PublishedHold, ...] = ()
-    approvals: tuple[Approval | GitApproval, ...] = ()
+    approvals: tuple[Grant, ...] = ()
     why_unread: str = ""
     """Why not all approvals could be read; "" when they were."""
     why_incomplete: str = ""
@@ -87,7 +87,7 @@ def _row(hold: PublishedHold, report: HoldsReport, now: datetime, width: int) ->
     yield TextLine(f"    measured {hold.value}, limit {hold.limit}: {_named(hold)}")
     yield from _end(hold, now, "    ")
     for approval in _of(hold, report):
-        if approval.counts(now):
+        if approval.counts(Here(now)):
             yield TextLine(f"    {told(approval, now)}", Tone.GOOD)
 
 
@@ -118,8 +118,8 @@ def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
     elif not approvals:
         yield TextLine("  none", Tone.DETAIL)
     for approval in approvals:
-        yield TextLine(f"  {told(approval, now)}", Tone.GOOD if approval.counts(now) else Tone.DETAIL)
-    if not any(approval.counts(now) for approval in approvals):
+        yield TextLine(f"  {told(approval, now)}", Tone.GOOD if approval.counts(Here(now)) else Tone.DETAIL)
+    if not any(approval.counts(Here(now)) for approval in approvals):
         yield approve_line(hold.hash, report.flags, "  ")
 
 
@@ -134,21 +134,19 @@ def ago(moment: datetime, now: datetime) -> str:
     return f"{shown_seconds(age.total_seconds())} ago" if age >= _MINUTE else "just now"
 
 
-def told(approval: Approval | GitApproval, now: datetime) -> str:
+def told(approval: Grant, now: datetime) -> str:
     """One approval in a sentence: by whom, when, and until when it counts, or why it does not."""
-    void = approval.why_void(now)
-    reason = f": {approval.reason}" if approval.reason else ""
-    if isinstance(approval, GitApproval):
-        until = f", until {approval.expires_at:%Y-%m-%d %H:%M} UTC" if void is None else f", and {void}"
-        return f"approved in Git by {approval.approver}{until}{reason}"
+    void = approval.why_void(Here(now))
+    where = " in Git" if approval.source is Source.GIT else ""
     via = f" ({approval.via})" if approval.via else ""
-    at = f" at {approval.approved_at:%Y-%m-%d %H:%M} UTC"
+    at = f" at {approval.given_at:%Y-%m-%d %H:%M} UTC" if approval.given_at else ""
     until = f", until {approval.until:%Y-%m-%d %H:%M} UTC" if void is None else f", and {void}"
-    return f"approved by {approval.approver}{via}{at}{until}{reason}"
+    reason = f": {approval.reason}" if approval.reason else ""
+    return f"approved{where} by {approval.by}{via}{at}{until}{reason}"
 
 
-def _of(hold: PublishedHold, report: HoldsReport) -> Iterator[Approval | GitApproval]:
-    return (approval for approval in report.approvals if approval.hash == hold.hash)
+def _of(hold: PublishedHold, report: HoldsReport) -> Iterator[Grant]:
+    return (approval for approval in report.approvals if approval.of == hold.hash)
 
 
 def _digits(hold: PublishedHold) -> str:
@@ -198,14 +196,10 @@ class ApprovalDocument(Struct, frozen=True):
     """Why it lets nothing pass; None when it counts."""
 
     @classmethod
-    def of(cls, approval: Approval | GitApproval, now: datetime) -> "ApprovalDocument":
+    def of(cls, approval: Grant, now: datetime) -> "ApprovalDocument":
         """An approval as it is at ``now``."""
-        void = approval.why_void(now)
-        if isinstance(approval, GitApproval):
-            return cls(approval.approver, "git", None, approval.expires_at, "", approval.reason, void)
-        return cls(
-            approval.approver, "cluster", approval.approved_at, approval.until, approval.via, approval.reason, void
-        )
+        until, void = approval.until or now, approval.why_void(Here(now))
+        return cls(approval.by, approval.source, approval.given_at, until, approval.via, approval.reason, void)
 
 
 class HeldDocument(Struct, frozen=True):

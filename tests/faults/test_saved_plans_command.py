@@ -133,7 +133,7 @@ def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) ->
 
     (line,) = ran.stderr.splitlines()
     assert ran.code == 1
-    assert f"saved plan {FILE!r} cannot be applied: it is of cluster " in line
+    assert f"saved plan {FILE!r} is of cluster " in line
     assert ", and this is another: give --context, or plan again with " in line
     assert len(joining.asked_hetzner()) == asked
     assert_untouched(joining)

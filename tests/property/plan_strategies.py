@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from desired.model.absence import proof_of_absence
 from desired.model.snapshot import Snapshot
-from desired.plan.approval import Approval
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
+from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Section
 from tests.builders import a_settled_node, in_cloud
@@ -63,7 +63,7 @@ def changes(draw: st.DrawFn) -> Change:
 plans = st.lists(changes(), max_size=5, unique_by=lambda change: change.key).map(lambda found: Plan(tuple(found)))
 hashes = st.from_regex(r"sha256:[0-9a-f]{16}", fullmatch=True)
 times = st.datetimes(timezones=st.just(UTC))
-approvals = st.builds(Approval, hashes, st.text(max_size=10), times, st.none() | times)
+approvals = st.builds(Grant, st.just(Source.CLUSTER), hashes, st.text(max_size=10), times, used_at=st.none() | times)
 
 
 def _astray(snapshot: Snapshot) -> Snapshot:

@@ -15,7 +15,7 @@ from desired.annotations.parsing import parse_options
 from desired.annotations.table import BY_FIELD, PREFIX, Annotation
 from desired.annotations.warnings import warnings_on
 from desired.nodes.addresses import parse_node_ips
-from desired.plan.approval import is_hash, parse_approvals
+from desired.plan.approvals import is_hash, parse_approvals
 from desired.routes.endpoints import parse_pod_cidr
 from desired.syntax import bounds
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration

@@ -32,8 +32,8 @@ from hypothesis import strategies as st
 from actuators.approvals import approve as note_approval
 from actuators.outcome import Applied, Outcome
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Listener
-from desired.plan.approval import Approval
 from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from reconciler.config.flags import Detail
 from reconciler.passes.agreement import Agreement
@@ -90,8 +90,9 @@ def applied(run: Run) -> Apply:
 
 def approve(run: Run, hold_hash: str) -> None:
     """What a person does about a hold."""
-    approval = Approval(hold_hash, "somebody", run.sim.clock.now())
-    note_approval(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval)
+    now = run.sim.clock.now()
+    approval = Grant(Source.CLUSTER, hold_hash, "somebody", now)
+    note_approval(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval, now)
 
 
 def allowed(report: Report) -> Mapping[str, Change]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from desired.annotations.claims import check_annotations, check_claim
 from desired.annotations.options import Defaults
 from desired.nodes.addresses import parse_node_ips
-from desired.plan.approval import Approval, format_approval, parse_approvals
+from desired.plan.approvals import format_approval, parse_approvals
+from desired.plan.grants import Grant
 from desired.syntax.provider_id import CloudID, RobotID, format_provider_id, parse_provider_id
 from desired.syntax.selector import Selector, is_label_key, is_label_value, parse_selector
 from reconciler.observe.manifests import FoundService, read_manifests
@@ -35,10 +36,10 @@ def test_any_text_is_read_as_some_provider_id(text: str) -> None:
 
 
 @law
-@given(st.lists(approvals, unique_by=lambda approval: approval.hash, max_size=3))
-def test_approvals_survive_writing_and_reading(given_approvals: list[Approval]) -> None:
+@given(st.lists(approvals, unique_by=lambda approval: approval.of, max_size=3))
+def test_approvals_survive_writing_and_reading(given_approvals: list[Grant]) -> None:
     """Reading what was written gives the same approvals, by hash."""
-    expected = sorted(given_approvals, key=lambda approval: approval.hash)
+    expected = sorted(given_approvals, key=lambda approval: approval.of)
     assert parse_approvals(dict(map(format_approval, given_approvals))) == tuple(expected)
 
 

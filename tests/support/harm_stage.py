@@ -18,7 +18,7 @@ from actuators.http.retry import Retry
 from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
 from desired.names import STATUS_CONFIG_MAP
-from desired.plan.approval import Approval
+from desired.plan.grants import Grant, Source
 from reconciler.config.commands import Command
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.passes.history import History
@@ -399,7 +399,8 @@ class Stage:
         direct = self._direct(cluster, self.truth.clusters[cluster].kubernetes)
         reader, writer = direct.kubernetes_reader(), direct.kubernetes_writer()
         self.truth.changed()
-        approve(reader, writer, NAMESPACE, Approval(hold.hash, "somebody", self.truth.clock.now()))
+        now = self.truth.clock.now()
+        approve(reader, writer, NAMESPACE, Grant(Source.CLUSTER, hold.hash, "somebody", now), now)
         self._let.setdefault(cluster, {})[hold.hash] = hold.keys if keys is None else keys
         return True
 

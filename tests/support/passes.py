@@ -18,8 +18,8 @@ from actuators.writers import Writers
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
-from desired.plan.approval import Approval
 from desired.plan.change import Change
+from desired.plan.grants import Grant, Source
 from desired.planner import compute_plan
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.servers_by_id import Confirmer
@@ -109,7 +109,8 @@ class Run:
     @property
     def plan_context(self) -> PlanContext:
         """Readers of this simulation, the same in all passes of the run."""
-        plan_context = PlanContext(self.readers, self.settings, NAMESPACE, self.approved, self.approve_flags)
+        flagged = tuple(Grant(Source.FLAG, hold_hash) for hold_hash in self.approved)
+        plan_context = PlanContext(self.readers, self.settings, NAMESPACE, flagged, self.approve_flags)
         plan_context = replace(plan_context, agreement=self.agreement)
         plan_context = replace(plan_context, records=self.records or unkept(self.settings))
         return plan_context if self.history is None else replace(plan_context, setbacks=self.history.setbacks)
@@ -155,7 +156,8 @@ class Run:
     def approve(self, hold_hash: str) -> None:
         """What ``reconcile approve`` does."""
         reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
-        approve(reader, writer, NAMESPACE, Approval(hold_hash, "somebody", self.sim.clock.now()))
+        now = self.sim.clock.now()
+        approve(reader, writer, NAMESPACE, Grant(Source.CLUSTER, hold_hash, "somebody", now), now)
         self.sim.kubernetes_proxy.journal.clear()
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from actuators.approvals import approve, reviewed_name, revoke, use_up
 from actuators.http.errors import ApiError, Conflict, Denied, NotFound
 from actuators.http.kubernetes import Answer, KubernetesReader, KubernetesWriter
-from desired.plan.approval import Approval, GitApproval, format_approval, parse_approvals, parse_git_approvals
+from desired.plan.approvals import format_approval, parse_approvals, parse_git_approvals
+from desired.plan.grants import Grant, Here, Source
 from reconciler.observe.kubernetes import observe_config_map
 from tests.support.simulators import Simulation
 
 NAMESPACE = "kube-system"
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
-ONE = Approval("sha256:0123456789abcdef", "anna@laptop", NOW)
-TWO = Approval("sha256:fedcba9876543210", "ben@laptop", NOW)
+ONE = Grant(Source.CLUSTER, "sha256:0123456789abcdef", "anna@laptop", NOW)
+TWO = Grant(Source.CLUSTER, "sha256:fedcba9876543210", "ben@laptop", NOW)
 
 
 @pytest.fixture
@@ -25,14 +27,14 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
     return simulate(kubernetes_tokens={"admin": None, "viewer": {"get", "list"}, "approver": {"patch"}})
 
 
-def approvals(sim: Simulation) -> tuple[Approval, ...]:
+def approvals(sim: Simulation) -> tuple[Grant, ...]:
     """Those in the ConfigMap."""
     return parse_approvals(observe_config_map(sim.kubernetes_reader(), NAMESPACE) or {})
 
 
 def test_the_first_approval_creates_the_config_map(sim: Simulation) -> None:
     """The ConfigMap comes into being with the first approval."""
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
 
     assert approvals(sim) == (ONE,)
     assert sim.objects("configmaps")["hcloud-reconciler"]["metadata"]["namespace"] == NAMESPACE
@@ -44,7 +46,7 @@ def test_two_first_approvals_at_once(sim: Simulation) -> None:
     winner = {"metadata": {"name": "hcloud-reconciler"}, "data": dict([format_approval(ONE)])}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", winner)
 
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
 
     assert approvals(sim) == (ONE, TWO)
     assert [(entry.method, entry.status) for entry in sim.written()] == [
@@ -56,8 +58,8 @@ def test_two_first_approvals_at_once(sim: Simulation) -> None:
 
 def test_approvals_stand_side_by_side(sim: Simulation) -> None:
     """Another approval leaves the first one as it is."""
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
 
     assert approvals(sim) == (ONE, TWO)
 
@@ -67,7 +69,7 @@ def test_data_of_others_is_kept(sim: Simulation) -> None:
     body = {"metadata": {"name": "hcloud-reconciler"}, "data": {"note": "hands off"}}
     sim.kubernetes_writer().create(f"/api/v1/namespaces/{NAMESPACE}/configmaps", body)
 
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
 
     assert sim.objects("configmaps")["hcloud-reconciler"]["data"]["note"] == "hands off"
     assert approvals(sim) == (ONE,)
@@ -76,26 +78,26 @@ def test_data_of_others_is_kept(sim: Simulation) -> None:
 def test_approving_again_renews(sim: Simulation) -> None:
     """A hold that is approved a second time, after it was used up, counts once more."""
     later = NOW + timedelta(minutes=5)
-    again = Approval(ONE.hash, "ben@laptop", later)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    again = Grant(Source.CLUSTER, ONE.of, "ben@laptop", later)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW)
 
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, again, later)
 
     assert approvals(sim) == (again,)
-    assert again.counts(later)
+    assert again.counts(Here(later))
 
 
 def test_using_up(sim: Simulation) -> None:
     """A used approval says when it was used, and counts no more; others still do."""
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, TWO, NOW)
 
     use_up(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, [ONE], NOW + timedelta(minutes=1))
 
     used, other = approvals(sim)
-    assert used == ONE.used(NOW + timedelta(minutes=1), used.used_by)
-    assert (used.counts(NOW + timedelta(minutes=1)), other.counts(NOW)) == (False, True)
+    assert used == replace(ONE, used_at=NOW + timedelta(minutes=1), used_by=used.used_by)
+    assert (used.counts(Here(NOW + timedelta(minutes=1))), other.counts(Here(NOW))) == (False, True)
 
 
 def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
@@ -109,7 +111,9 @@ def test_a_config_map_that_is_gone_cannot_be_used_up(sim: Simulation) -> None:
 def test_without_the_right_to_write(sim: Simulation) -> None:
     """Whoever may not write the ConfigMap approves nothing."""
     with pytest.raises(Denied):
-        approve(sim.kubernetes_reader(), KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE)
+        approve(
+            sim.kubernetes_reader(), KubernetesWriter(sim.kubernetes_connection(token="viewer")), NAMESPACE, ONE, NOW
+        )
 
     assert approvals(sim) == ()
 
@@ -118,15 +122,15 @@ def test_without_the_right_to_create(sim: Simulation) -> None:
     """Who may only write into the ConfigMap that comes with the chart is told what to do where there is none."""
     approver = KubernetesWriter(sim.kubernetes_connection(token="approver"))
     with pytest.raises(Denied, match=r"you may not create it: .* create configmap hcloud-reconciler"):
-        approve(sim.kubernetes_reader(), approver, NAMESPACE, ONE)
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+        approve(sim.kubernetes_reader(), approver, NAMESPACE, ONE, NOW)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
 
-    approve(sim.kubernetes_reader(), approver, NAMESPACE, TWO)
+    approve(sim.kubernetes_reader(), approver, NAMESPACE, TWO, NOW)
 
     assert set(approvals(sim)) == {ONE, TWO}
 
 
-def of_one(sim: Simulation) -> Approval:
+def of_one(sim: Simulation) -> Grant:
     """The only approval there is."""
     (found,) = approvals(sim)
     return found
@@ -149,7 +153,7 @@ class Slow(KubernetesReader):
 def test_two_processes_use_one_approval(sim: Simulation) -> None:
     """Whoever is later reads again, finds it used, and lets nothing pass."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, ONE)
+    approve(reader, writer, NAMESPACE, ONE, NOW)
     first = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
 
     with pytest.raises(Conflict, match="it was used at 12:00:00 UTC"):
@@ -161,10 +165,10 @@ def test_two_processes_use_one_approval(sim: Simulation) -> None:
 def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
     """Between the plan and the use, or between the last look and the write: it lets nothing pass."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, ONE)
+    approve(reader, writer, NAMESPACE, ONE, NOW)
 
     def take_back() -> None:
-        assert revoke(reader, writer, NAMESPACE, ONE.hash, (), NOW, who="ben", name="oidc:ben")
+        assert revoke(reader, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="oidc:ben")
 
     with pytest.raises(Conflict, match="it was revoked at 12:00:00 UTC by oidc:ben"):
         use_up(Slow(reader, take_back), writer, NAMESPACE, [ONE], NOW)
@@ -175,10 +179,10 @@ def test_an_approval_that_is_revoked_before_its_use(sim: Simulation) -> None:
 def test_an_approval_that_is_used_while_it_is_revoked(sim: Simulation) -> None:
     """The use stands, and whoever revokes is told that nothing was taken back."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, ONE)
+    approve(reader, writer, NAMESPACE, ONE, NOW)
     slow = Slow(reader, lambda: use_up(reader, writer, NAMESPACE, [ONE], NOW))
 
-    assert not revoke(slow, writer, NAMESPACE, ONE.hash, (), NOW, who="ben", name="")
+    assert not revoke(slow, writer, NAMESPACE, ONE.of, (), NOW, who="ben", name="")
 
     assert of_one(sim).used_at == NOW
 
@@ -186,7 +190,7 @@ def test_an_approval_that_is_used_while_it_is_revoked(sim: Simulation) -> None:
 def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
     """It was carried out: the second try knows its own use again."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, ONE)
+    approve(reader, writer, NAMESPACE, ONE, NOW)
     sim.spoil_kubernetes("executed_then_reset", method="PATCH")
 
     use_up(reader, writer, NAMESPACE, [ONE], NOW)
@@ -197,25 +201,25 @@ def test_a_use_whose_answer_is_lost(sim: Simulation) -> None:
 def test_what_is_approved_in_git_is_used_once(sim: Simulation) -> None:
     """The use is recorded beside the approvals of people, and neither Git nor one of these brings it back."""
     reader, writer = sim.kubernetes_reader(), sim.kubernetes_writer()
-    approve(reader, writer, NAMESPACE, TWO)
-    of_git = GitApproval(ONE.hash, "team", NOW + timedelta(days=1))
+    approve(reader, writer, NAMESPACE, TWO, NOW)
+    of_git = Grant(Source.GIT, ONE.of, "team", expires_at=NOW + timedelta(days=1))
 
     use_up(reader, writer, NAMESPACE, [of_git], NOW)
     with pytest.raises(Conflict):
         use_up(reader, writer, NAMESPACE, [of_git], NOW + timedelta(minutes=1))
-    approve(reader, writer, NAMESPACE, ONE)
+    approve(reader, writer, NAMESPACE, ONE, NOW)
 
     data = observe_config_map(reader, NAMESPACE) or {}
     entries = {
-        ONE.hash.replace(":", "."): json.dumps({"approver": "team", "expires_at": of_git.expires_at.isoformat()})
+        ONE.of.replace(":", "."): json.dumps({"approver": "team", "expires_at": (NOW + timedelta(days=1)).isoformat()})
     }
-    assert [entry.counts(NOW) for entry in parse_git_approvals(entries, data)] == [False]
+    assert [entry.counts(Here(NOW)) for entry in parse_git_approvals(entries, data)] == [False]
     assert len(approvals(sim)) == 2
 
 
 def test_somebody_else_is_always_faster(sim: Simulation) -> None:
     """After a few tries that is an error, and nothing is written."""
-    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE)
+    approve(sim.kubernetes_reader(), sim.kubernetes_writer(), NAMESPACE, ONE, NOW)
     sim.spoil_kubernetes("status", method="PATCH", code=409, body={"kind": "Status", "reason": "Conflict"}, count=9)
 
     with pytest.raises(Conflict, match="was changed by others 5 times"):

@@ -1,7 +1,6 @@
 """Agreements: what one permits of a change, where it counts, and what differs from it."""
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,9 +8,8 @@ import pytest
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
 from desired.plan.change import Change
-from desired.section import Present, Unknown
-from reconciler.passes.agreement import Agreement, Permission, Terms
-from tests.builders import NOW, a_change, an_identity
+from reconciler.passes.agreement import Agreement, Permission
+from tests.builders import a_change, an_identity
 
 CHANGE = a_change()
 STATUS = a_change("service/default/web/status", "service.status", before=(), after=KNOWN_AFTER_APPLY)
@@ -53,31 +51,3 @@ def test_values_of_a_file_that_only_look_alike(agreed: Any, now: Any) -> None:
     permission = Permission("node/a", "node.labels", None, agreed)
 
     assert not permission.covers(replace(permission, after=now))
-
-
-UID = Present("5f0c2a11")
-TERMS = Terms("5f0c2a11", NOW, NOW + timedelta(hours=1), "plan again")
-
-
-@pytest.mark.parametrize(
-    ("uid", "later_s", "clocks_differ", "why"),
-    [
-        pytest.param(UID, 0, False, None, id="at once"),
-        pytest.param(UID, 3600, False, None, id="at the last moment"),
-        pytest.param(UID, 3601, False, "it has expired at 2026-07-01 13:00:00 UTC: plan again", id="too late"),
-        pytest.param(UID, -60, False, None, id="API servers a minute apart"),
-        pytest.param(UID, -61, False, "it is of the future, 2026-07-01 12:00:00 UTC, and the API server", id="future"),
-        pytest.param(UID, 0, True, "its age is not known while the clocks differ", id="clocks"),
-        pytest.param(Present("other"), 0, False, "it is of cluster 5f0c2a11, and this is other", id="another cluster"),
-        pytest.param(Unknown("403"), 0, False, "whether it is of this cluster is not known: 403", id="whichever"),
-    ],
-)
-def test_where_and_when_it_counts(
-    uid: Present[str] | Unknown, later_s: float, clocks_differ: bool, why: str | None
-) -> None:
-    """In the cluster of which it is, for an hour by the API server's clock."""
-    agreement = Agreement({}, terms=TERMS, name="it")
-    found = agreement.why_void(uid, NOW + timedelta(seconds=later_s), clocks_differ=clocks_differ)
-
-    assert (found or "").startswith("" if why is None else f"it cannot be applied: {why}")
-    assert (found is None) is (why is None)

@@ -169,7 +169,7 @@ def test_what_a_saved_plan_does_not_have_is_left_and_counted(simulate: Simulate)
     assert left(report) == [BALANCER, new, *served]  # the new load balancer would have another target
     (text,) = said(report)
     assert text == (
-        "4 changes are left, which saved plan 'plan.json' does not have, or not so:"
+        "4 changes skipped, not in saved plan 'plan.json':"
         " load_balancer/default/web, node/web-9, service/default/web/finalizer and 1 more"
     )
 
@@ -186,8 +186,8 @@ def test_an_exact_plan_is_done_whole_or_not_at_all(simulate: Simulate) -> None:
     assert (report.result, exit_code(report, detailed=False, acts=True)) == (Result.ERROR, 1)
     (error,) = report.errors
     assert error == (
-        "saved plan 'plan.json' is another one by now, and nothing was done: 2 changes differ"
-        " (load_balancer/default/web, node/web-9): plan again with 'reconcile plan --save plan.json'"
+        "saved plan 'plan.json' no longer matches, and nothing was applied: 2 changes differ"
+        " (load_balancer/default/web, node/web-9); plan again with 'reconcile plan --save plan.json'"
     )
     assert (run.sim.nodes(), balancers(run), run.ears.events) == (before, [], [])
     assert set(outcomes(report).values()) == {None}

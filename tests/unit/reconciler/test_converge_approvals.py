@@ -1,12 +1,12 @@
 """Whole passes in which a guard holds something: what a violated anchor stops, and what approvals let through."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from actuators.approvals import approve
 from desired.model.settings import Settings
-from desired.plan.approval import Approval
 from desired.plan.change import Verdict
+from desired.plan.grants import Grant, Source
 from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
 from tests.balancers import annotated
@@ -20,9 +20,10 @@ NOBODY = "sha256:0000000000000000"
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
 
 
-def record(run: Run, approval: Approval) -> None:
-    """Put it into the ConfigMap."""
-    approve(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval)
+def record(run: Run, hold_hash: str, at: datetime) -> None:
+    """Put an approval of that time into the ConfigMap."""
+    approval = Grant(Source.CLUSTER, hold_hash, "somebody", at)
+    approve(run.sim.kubernetes_reader(), run.sim.kubernetes_writer(), NAMESPACE, approval, at)
 
 
 def said_of_approvals(report: Report) -> list[str]:
@@ -95,7 +96,7 @@ def test_an_expired_approval_approves_nothing(elsewhere: Run) -> None:
 
     assert report.result is Result.REFUSED
     assert elsewhere.sim.written() == []
-    expired = f"has expired: it is of {approved_at:%Y-%m-%d %H:%M} UTC"
+    expired = f"expired at {approved_at + timedelta(hours=1):%Y-%m-%d %H:%M} UTC"
     assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {expired}"]
 
 
@@ -103,12 +104,12 @@ def test_an_approval_of_the_future_approves_nothing(elsewhere: Run) -> None:
     """An approval that is more than a minute ahead of the API server's clock is void, and a note says so."""
     (hold,) = elsewhere.plan().holds
     approved_at = elsewhere.sim.clock.now() + timedelta(minutes=2)
-    record(elsewhere, Approval(hold.hash, "somebody", approved_at))
+    record(elsewhere, hold.hash, approved_at)
 
     report = elsewhere.plan()
 
     assert report.result is Result.REFUSED
-    future = f"is of the future, {approved_at:%Y-%m-%d %H:%M} UTC"
+    future = f"is dated in the future, {approved_at:%Y-%m-%d %H:%M} UTC"
     assert said_of_approvals(report) == [f"the approval of {hold.hash} by somebody {future}"]
 
 
@@ -116,7 +117,7 @@ def test_an_approval_from_a_clock_that_is_ahead(elsewhere: Run) -> None:
     """Half a minute between the clocks of two API servers makes no approval void."""
     (hold,) = elsewhere.plan().holds
     ahead = elsewhere.sim.clock.now() + timedelta(seconds=30)
-    record(elsewhere, Approval(hold.hash, "somebody", ahead))
+    record(elsewhere, hold.hash, ahead)
 
     report = elsewhere.converge()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from actuators.approvals import approve
-from desired.plan.approval import Approval
+from desired.plan.grants import Grant, Source
 from reconciler.cli import explain as command
 from reconciler.cli import main
 from reconciler.sandbox.hetzner import HetznerSimulator
@@ -101,8 +101,9 @@ def test_what_is_held_can_be_approved(explain: ExplainCommand, world: Simulation
     assert held["hold"]["keys"] == ["node/lost-1", "node/lost-2"]
     assert held["hold"]["approve"].startswith(f"reconcile approve {held['hold']['hash']} --kubeconfig ")
 
-    approval = Approval(held["hold"]["hash"], "somebody", world.clock.now())
-    approve(world.kubernetes_reader(), world.kubernetes_writer(), NAMESPACE, approval)
+    now = world.clock.now()
+    approval = Grant(Source.CLUSTER, held["hold"]["hash"], "somebody", now)
+    approve(world.kubernetes_reader(), world.kubernetes_writer(), NAMESPACE, approval, now)
 
     found = explain.document("lost-1")
     assert [word["rule"] for word in found["guards"] if word["approved"]] == ["node-blast-radius"]

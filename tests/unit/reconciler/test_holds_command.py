@@ -15,7 +15,8 @@ from actuators.approvals import reviewed_name, use_up
 from actuators.config_maps import put
 from actuators.http.kubernetes import KubernetesWriter
 from desired.names import GIT_CONFIG_MAP, STATUS_CONFIG_MAP
-from desired.plan.approval import Approval, parse_approvals
+from desired.plan.approvals import parse_approvals
+from desired.plan.grants import Grant
 from reconciler.cli import approve as approving
 from reconciler.cli import main
 from reconciler.observe.kubernetes import observe_config_map
@@ -62,7 +63,7 @@ class World:
         return Said(code, *self.capsys.readouterr())
 
     @property
-    def approvals(self) -> tuple[Approval, ...]:
+    def approvals(self) -> tuple[Grant, ...]:
         """Those in the ConfigMap."""
         return parse_approvals(observe_config_map(self.sim.kubernetes_reader(), NAMESPACE) or {})
 
@@ -72,7 +73,7 @@ class World:
             self.sim.kubernetes_reader(),
             self.sim.kubernetes_writer(),
             NAMESPACE,
-            [each for each in self.approvals if each.hash == self.hash],
+            [each for each in self.approvals if each.of == self.hash],
             self.sim.clock.now(),
         )
 
@@ -215,7 +216,7 @@ def test_what_nobody_published_is_not_approved(world: World) -> None:
     assert "give --unseen" in world.type("approve", OTHER).stderr
 
     assert world.type("approve", OTHER, "--unseen").code == 0
-    assert [each.hash for each in world.approvals] == [OTHER]
+    assert [each.of for each in world.approvals] == [OTHER]
 
 
 def test_it_shows_what_it_approves(world: World) -> None:
@@ -225,8 +226,9 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert said.code == 0
     assert said.stdout.index("provider_id: hcloud://11 -> (none)") < said.stdout.index("Approved sha256:")
     (approval,) = world.approvals
-    assert (approval.approver, "@" in approval.via) == ("sandbox-0", True)
-    assert approval.until == approval.approved_at + timedelta(hours=1)
+    assert (approval.by, "@" in approval.via) == ("sandbox-0", True)
+    assert approval.given_at is not None
+    assert approval.until == approval.given_at + timedelta(hours=1)
     data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
@@ -264,7 +266,7 @@ def test_a_name_that_the_api_server_does_not_tell(world: World) -> None:
     said = world.type("approve", world.hash)
 
     assert (said.code, "a claim of this machine" in said.stderr) == (0, True)
-    assert "@" in world.approvals[0].approver
+    assert "@" in world.approvals[0].by
     assert not [
         key for key in observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {} if key.endswith(".by")
     ]
@@ -468,7 +470,7 @@ def test_approving_unseen_without_the_right_to_look(world: World) -> None:
     refused = world.type("approve", world.hash)
     assert (refused.code, "give --unseen" in refused.stderr, world.approvals) == (1, True, ())
     assert world.type("approve", world.hash, "--unseen").code == 0
-    assert [each.hash for each in world.approvals] == [world.hash]
+    assert [each.of for each in world.approvals] == [world.hash]
 
 
 def test_what_git_approves_in_vain(world: World) -> None:

@@ -11,12 +11,12 @@ from actuators.http.errors import Denied, Invalid
 from actuators.outcome import Applied, Failed, Skipped
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.snapshot import Snapshot
-from desired.plan.approval import Approval
 from desired.plan.change import Change, GuardName, Hold, Plan
+from desired.plan.grants import Grant, Source
 from desired.planner import DesiredState
 from reconciler.passes import converge as cycle
 from reconciler.passes.attempts import Attempts
-from reconciler.passes.rounds import AnyApproval, ApplyContext, JudgedPlan, apply_round
+from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.passes import Ears
 
@@ -42,7 +42,7 @@ class Stage:
     def run(self, *changes: Change, held: Collection[str] = (), is_last: bool = False) -> frozenset[str]:
         """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
         hold = Hold(HASH, GuardName.ADOPTION, "2", "1", tuple(held), "too many", approved=True)
-        approvals = {HASH: (Approval(HASH, "somebody", NOW),)}
+        approvals = {HASH: (Grant(Source.CLUSTER, HASH, "somebody", NOW),)}
         judged = JudgedPlan(Plan(changes, holds=(hold,) if held else ()), DesiredState({}), approvals)
         ears = Ears()
         actuators = {str(change.kind): self._carry_out for change in changes}
@@ -55,10 +55,10 @@ class Stage:
             raise Invalid("no")
         self.done.append(change.key)
 
-    def _use_up(self, approvals: Collection[AnyApproval], _now: datetime) -> None:
+    def _use_up(self, approvals: Collection[Grant], _now: datetime) -> None:
         if self.error is not None:
             raise self.error
-        self.used += [approval.hash for approval in approvals]
+        self.used += [approval.of for approval in approvals]
 
 
 def test_what_was_tried() -> None:

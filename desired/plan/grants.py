@@ -1,0 +1,158 @@
+"""Grants: a person's word that lets a run do what it would not do by itself, and whether that counts.
+
+| Source | Given by | For | Counts |
+|---|---|---|---|
+| ``FLAG`` | ``--approve HASH`` | a hold | in this run |
+| ``CLUSTER`` | ``reconcile approve HASH`` | a hold | once, for an hour or as long as it says, a day at most |
+| ``GIT`` | ConfigMap ``hcloud-reconciler-approvals`` | a hold | once, until it ends, and a week before that |
+| ``PLAN`` | ``reconcile apply FILE`` | the changes of a saved plan | in its cluster, for an hour |
+| ``ANSWER`` | yes to the question of ``reconcile apply`` | the changes that were shown | in this run |
+
+The hash of a hold has the cluster in it. How approvals are stored says ``desired.plan.approvals``.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from desired.model.clocks import TOLERANCE
+from desired.model.snapshot import Snapshot
+from desired.section import Present, Unknown
+
+LIFETIME = timedelta(hours=1)
+"""How long an approval counts unless it says otherwise: long enough for a person and a pass, too short to be forgotten
+and met later."""
+LONGEST = timedelta(hours=24)
+"""And at most."""
+GIT_HORIZON = timedelta(days=7)
+"""How far ahead an approval in Git may end: reviews and merges take their time."""
+
+
+_NOT_READ = Unknown("it was not read")
+
+
+class Source(StrEnum):
+    """Where a grant is from."""
+
+    FLAG = "flag"
+    CLUSTER = "cluster"
+    GIT = "git"
+    PLAN = "plan"
+    ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where and when a grant would be used, by the API server's clock."""
+
+    now: datetime
+    cluster: Present[str] | Unknown = _NOT_READ
+    clocks_differ: bool = False
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "Here":
+        """Those of a reading."""
+        return cls(snapshot.taken_at, snapshot.cluster_uid, snapshot.clocks.differ)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One word of one person."""
+
+    source: Source
+    of: str
+    """Hash of the hold; of a plan what messages call it."""
+    by: str = ""
+    """Who gave it: the API server's name, or a claim; "" where nobody is named."""
+    given_at: datetime | None = None
+    """None where nothing follows from it."""
+    expires_at: datetime | None = None
+    """As it asks for; None: it does not say."""
+    cluster: str | None = None
+    """UID of the only cluster where it counts; None: what it is ``of`` says which."""
+    via: str = ""
+    """``user@host`` from which it was written; "" when that is who gave it."""
+    reason: str = ""
+    used_at: datetime | None = None
+    used_by: str = ""
+    """A word of who used it up, by which it knows its own use again."""
+    revoked_at: datetime | None = None
+    revoked_by: str = ""
+    damage: str = ""
+    """Why it was never one that counts; "" when it was."""
+    again: str = ""
+    """How to get another one, where messages say so."""
+
+    @property
+    def until(self) -> datetime | None:
+        """When it ends, whatever it asks for; None: with the run."""
+        if self.source is not Source.CLUSTER or self.given_at is None:
+            return self.expires_at
+        return min(self.expires_at or self.given_at + LIFETIME, self.given_at + LONGEST)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether a use of it has to be recorded, so that it counts once."""
+        return self.source in (Source.CLUSTER, Source.GIT)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it was used, taken back, or never counted."""
+        return bool(self.damage or self.used_at or self.revoked_at)
+
+    def counts(self, here: Here) -> bool:
+        """Whether it lets pass what it is of."""
+        return self.why_void(here) is None
+
+    def why_void(self, here: Here) -> str | None:
+        """The reason why it lets nothing pass, as a predicate; None when it counts.
+
+        API servers behind one address are not of one second: a minute from the future still counts. While clocks differ
+        by more, its age is not known, and one that has expired could count again.
+        """
+        return self._why_spent() or self._why_elsewhere(here.cluster) or self._why_not_now(here)
+
+    def _why_spent(self) -> str | None:
+        if self.used_at is not None:
+            return f"was used at {self.used_at:%H:%M:%S} UTC"
+        if self.revoked_at is not None:
+            return f"was revoked at {self.revoked_at:%H:%M:%S} UTC by {self.revoked_by}"
+        return self.damage or None
+
+    def _why_elsewhere(self, cluster: Present[str] | Unknown) -> str | None:
+        if self.cluster is None or cluster == Present(self.cluster):
+            return None
+        if isinstance(cluster, Unknown):
+            return f"may be of another cluster: {cluster.why}"
+        return f"is of cluster {self.cluster}, and this is {cluster.value}; give --context, or {self.again}"
+
+    def _why_not_now(self, here: Here) -> str | None:
+        until, again = self.until, f"; {self.again}" if self.again else ""
+        if until is None:
+            return None
+        if here.now > until:
+            return f"expired at {until:%Y-%m-%d %H:%M} UTC{again}"
+        if self.given_at is not None and self.given_at - here.now > TOLERANCE:
+            return f"is dated in the future, {self.given_at:%Y-%m-%d %H:%M} UTC{again}"
+        if self.source is Source.GIT and until - here.now > GIT_HORIZON:
+            return f"ends at {until:%Y-%m-%d %H:%M} UTC, more than {GIT_HORIZON.days} days ahead; let it end sooner"
+        return f"does not count while the clocks differ; {_INSTEAD[self.source]}" if here.clocks_differ else None
+
+
+_BY_FLAG = "use reconcile --once --approve"
+_INSTEAD: Mapping[Source, str] = {
+    Source.CLUSTER: _BY_FLAG,
+    Source.GIT: _BY_FLAG,
+    Source.PLAN: "set them by NTP, or be asked by 'reconcile apply'",
+}
+"""What to do where an age is not known."""
+
+
+def by_hold(grants: Iterable[Grant], here: Here) -> Mapping[str, tuple[Grant, ...]]:
+    """Hash of a hold → the grants of it that count."""
+    found: dict[str, tuple[Grant, ...]] = {}
+    for grant in grants:
+        if grant.counts(here):
+            found[grant.of] = (*found.get(grant.of, ()), grant)
+    return found
