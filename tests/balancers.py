@@ -8,8 +8,7 @@ from typing import Any
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import Claim, ClaimedPort
-from desired.annotations.options import Defaults
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
 from desired.model.load_balancer import (
     Attachment,
     BalancerType,
@@ -41,7 +40,7 @@ LB11 = BalancerType("lb11", max_services=5, max_targets=25, max_certificates=10)
 LB21 = BalancerType("lb21", max_services=15, max_targets=75, max_certificates=25)
 TYPES: Mapping[str, BalancerType] = {"lb11": LB11, "lb21": LB21}
 NETWORK = Network(7, "private", (IPv4Network("10.0.0.0/24"),))
-LOCATED = Settings(balancer_defaults=Defaults(location="fsn1"))
+LOCATED = Settings(balancer_defaults=Options(location="fsn1"))
 """Settings with which a Service needs no annotation."""
 IN_NETWORK = replace(LOCATED, network="7")
 """The same, with a private network."""
@@ -49,7 +48,7 @@ IN_NETWORK = replace(LOCATED, network="7")
 
 def annotated(**options: str) -> dict[str, str]:
     """Annotations by the names of their options: ``annotated(use_private_ip="true")``."""
-    return {BY_FIELD[field].full_key: text for field, text in options.items()}
+    return {OPTIONS[field].full_key: text for field, text in options.items()}
 
 
 def a_claim(*ports: ClaimedPort, annotations: Mapping[str, str] | None = None, **overrides: Any) -> Claim:

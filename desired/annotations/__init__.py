@@ -1,4 +1,4 @@
-"""Annotations of Services: the one table of them, their grammar, and the checks of their values.
+"""Annotations of Services: the options that they ask for, their grammar, and the rules on their values.
 
-Read ``table`` first, then ``options``.
+Read ``options`` first, then ``reading`` and ``rules``.
 """

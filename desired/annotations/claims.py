@@ -1,21 +1,18 @@
 """Checks of a Service that claims a load balancer, as far as they need no API: errors and warnings."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 from desired.annotations.choices import Protocol
-from desired.annotations.effects import Circumstances, idle_options
-from desired.annotations.options import BadAnnotation, Defaults, Options
-from desired.annotations.parsing import (
+from desired.annotations.options import OPTIONS, BadAnnotation, Options
+from desired.annotations.reading import (
     ReadAnnotations,
-    conflicts,
-    missing_for_creation,
-    missing_without_network,
+    Requested,
     read_annotations,
     with_defaults,
 )
-from desired.annotations.table import BY_FIELD
+from desired.annotations.rules import ALWAYS, TO_CREATE, WITHOUT_NETWORK, Circumstances, broken, idle_options
 from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on
 from desired.syntax.bounds import shown_text
 
@@ -71,9 +68,13 @@ class Claim:
         """The annotations with their values, whatever the environment says."""
         return read_annotations(self.annotations)
 
-    def options(self, defaults: Defaults) -> tuple[Options, Mapping[str, BadAnnotation]]:
-        """The options with the defaults of the environment; and field → why it cannot be read."""
-        return with_defaults(self.read, defaults)
+    def requested(self, defaults: Options) -> Requested:
+        """What the annotations ask for with these defaults of the environment: decided once, whoever asks."""
+        return self._requested(defaults)
+
+    @cached_property
+    def _requested(self) -> Callable[[Options], Requested]:
+        return lru_cache(maxsize=2)(partial(with_defaults, self.read))  # present defaults, and former ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class ClaimCheck:
 
 def check_claim(
     claim: Claim,
-    defaults: Defaults,
+    defaults: Options,
     *,
     has_network: bool,
     is_settled: bool = False,
@@ -96,9 +97,9 @@ def check_claim(
     """Everything at once, as if the load balancer had to be created; ``is_settled`` says that there is one, which is
     not going to be attached to a network. A value that nothing reads is a warning, and no problem. Nothing is concluded
     from the options in ``unknown``: their annotations are to be filled in, and not in ``claim``."""
-    options, bad = claim.options(defaults)
-    around = Circumstances(has_network, is_settled, claim.is_local)
-    check = _check(claim.annotations, options, bad, around, defaults, unknown)
+    requested = claim.requested(defaults)
+    options, around = requested.options, Circumstances(has_network, is_settled, claim.is_local)
+    check = _check(claim.annotations, requested, around, unknown)
     local = () if "health_check_node_port" in unknown else _local(claim, options)
     return ClaimCheck(
         (*check.problems, *_port_problems(claim, options)),
@@ -110,28 +111,22 @@ def check_annotations(annotations: Mapping[str, str], *, has_network: bool) -> C
     """The same of annotations alone, as values of a chart or a patch have them: nothing is concluded from an option
     that is not among them, as it may come from elsewhere, nor from the rest of a Service."""
     read = read_annotations(annotations)
-    unknown = BY_FIELD.keys() - {*read.values, *read.bad, *read.unset}
-    options, bad = with_defaults(read, Defaults())
-    return _check(annotations, options, bad, Circumstances(has_network, is_local=True), Defaults(), unknown)
+    unknown = OPTIONS.keys() - {*read.values, *read.bad, *read.unset}
+    around = Circumstances(has_network, is_local=True)
+    return _check(annotations, with_defaults(read, Options()), around, unknown)
 
 
 def _check(
-    annotations: Mapping[str, str],
-    options: Options,
-    bad: Mapping[str, BadAnnotation],
-    around: Circumstances,
-    defaults: Defaults,
-    unknown: Collection[str],
+    annotations: Mapping[str, str], requested: Requested, around: Circumstances, unknown: Collection[str]
 ) -> ClaimCheck:
+    options, bad = requested.options, requested.bad
     idle = idle_options(options, {*bad, *unknown}, around)
-    silent = {*bad, *idle, *unknown}
+    rules = (*ALWAYS, *TO_CREATE, *(() if around.has_network else WITHOUT_NETWORK))
     problems = (
-        *(problem for field, problem in bad.items() if field not in idle and field not in unknown),
-        *conflicts(options, silent),
-        *missing_for_creation(options, silent),
-        *(() if around.has_network else missing_without_network(options, silent)),
+        *(problem for name, problem in bad.items() if name not in idle and name not in unknown),
+        *broken(rules, options, {*bad, *idle, *unknown}),
     )
-    return ClaimCheck(problems, warnings_on(annotations, options, bad, idle, defaults))
+    return ClaimCheck(problems, warnings_on(annotations, requested, idle))
 
 
 def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
@@ -143,7 +138,7 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
                 f"{key} is not set: port {port.port} has no port on the Nodes to lead to; set it, or remove"
                 " spec.allocateLoadBalancerNodePorts",
             )
-    redirect = BY_FIELD["http_redirect_http"].full_key
+    redirect = OPTIONS["http_redirect_http"].full_key
     redirects = options.http_redirect_http is True and options.protocol is Protocol.HTTPS
     if redirects and any(port.port == 80 for port in _tcp(claim)):
         yield BadAnnotation(
@@ -152,12 +147,12 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
         )
 
 
-def without_robot_account(claim: Claim, defaults: Defaults) -> Iterator[AnnotationWarning]:
+def without_robot_account(claim: Claim, defaults: Options) -> Iterator[AnnotationWarning]:
     """A warning where Robot is on and has no credentials: InternalIPs are then all that is known of its servers. In a
     cluster each Node says so by itself, and where there is none nobody has to know."""
-    options, bad = claim.options(defaults)
-    if not options.use_private_ip and "use_private_ip" not in bad:
-        key = BY_FIELD["use_private_ip"].full_key
+    requested = claim.requested(defaults)
+    if not requested.options.use_private_ip and "use_private_ip" not in requested.bad:
+        key = OPTIONS["use_private_ip"].full_key
         why = "without ROBOT_USER and ROBOT_PASSWORD Robot servers are reached by the InternalIPs of their Nodes alone"
         yield AnnotationWarning(key, f"{key} is not true: {why}, and get no traffic; set it to true")
 
@@ -189,12 +184,12 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
         text = f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect"
         yield AnnotationWarning(key, text, Lack.SOURCE_RANGES)
     if claim.session_affinity != "None":
-        sticky = BY_FIELD["http_sticky_sessions"].full_key
+        sticky = OPTIONS["http_sticky_sessions"].full_key
         key = "spec.sessionAffinity"
         yield AnnotationWarning(key, f"{key} has no effect on the load balancer: with http and https there is {sticky}")
     if claim.load_balancer_ip:
         key, field = "spec.loadBalancerIP", "public_net_ipv6" if ":" in claim.load_balancer_ip else "public_net_ipv4"
-        primary, private = BY_FIELD[field].full_key, BY_FIELD["private_ipv4"].full_key
+        primary, private = OPTIONS[field].full_key, OPTIONS["private_ipv4"].full_key
         address = shown_text(claim.load_balancer_ip)
         text = f"{key} has no effect: for {address} name its Primary IP in {primary}, or set {private}"
         yield AnnotationWarning(key, f"{text} for an address of the private network")
@@ -208,7 +203,7 @@ def _spoken(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
     registry) or by its ``appProtocol``."""
     if options.protocol not in (Protocol.HTTP, Protocol.HTTPS):
         return
-    row, redirect = BY_FIELD["protocol"].full_key, BY_FIELD["http_redirect_http"].full_key
+    row, redirect = OPTIONS["protocol"].full_key, OPTIONS["http_redirect_http"].full_key
     for index, port in enumerate(claim.ports):
         key, given = f"spec.ports[{index}].port", f"{row} is {options.protocol} for all ports"
         if port.protocol != "TCP":
@@ -230,7 +225,7 @@ def _spoken(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
 
 def _local(claim: Claim, options: Options) -> Iterator[AnnotationWarning]:
     """A warning about where health checks are sent, if that differs from what the spec suggests."""
-    policy, asks = "spec.externalTrafficPolicy", BY_FIELD["health_check_node_port"].full_key
+    policy, asks = "spec.externalTrafficPolicy", OPTIONS["health_check_node_port"].full_key
     if claim.is_local and not options.health_check_node_port:
         yield AnnotationWarning(
             policy,

@@ -7,9 +7,9 @@ what is outside would be refused there, after half of the work was done.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network
-from typing import Final, Generic, TypeVar
+from enum import Enum, StrEnum
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from typing import Final, Generic, TypeVar, cast
 
 from desired.annotations.choices import CertificateType
 from desired.syntax import bounds
@@ -32,6 +32,16 @@ _STATUS_CODE = re.compile(r"[0-9?*]{1,3}", re.ASCII)
 _LONGEST_HOST = 253
 
 
+class Kind(Enum):
+    """Kind of values, as far as others than the grammar have to tell them apart."""
+
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    NUMBER = "number"
+    DURATION = "duration"
+    """In seconds, which are written with their unit."""
+
+
 def _anything(_value: object) -> None:
     """No range."""
 
@@ -48,11 +58,7 @@ class Grammar(Generic[T]):
     """Raises the same for a value out of range, wherever it comes from: the environment's are not read here."""
     longest: Bound = bounds.VALUE
     """The limit beyond which a text is not read."""
-
-    @property
-    def is_duration(self) -> bool:
-        """Whether its values are seconds, which are written with their unit."""
-        return self.name.startswith("duration")
+    kind: Kind = Kind.TEXT
 
     def parse(self, text: str) -> T:
         """The value that ``text`` means. Raises ValueError that says what is expected."""
@@ -71,13 +77,13 @@ def integer(low: int, high: int) -> Grammar[int]:
             raise ValueError(expected)
         return int(text)
 
-    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected), bounds.NUMBER)
+    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected), bounds.NUMBER, Kind.NUMBER)
 
 
 def seconds(low: int, high: int) -> Grammar[int]:
     """Go's duration as whole seconds, what is beyond them cut off, in a range. A number without a unit is an error."""
     check = _range(low, high, f"expect a duration from {low}s to {high}s")
-    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.DURATION)
+    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.DURATION, Kind.DURATION)
 
 
 def _read_seconds(text: str) -> int:
@@ -199,14 +205,15 @@ def _read_address(given: str) -> IPv4Address:
 _RANGE_EXPECTED = "expect an IPv4 range such as 10.0.1.0/24"
 
 
-def _read_range(given: str) -> IPv4Network | IPv6Network:
+def _read_range(given: str) -> IPv4Network:
+    """Of IPv6 as well, which ``check`` refuses: a default of the environment may be overruled."""
     try:
-        return parse_cidr(given, strict=False)
+        return cast("IPv4Network", parse_cidr(given, strict=False))
     except ValueError as error:
         raise ValueError(_RANGE_EXPECTED) from error
 
 
-def _check_range(given: IPv4Network | IPv6Network) -> None:
+def _check_range(given: IPv4Network) -> None:
     if given.version != 4:
         raise ValueError(_RANGE_EXPECTED)
 
@@ -244,8 +251,8 @@ def _read_certificate_type(given: str) -> CertificateType:
     return CertificateType.MANAGED if given == CertificateType.MANAGED else CertificateType.UPLOADED
 
 
-BOOL: Final = Grammar("boolean", parse_bool)
-LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool)
+BOOL: Final = Grammar("boolean", parse_bool, kind=Kind.BOOLEAN)
+LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool, kind=Kind.BOOLEAN)
 NAME: Final = Grammar("1 to 128 characters, no blank at either end", _read_name)
 WORD: Final = Grammar("name", str)
 HOST: Final = Grammar("host name, or nothing for no pointer", _read_host, longest=bounds.HOST)

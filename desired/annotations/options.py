@@ -1,91 +1,345 @@
-"""Options of one load balancer: the typed values of annotations and environment."""
+"""Options of one load balancer: each annotation is declared once, as a field of ``Options``.
+
+Reading, the environment's defaults, what is idle, what a listener should be and keeps, and the pages
+``docs/reference/annotations.md`` and ``docs/configuration.md`` follow from the declaration.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Network
-from typing import Any
+from dataclasses import dataclass, field, fields
+from functools import partial
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from desired.annotations.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
-from desired.annotations.table import BY_FIELD
+from desired.annotations.grammars import (
+    ADDRESS,
+    BOOL,
+    CERTIFICATE_TYPE,
+    CERTIFICATES,
+    CHECK_DOMAIN,
+    DNS_NAME,
+    DOMAINS,
+    HOST,
+    LENIENT_BOOL,
+    NAME,
+    PATH,
+    PRIMARY_IP,
+    RANGE,
+    RESERVED,
+    SELECTOR,
+    STATUS_CODES,
+    WORD,
+    Grammar,
+    integer,
+    one_of,
+    seconds,
+    text,
+)
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import Selector
 
+T = TypeVar("T")
+Asked: TypeAlias = T | Unmanaged
+"""The value of an option that a load balancer keeps while nothing sets it, which is UNMANAGED."""
+
+PREFIX = "load-balancer.hetzner.cloud/"
+"""Prefix of every annotation that HCCM knows."""
+OWN_PREFIX = "hcloud-reconciler/"
+"""Prefix of annotations that only this product knows."""
+LONGEST_UNDO_S = 7 * 24 * 3600
+"""A week. To keep a load balancer for longer, use the deletion policy."""
+DEFAULT_TYPE = "lb11"
+"""The type that is created when neither annotation nor environment names one, as with HCCM."""
+
+LISTENER = "listeners"
+HTTP = "listeners.http"
+CHECK = "listeners.health_check"
+HTTP_CHECK = "listeners.health_check.http"
+"""Parts of a ``LoadBalancer``, of each port, in which options set fields."""
+
+_LB = "HCLOUD_LOAD_BALANCERS_"
 _LONGEST_S = 1e9
 """Seconds in which an overlong default of the environment ends up; no range allows them."""
+_NAME = "`a` and the Service's UID, cut to 32 characters"
+_MANAGED = "an address that Hetzner manages, and that goes with the load balancer"
+_BY_PUBLIC = "targets by public address"
+_SPOKEN = "`tcp`; as `protocol` when another setting of health checks is there"
+_BY_API = "the API's default"
+_DELETED = "deleted with the Service, if it was made for it"
+_UNDO = "`--load-balancer-undo` decides"
+_PORTS, _CHECKS, _STATUS = "all ports change", "all health checks change", "the status changes"
+_PROXY = f"{_PORTS}, and the status"
+_LATER, _IDLE = "no effect after creation", "no effect once attached"
+_NOTED, _WITH_REMEDY = f"a note: {_LATER}", "a note, with the remedy"
+_AT_DELETION = "what happens at deletion"
+_KEPT, _KEEPS_ADDRESS = "the load balancer keeps it", "the load balancer keeps its address"
+_HELD = "; held (`listener-loss`) where clients lose by it"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One annotation, as it is declared in ``Options``."""
+
+    name: str
+    """Of its field in ``Options``."""
+    grammar: Grammar[Any]
+    default: Any = UNMANAGED
+    """Its value while nothing sets it."""
+    usual: Any = None
+    """What Hetzner makes of it at creation while nothing sets it; None where that is not known."""
+    unset: str = ""
+    """For people: what holds while neither annotation nor environment sets it. Follows from the two above."""
+    change: str = ""
+    """The effect of another value on an existing load balancer. Follows from ``sets`` for what ports have."""
+    removal: str = _KEPT
+    """The effect of removing the annotation, when the environment has no default."""
+    env: bool | str = False
+    """Whether a variable has the default for all Services; its name where that is not the annotation's."""
+    sets: str = ""
+    """The field of a ``LoadBalancer`` that it decides on: ``algorithm``, or of each port ``listeners.protocol``.
+    ``status`` for what the Service's status says of it; "" where it is none of these."""
+    clears: bool = False
+    """Whether an empty value means that nothing is set, whatever the environment says."""
+    prefix: str = PREFIX
+
+    @property
+    def key(self) -> str:
+        """Without its prefix."""
+        return self.name.replace("_", "-")
+
+    @property
+    def full_key(self) -> str:
+        """As it stands in a manifest."""
+        return self.prefix + self.key
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable with the default for all Services; None where there is none."""
+        return _LB + (self.env if isinstance(self.env, str) else self.name.upper()) if self.env else None
+
+    @property
+    def part(self) -> str:
+        """The part of a load balancer in which it sets a field; "" for the whole."""
+        return self.sets.rpartition(".")[0]
+
+    @property
+    def when_unset(self) -> str:
+        """``unset``, or what follows from the value."""
+        value = _written(self.default if self.usual is None else self.usual)
+        return self.unset or (value if self.name in ON_LISTENERS or self.usual is None else f"{value} at creation")
+
+    @property
+    def when_changed(self) -> str:
+        """``change``, or what follows from the part of a port that is set."""
+        return self.change or (_CHECKS if self.part in (CHECK, HTTP_CHECK) else _PORTS)
+
+
+def _written(value: object) -> str:
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case int():
+            return f"{value}s"
+        case tuple():
+            return f"`{','.join(value)}`" if value else "none"
+    return f"`{value}`"
+
+
+class _Row(TypedDict, Generic[T], total=False):
+    """What is declared of an option besides its grammar: fields of ``Option``."""
+
+    usual: T
+    unset: str
+    change: str
+    removal: str
+    env: bool | str
+    sets: str
+    clears: bool
+    prefix: str
+
+
+@overload
+def option(grammar: Grammar[T], **row: Unpack[_Row[T]]) -> Asked[T]: ...
+@overload
+def option(grammar: Grammar[T], default: T, **row: Unpack[_Row[T]]) -> T: ...
+def option(grammar: Grammar[Any], default: Any = UNMANAGED, **row: Any) -> Any:
+    """A field of ``Options``. One without ``default`` is UNMANAGED while nothing sets it."""
+    return field(default=default, metadata={"row": partial(Option, grammar=grammar, default=default, **row)})
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """One field for each annotation of the table, of the same name. UNMANAGED is what nobody set.
+    """What is asked of a load balancer, in the order in which people read about it; names are keys with underscores.
 
-    A load balancer that is there keeps what is UNMANAGED; one that is created gets what the table says.
+    A load balancer that is there keeps what is UNMANAGED; one that is created gets what the declaration says.
+    The environment's defaults are Options as well. Their ranges are not checked, but where a Service would get the
+    value, as its annotation may overrule it.
     """
 
-    name: str | Unmanaged = UNMANAGED
-    type: str | Unmanaged = UNMANAGED
-    location: str | Unmanaged = UNMANAGED
-    network_zone: str | Unmanaged = UNMANAGED
+    name: Asked[str] = option(
+        NAME, unset=_NAME, change="renamed", removal="it keeps its name", sets="name", clears=True
+    )
+    type: Asked[str] = option(WORD, usual=DEFAULT_TYPE, change="the type changes", env=True, sets="type", clears=True)
+    location: Asked[str] = option(
+        WORD, unset="`network-zone` decides", change=_LATER, removal="no effect", env=True, sets="location", clears=True
+    )
+    network_zone: Asked[str] = option(
+        WORD, unset="`location` decides", change=_LATER, removal="no effect", env=True, sets="zone", clears=True
+    )
     """UNMANAGED whenever there is a location, which takes precedence."""
-    algorithm_type: Algorithm | Unmanaged = UNMANAGED
-    disable_public_network: bool | Unmanaged = UNMANAGED
-    public_net_ipv4: int | str | Unmanaged = UNMANAGED
-    public_net_ipv6: int | str | Unmanaged = UNMANAGED
+    algorithm_type: Asked[Algorithm] = option(
+        one_of(Algorithm, blanks=True),
+        usual=Algorithm.ROUND_ROBIN,
+        change="the algorithm changes",
+        env=True,
+        sets="algorithm",
+    )
+    disable_public_network: Asked[bool] = option(
+        BOOL,
+        usual=False,
+        unset="public at creation",
+        change="the public interface goes or comes",
+        env=True,
+        sets="public_interface",
+    )
+    public_net_ipv4: Asked[int | str] = option(
+        PRIMARY_IP, unset=_MANAGED, change=_NOTED, removal=_KEEPS_ADDRESS, sets="primary_ipv4"
+    )
+    public_net_ipv6: Asked[int | str] = option(
+        PRIMARY_IP, unset=_MANAGED, change=_NOTED, removal=_KEEPS_ADDRESS, sets="primary_ipv6"
+    )
     """Primary IPs, read at creation only: a number is an id, a text a name."""
-    disable_private_ingress: bool = False
-    ipv6_disabled: bool = False
-    use_private_ip: bool = False
-    private_ipv4: IPv4Address | Unmanaged = UNMANAGED
-    private_subnet_ip_range: IPv4Network | Unmanaged = UNMANAGED
-    ipv4_rdns: str | Unmanaged = UNMANAGED
-    ipv6_rdns: str | Unmanaged = UNMANAGED
+    disable_private_ingress: bool = option(
+        BOOL,
+        default=False,
+        unset="private addresses are in the status",
+        change=_STATUS,
+        removal="they come back",
+        env=True,
+        sets="status",
+    )
+    ipv6_disabled: bool = option(
+        BOOL,
+        default=False,
+        unset="the IPv6 address is in the status",
+        change=f"{_STATUS}, the address stays",
+        removal="it comes back",
+        env="DISABLE_IPV6",
+        sets="status",
+    )
+    use_private_ip: bool = option(
+        BOOL,
+        default=False,
+        unset=_BY_PUBLIC,
+        change="targets are replaced one by one",
+        removal=_BY_PUBLIC,
+        env=True,
+        sets="targets.use_private_ip",
+    )
+    private_ipv4: Asked[IPv4Address] = option(
+        ADDRESS,
+        unset="any free address of the network",
+        change="detached and attached anew",
+        sets="attachment.ip",
+        clears=True,
+    )
+    private_subnet_ip_range: Asked[IPv4Network] = option(
+        RANGE, unset="any subnet of the network", change=_IDLE, removal=_IDLE, env=True, sets="attachment.ip_range"
+    )
+    ipv4_rdns: Asked[str] = option(HOST, unset="not managed", change="the pointer changes", sets="ipv4_rdns")
+    ipv6_rdns: Asked[str] = option(HOST, unset="not managed", change="the pointer changes", sets="ipv6_rdns")
     """Of both: "" asks for no pointer at all, which is not the default of Hetzner."""
-    hostname: str | Unmanaged = UNMANAGED
+    hostname: Asked[str] = option(
+        DNS_NAME, unset="addresses are in the status", change=_STATUS, removal="addresses return", sets="status"
+    )
     """"" is a value: the status then has one entry with nothing in it."""
-    node_selector: Selector | Unmanaged = UNMANAGED
-    protocol: Protocol = Protocol.TCP
-    uses_proxyprotocol: bool | Unmanaged = UNMANAGED
-    http_cookie_name: str | Unmanaged = UNMANAGED
-    http_cookie_lifetime: int | Unmanaged = UNMANAGED
-    http_timeout_idle: int | Unmanaged = UNMANAGED
-    """Both in seconds."""
-    http_redirect_http: bool | Unmanaged = UNMANAGED
-    http_sticky_sessions: bool | Unmanaged = UNMANAGED
-    http_certificates: tuple[int | str, ...] | Unmanaged = UNMANAGED
+    node_selector: Asked[Selector] = option(
+        SELECTOR, unset="all eligible Nodes", change="targets change", removal="all eligible Nodes", sets="targets"
+    )
+    protocol: Protocol = option(
+        one_of(Protocol), default=Protocol.TCP, removal=f"back to `tcp`{_HELD}", sets="listeners.protocol"
+    )
+    uses_proxyprotocol: Asked[bool] = option(
+        BOOL, usual=False, unset="off at creation", change=_PROXY, env=True, sets="listeners.proxyprotocol"
+    )
+    http_cookie_name: Asked[str] = option(text(1, 100), usual="HCLBSTICKY", sets="listeners.http.cookie_name")
+    http_cookie_lifetime: Asked[int] = option(seconds(30, 86400), usual=300, sets="listeners.http.cookie_lifetime_s")
+    http_timeout_idle: Asked[int] = option(seconds(30, 300), usual=50, sets="listeners.http.timeout_idle_s")
+    http_redirect_http: Asked[bool] = option(BOOL, usual=False, sets="listeners.http.redirect_http")
+    http_sticky_sessions: Asked[bool] = option(BOOL, usual=False, sets="listeners.http.sticky_sessions")
+    http_certificates: Asked[tuple[int | str, ...]] = option(
+        CERTIFICATES, usual=(), change="exactly these are used", sets="listeners.http.certificates"
+    )
     """A number is an id, a text a name."""
-    certificate_type: CertificateType = CertificateType.UPLOADED
-    http_managed_certificate_name: str | Unmanaged = UNMANAGED
-    http_managed_certificate_domains: tuple[str, ...] | Unmanaged = UNMANAGED
-    http_managed_certificate_acme_staging: bool = False
-    health_check_protocol: Protocol | Unmanaged = UNMANAGED
-    health_check_port: int | Unmanaged = UNMANAGED
-    health_check_node_port: bool = False
+    certificate_type: CertificateType = option(
+        CERTIFICATE_TYPE, default=CertificateType.UPLOADED, unset="uploaded", removal="uploaded"
+    )
+    http_managed_certificate_name: Asked[str] = option(
+        NAME,
+        unset="`ccm-managed-certificate-` and the Service's UID",
+        change=_WITH_REMEDY,
+        removal=_WITH_REMEDY,
+        clears=True,
+    )
+    http_managed_certificate_domains: Asked[tuple[str, ...]] = option(
+        DOMAINS, unset="an error when managed", change=_WITH_REMEDY, removal="an error when managed"
+    )
+    http_managed_certificate_acme_staging: bool = option(
+        LENIENT_BOOL, default=False, change="no effect once created", removal="no effect"
+    )
+    health_check_protocol: Asked[Protocol] = option(
+        one_of(Protocol), unset=_SPOKEN, removal=f"{_SPOKEN}{_HELD}", sets="listeners.health_check.protocol"
+    )
+    health_check_port: Asked[int] = option(
+        integer(1, 65535), unset="the node port", removal=f"the node port{_HELD}", sets="listeners.health_check.port"
+    )
+    health_check_node_port: bool = option(
+        BOOL,
+        default=False,
+        unset="the node port is probed",
+        change=_CHECKS,
+        removal=f"the node port again{_HELD}",
+        prefix=OWN_PREFIX,
+    )
     """Whether kube-proxy is to be asked where ``externalTrafficPolicy`` is Local; see ``asks_kube_proxy``."""
-    health_check_interval: int | Unmanaged = UNMANAGED
-    health_check_timeout: int | Unmanaged = UNMANAGED
-    """Both in seconds."""
-    health_check_retries: int | Unmanaged = UNMANAGED
-    health_check_http_domain: str | Unmanaged = UNMANAGED
+    health_check_interval: Asked[int] = option(
+        seconds(3, 60), usual=15, unset=_BY_API, env=True, sets="listeners.health_check.interval_s"
+    )
+    health_check_timeout: Asked[int] = option(
+        seconds(1, 60), usual=10, unset=_BY_API, env=True, sets="listeners.health_check.timeout_s"
+    )
+    health_check_retries: Asked[int] = option(
+        integer(1, 5), usual=3, unset=_BY_API, env=True, sets="listeners.health_check.retries"
+    )
+    health_check_http_domain: Asked[str] = option(
+        CHECK_DOMAIN, usual="", unset="no host header", sets="listeners.health_check.http.domain"
+    )
     """"" asks for no host header."""
-    health_check_http_path: str | Unmanaged = UNMANAGED
-    health_check_http_validate_certificate: bool | Unmanaged = UNMANAGED
-    http_status_codes: tuple[str, ...] | Unmanaged = UNMANAGED
-    deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
-    undo_window: int | Unmanaged = UNMANAGED
+    health_check_http_path: Asked[str] = option(PATH, usual="/", sets="listeners.health_check.http.path")
+    health_check_http_validate_certificate: Asked[bool] = option(
+        BOOL, usual=False, sets="listeners.health_check.http.tls"
+    )
+    http_status_codes: Asked[tuple[str, ...]] = option(
+        STATUS_CODES, usual=("2??", "3??"), sets="listeners.health_check.http.status_codes"
+    )
+    deletion_policy: DeletionPolicy = option(
+        one_of(DeletionPolicy),
+        default=DeletionPolicy.DELETE,
+        unset=_DELETED,
+        change=_AT_DELETION,
+        removal=_DELETED,
+        clears=True,
+        prefix=OWN_PREFIX,
+    )
+    undo_window: Asked[int] = option(
+        seconds(0, LONGEST_UNDO_S), unset=_UNDO, change=_AT_DELETION, removal=_UNDO, clears=True, prefix=OWN_PREFIX
+    )
     """In seconds; 0 asks for none, whatever the operator's flag says."""
 
     @property
     def checks_health(self) -> bool:
         """Whether anything is said of health checks, so that they are more than the API's default."""
-        return any(
-            value is not UNMANAGED
-            for value in (
-                self.health_check_protocol,
-                self.health_check_port,
-                self.health_check_interval,
-                self.health_check_timeout,
-                self.health_check_retries,
-            )
-        )
+        return any(getattr(self, name) is not UNMANAGED for name in SETTING[CHECK].values())
 
     @property
     def asks_kube_proxy(self) -> bool:
@@ -98,26 +352,26 @@ class Options:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """Defaults for all Services from the environment's ``HCLOUD_LOAD_BALANCERS_*``: fields as in ``Options``.
-
-    Ranges are not checked here but where a Service would get the value, as an annotation may overrule it.
-    """
-
-    type: str | Unmanaged = UNMANAGED
-    location: str | Unmanaged = UNMANAGED
-    network_zone: str | Unmanaged = UNMANAGED
-    algorithm_type: Algorithm | Unmanaged = UNMANAGED
-    disable_public_network: bool | Unmanaged = UNMANAGED
-    disable_private_ingress: bool | Unmanaged = UNMANAGED
-    ipv6_disabled: bool | Unmanaged = UNMANAGED
-    use_private_ip: bool | Unmanaged = UNMANAGED
-    private_subnet_ip_range: IPv4Network | IPv6Network | Unmanaged = UNMANAGED
-    uses_proxyprotocol: bool | Unmanaged = UNMANAGED
-    health_check_interval: int | Unmanaged = UNMANAGED
-    health_check_timeout: int | Unmanaged = UNMANAGED
-    health_check_retries: int | Unmanaged = UNMANAGED
+OPTIONS: Mapping[str, Option] = {found.name: found.metadata["row"](found.name) for found in fields(Options)}
+"""Field of ``Options`` → its declaration."""
+_RESERVED = tuple(
+    Option(name, RESERVED, unset="neither read nor written", change="nothing", removal="nothing")
+    for name in ("ipv4", "ipv6", "id")
+)
+ANNOTATIONS: Mapping[str, Option] = {row.full_key: row for row in (*OPTIONS.values(), *_RESERVED)}
+"""Full key → declaration, in the order in which people read about them, of those that are reserved as well."""
+SETTING: Mapping[str, Mapping[str, str]] = {
+    part: {row.sets.rpartition(".")[2]: name for name, row in OPTIONS.items() if row.sets and row.part == part}
+    for part in (LISTENER, HTTP, CHECK, HTTP_CHECK)
+}
+"""Part of a port → field of it → the option that sets it."""
+ON_LISTENERS, ON_TARGETS, ON_STATUS = (
+    tuple(name for name, row in OPTIONS.items() if row.sets.partition(".")[0] == part)
+    for part in (LISTENER, "targets", "status")
+)
+"""Options that decide on ports; on who gets traffic, and by which address; on what the Service's status says."""
+VARIABLES: Mapping[str, Option] = {row.variable: row for row in OPTIONS.values() if row.variable is not None}
+"""Variable with a default for all Services → the option."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -130,18 +384,28 @@ class BadAnnotation:
     """One sentence for people, which names the key, its value, what is expected and what to do."""
 
 
-def defaults_of(variables: Mapping[str, Any]) -> Defaults:
+def defaults_of(variables: Mapping[str, Any]) -> Options:
     """The defaults among parsed environment variables, name → value. None, "" and a zero number are unset."""
     values: dict[str, Any] = {}
-    for field, row in BY_FIELD.items():
-        value = variables.get(row.variable) if row.variable else None
+    for variable, row in VARIABLES.items():
+        value = variables.get(variable)
         if isinstance(value, str):
             value = row.grammar.read(value) if value else None
         elif isinstance(value, int | float) and not isinstance(value, bool):
             value = int(max(-_LONGEST_S, min(_LONGEST_S, value))) if value else None
-        if value is not None and value != getattr(_NOTHING_SET, field):
-            values[field] = value
-    return Defaults(**values)
+        if value is not None:
+            values[row.name] = value
+    return Options(**values)
 
 
-_NOTHING_SET = Options()
+def is_set(options: Options, name: str) -> bool:
+    """Whether the option of this name has another value than while nothing sets it."""
+    return bool(getattr(options, name) != OPTIONS[name].default)
+
+
+def variables_of(defaults: Options) -> Mapping[str, Any]:
+    """Each variable of the environment → the default that it sets; UNMANAGED for one that is not set, or is as if."""
+    return {
+        variable: getattr(defaults, row.name) if is_set(defaults, row.name) else UNMANAGED
+        for variable, row in VARIABLES.items()
+    }

@@ -7,9 +7,10 @@ from enum import StrEnum
 from heapq import nsmallest
 
 from desired.annotations.choices import ZONE_OF_LOCATION, CertificateType
-from desired.annotations.effects import Idle
-from desired.annotations.options import BadAnnotation, Defaults, Options
-from desired.annotations.table import ANNOTATIONS, BY_FIELD, OWN_PREFIX, PREFIX
+from desired.annotations.grammars import RESERVED
+from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options
+from desired.annotations.reading import Origin, Requested
+from desired.annotations.rules import Rule
 from desired.names import LABEL_REGION
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import LABEL_KEY, counted, shown_text
@@ -41,30 +42,26 @@ class AnnotationWarning:
 
 
 def warnings_on(
-    annotations: Mapping[str, str],
-    options: Options,
-    bad: Mapping[str, BadAnnotation],
-    idle: Mapping[str, Idle],
-    defaults: Defaults,
+    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Rule]
 ) -> tuple[AnnotationWarning, ...]:
-    """Every warning on these annotations, by key. ``options`` are what was read of them, ``bad`` what could not be, and
-    ``idle`` what has no effect."""
-    found = [*_keys(annotations), *_values(annotations), *_idle(annotations, options, bad, idle)]
-    found += _zone(annotations, options, defaults)
-    found += _selected_elsewhere(options, {*bad, *idle})
+    """Every warning on these annotations, by key; ``requested`` is what was read of them, ``idle`` has no effect."""
+    found = [*_keys(annotations), *_values(annotations), *_idle(annotations, requested, idle)]
+    found += _zone(annotations, requested)
+    found += _selected_elsewhere(requested.options, {*requested.bad, *idle})
     return tuple(sorted(found))
 
 
 def _idle(
-    annotations: Mapping[str, str], options: Options, bad: Mapping[str, BadAnnotation], idle: Mapping[str, Idle]
+    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Rule]
 ) -> Iterator[AnnotationWarning]:
     """Values without effect: those that a person wrote and that ask for something, and those that are wrong."""
-    for name, reason in idle.items():
-        key = BY_FIELD[name].full_key
+    options, bad = requested.options, requested.bad
+    for name, rule in idle.items():
+        key = OPTIONS[name].full_key
         if name in bad:
-            yield AnnotationWarning(bad[name].key, f"{bad[name].text}; for now it has no effect: {reason.why}")
-        elif key in annotations and not reason.is_ordinary and not _asks_for_nothing(getattr(options, name)):
-            yield AnnotationWarning(key, f"{key} has no effect: {reason.why}")
+            yield AnnotationWarning(bad[name].key, f"{bad[name].text}; for now it has no effect: {rule.text(options)}")
+        elif key in annotations and not rule.is_ordinary and not _asks_for_nothing(getattr(options, name)):
+            yield AnnotationWarning(key, f"{key} has no effect: {rule.text(options)}")
 
 
 def _asks_for_nothing(value: object) -> bool:
@@ -88,10 +85,10 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
         begin = "begins" if len(unknown) == len(told) + 1 else "begin"
         yield AnnotationWarning(where, f"{where} has {more} that {begin} with {PREFIX} or {OWN_PREFIX}")
     for key, row in ANNOTATIONS.items():
-        if row.field is None and key in annotations:
+        if row.grammar is RESERVED and key in annotations:
             text = f"{key} is reserved: it is neither read nor written"
             field_name = _BY_MEANING.get(row.key)
-            yield AnnotationWarning(key, f"{text}; set {BY_FIELD[field_name].full_key}" if field_name else text)
+            yield AnnotationWarning(key, f"{text}; set {OPTIONS[field_name].full_key}" if field_name else text)
 
 
 def _what_is_meant(name: str) -> str:
@@ -100,40 +97,37 @@ def _what_is_meant(name: str) -> str:
     if name in _ELSEWHERE:
         return _ELSEWHERE[name]
     if name in _BY_MEANING:
-        return f"did you mean {BY_FIELD[_BY_MEANING[name]].full_key}?"
+        return f"did you mean {OPTIONS[_BY_MEANING[name]].full_key}?"
     near = get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
     return f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
 
 
 def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     """Values that are accepted and hardly meant."""
-    key = BY_FIELD["certificate_type"].full_key
+    key = OPTIONS["certificate_type"].full_key
     if key in annotations and annotations[key] not in list(CertificateType):
         shown = shown_text(annotations[key])
         yield AnnotationWarning(key, f"{key} is {shown}, which counts as uploaded: write managed or uploaded")
-    key = BY_FIELD["http_managed_certificate_acme_staging"].full_key
+    key = OPTIONS["http_managed_certificate_acme_staging"].full_key
     if key in annotations:
         try:
             parse_bool(annotations[key])
         except ValueError as error:
             yield AnnotationWarning(key, f"{key} is {shown_text(annotations[key])}, which counts as false: {error}")
-    key = BY_FIELD["hostname"].full_key
+    key = OPTIONS["hostname"].full_key
     if annotations.get(key) == "":
         yield AnnotationWarning(key, f"{key} is empty: the Service's status will show neither an address nor a name")
 
 
-def _zone(annotations: Mapping[str, str], options: Options, defaults: Defaults) -> Iterator[AnnotationWarning]:
+def _zone(annotations: Mapping[str, str], requested: Requested) -> Iterator[AnnotationWarning]:
     """A zone that a location overrules. Only an annotation is worth a warning: it is what a person just wrote."""
-    zone, location = BY_FIELD["network_zone"], BY_FIELD["location"]
-    if annotations.get(zone.full_key) and options.location is not UNMANAGED:
-        by_default = location.full_key not in annotations
+    zone, location, value = OPTIONS["network_zone"], OPTIONS["location"], requested.options.location
+    if annotations.get(zone.full_key) and value is not UNMANAGED:
+        by_default = requested.origins["location"] is Origin.ENVIRONMENT
         other = location.variable if by_default else location.full_key
         remedy = f'set {location.full_key} to ""' if by_default else "remove one of the two"
-        overruled = defaults.location if by_default else options.location
-        yield AnnotationWarning(
-            zone.full_key,
-            f"{zone.full_key} has no effect: {other} is {overruled}, and a location wins; {remedy}",
-        )
+        text = f"{zone.full_key} has no effect: {other} is {value}, and a location wins; {remedy}"
+        yield AnnotationWarning(zone.full_key, text)
 
 
 def _selected_elsewhere(options: Options, unclear: Collection[str]) -> Iterator[AnnotationWarning]:
@@ -150,7 +144,7 @@ def _selected_elsewhere(options: Options, unclear: Collection[str]) -> Iterator[
             continue
         zones = {ZONE_OF_LOCATION.get(value, zone) for value in requirement.values}
         if zone is not None and zone not in zones:
-            key, place = BY_FIELD["node_selector"].full_key, BY_FIELD["location"].full_key
+            key, place = OPTIONS["node_selector"].full_key, OPTIONS["location"].full_key
             chosen = f"{', '.join(sorted(requirement.values))} (network zone {', '.join(sorted(map(str, zones)))})"
             text = f"{key} chooses Nodes in {chosen}, and the load balancer is asked for in {located} ({zone}): Hetzner"
             yield AnnotationWarning(key, f"{text} takes servers of its own zone only; set {place} to one of theirs")
@@ -158,7 +152,7 @@ def _selected_elsewhere(options: Options, unclear: Collection[str]) -> Iterator[
 
 _TOLD = 10
 """Unknown keys of one Service that are told one by one."""
-_KNOWN = {row.key: row.full_key for row in BY_FIELD.values()}
+_KNOWN = {row.key: row.full_key for row in OPTIONS.values()}
 """Key without its prefix → the whole of it, of what can be meant."""
 _OF_CONTROLLER = "the network is the controller's: HCLOUD_NETWORK"
 _NO_FIREWALL = "Hetzner's load balancers have no firewall"

@@ -7,7 +7,7 @@ from functools import reduce
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.explain.fact import NOT_OURS, Fact, if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ownership import (
@@ -17,9 +17,9 @@ from desired.load_balancers.ownership import (
     Owned,
     Ownership,
     Undecided,
+    asked_name,
     owner_of,
     ownership,
-    wanted_name,
 )
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, NO_LIMIT, CloudBalancer, Owner
@@ -161,9 +161,9 @@ def found_balancer(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> Clou
 
 def _asked_name(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
     """The name to look up. None at the end of a Service: then only the label counts."""
-    if isinstance(lb, LoadBalancerRelease) or any(problem.key == BY_FIELD["name"].full_key for problem in lb.problems):
+    if isinstance(lb, LoadBalancerRelease) or any(problem.key == OPTIONS["name"].full_key for problem in lb.problems):
         return None
-    return wanted_name(lb.service, lb.options)
+    return asked_name(lb.service)
 
 
 def _why_none(lb: DesiredLoadBalancer | LoadBalancerRelease, asked: str | None) -> str:
@@ -283,7 +283,7 @@ def _shown(entry: Ingress) -> str:
 
 def _source(entry: Ingress, balancer: CloudBalancer | None) -> tuple[Basis, str]:
     if entry.ip is None:
-        return Basis.ASKED, BY_FIELD["hostname"].full_key
+        return Basis.ASKED, OPTIONS["hostname"].full_key
     if balancer is None:
         return Basis.BALANCER, "of a load balancer that is not there, or not known"
     if entry.ip == str(balancer.ipv4):

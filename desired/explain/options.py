@@ -1,18 +1,15 @@
 """Explanation of the options of a load balancer: each annotation of the table with its value, its origin, and what the
 load balancer has now, in the words in which annotations are written."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from desired.annotations.options import Defaults
-from desired.annotations.parsing import Origin, origin_of
-from desired.annotations.table import BY_FIELD, Annotation
+from desired.annotations.options import OPTIONS, Option
+from desired.annotations.reading import Origin
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.in_use import in_use, shown
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer
-from desired.model.settings import Settings
 from desired.section import UNMANAGED
 
 
@@ -38,7 +35,7 @@ class OptionFact:
 
 
 def explain_options(
-    lb: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None, settings: Settings
+    lb: DesiredLoadBalancer | LoadBalancerRelease | None, balancer: CloudBalancer | None
 ) -> tuple[OptionFact, ...]:
     """The options of the Service, in the order of the table; nothing where none of it counts.
 
@@ -47,62 +44,49 @@ def explain_options(
     match lb:
         case DesiredLoadBalancer():
             remarks = {remark.key: remark.text for remark in lb.remarks}
-            _, bad = lb.service.claim.options(settings.balancer_defaults)
-            return tuple(
-                _option(field, row, lb, balancer, settings, is_readable=field not in bad, remarks=remarks)
-                for field, row in BY_FIELD.items()
-            )
+            return tuple(_option(row, lb, balancer, remarks.get(row.full_key)) for row in OPTIONS.values())
         case LoadBalancerRelease():
-            return (_deletion_policy(lb, settings.balancer_defaults),)
+            return (_deletion_policy(lb),)
     return ()
 
 
 def explain_remarks(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> tuple[AnnotationWarning, ...]:
     """Warnings about the Service that are not about an annotation of the table: unknown annotations, and fields that
     ask for what Hetzner cannot do."""
-    known = {row.full_key for row in BY_FIELD.values()}
+    known = {row.full_key for row in OPTIONS.values()}
     remarks = lb.remarks if isinstance(lb, DesiredLoadBalancer) else ()
     return tuple(remark for remark in remarks if remark.key not in known)
 
 
-def _option(
-    field: str,
-    row: Annotation,
-    lb: DesiredLoadBalancer,
-    balancer: CloudBalancer | None,
-    settings: Settings,
-    *,
-    is_readable: bool,
-    remarks: Mapping[str, str],
-) -> OptionFact:
-    origin = origin_of(field, lb.service.claim.read, settings.balancer_defaults)
-    value = getattr(lb.options, field) if is_readable and origin is not Origin.UNSET else UNMANAGED
+def _option(row: Option, lb: DesiredLoadBalancer, balancer: CloudBalancer | None, remark: str | None) -> OptionFact:
+    asked, origin = lb.requested, lb.requested.origins[row.name]
+    value = getattr(lb.options, row.name) if origin is not Origin.UNSET and row.name not in asked.bad else UNMANAGED
     return OptionFact(
         key=row.full_key,
         origin=origin,
-        value=None if value is UNMANAGED else shown(field, value),
+        value=None if value is UNMANAGED else shown(row.name, value),
         variable=row.variable if origin is Origin.ENVIRONMENT else None,
         otherwise=_plain(row),
-        in_use=in_use(field, balancer) if balancer else None,
+        in_use=in_use(row.name, balancer) if balancer else None,
         problems=tuple(problem.text for problem in lb.problems if problem.key in (row.full_key, row.variable)),
-        remark=remarks.get(row.full_key),
+        remark=remark,
     )
 
 
-def _deletion_policy(lb: LoadBalancerRelease, defaults: Defaults) -> OptionFact:
-    row, read = BY_FIELD["deletion_policy"], lb.service.claim.read
-    origin = origin_of("deletion_policy", read, defaults)
-    problem = read.bad.get("deletion_policy")
+def _deletion_policy(lb: LoadBalancerRelease) -> OptionFact:
+    row, read = OPTIONS["deletion_policy"], lb.service.claim.read
+    problem = read.bad.get(row.name)
+    is_said = problem is not None or row.name in read.values
     return OptionFact(
         key=row.full_key,
-        origin=origin,
-        value=None if origin is Origin.UNSET else read.deletion_policy.value,
+        origin=Origin.ANNOTATION if is_said else Origin.UNSET,
+        value=read.deletion_policy.value if is_said else None,
         variable=None,
         otherwise=_plain(row),
         problems=(problem.text,) if problem else (),
     )
 
 
-def _plain(row: Annotation) -> str:
+def _plain(row: Option) -> str:
     """The default of an annotation, without the page's markup."""
-    return row.unset.replace("`", "")
+    return row.when_unset.replace("`", "")

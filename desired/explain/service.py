@@ -159,7 +159,7 @@ def explain_service(
         listeners=explain_listeners(lb, balancer, then, changes, remarks, notes),
         targets=explain_targets(lb, balancer, then, changes, snapshot, settings),
         certificates=explain_certificates(lb, balancer, changes, snapshot),
-        options=explain_options(lb, balancer, settings),
+        options=explain_options(lb, balancer),
         remarks=remarks,
         anchor=explain_anchor(snapshot, settings),
         notes=notes,

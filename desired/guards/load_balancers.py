@@ -15,7 +15,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.loss import Population, all_stay
 from desired.guards.settings_blast_radius import is_for_the_settings
@@ -50,7 +50,7 @@ from desired.syntax.bounds import counted
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Controller.SERVICE)
 """Of every change that serves a Service."""
-_ANNOTATION = BY_FIELD["disable_public_network"].full_key
+_ANNOTATION = OPTIONS["disable_public_network"].full_key
 
 
 def foreign_owner(facts: Facts) -> Iterator[GuardResult]:

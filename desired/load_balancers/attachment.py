@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from desired.annotations.options import BadAnnotation, Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Network, Snapshot
@@ -94,7 +93,7 @@ def attachment_problems(
     if network is None:
         return
     if out_of_reach is not None:
-        row = BY_FIELD["disable_public_network"]
+        row = OPTIONS["disable_public_network"]
         if options.disable_public_network is True:
             yield BadAnnotation(row.full_key, f"{row.full_key} (or {row.variable}) is true: {out_of_reach}")
         return
@@ -103,11 +102,11 @@ def attachment_problems(
     if not isinstance(ip, Unmanaged) and all(place.ip != ip for place in here):
         why = _why_not(ip, network) or _holder(ip, network, present, snapshot) or _contested(rivals)
         if why:
-            row = BY_FIELD["private_ipv4"]
+            row = OPTIONS["private_ipv4"]
             yield BadAnnotation(row.full_key, f"{row.full_key} is {ip}: {why}; choose another address, or remove it")
     misses = not isinstance(wanted_range, Unmanaged) and not any(subnet.overlaps(wanted_range) for subnet in subnets)
     if misses and subnets and not here:
-        row = BY_FIELD["private_subnet_ip_range"]
+        row = OPTIONS["private_subnet_ip_range"]
         named = f"{row.full_key} (or {row.variable})"
         yield BadAnnotation(row.full_key, f"{named} is {wanted_range}: {_subnets(network)}; name one of them")
 

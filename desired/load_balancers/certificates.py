@@ -10,8 +10,7 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from desired.annotations.choices import CertificateType, Protocol
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.ownership import Ownership, labels_of, ownership
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance, KnownAfterApply, ManagedCertificate
 from desired.model.service import Service
@@ -20,10 +19,10 @@ from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from desired.plan.notes import Note, NoteKind
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 
-_NAME = BY_FIELD["http_managed_certificate_name"].full_key
-_DOMAINS = BY_FIELD["http_managed_certificate_domains"].full_key
-_REFERENCES = BY_FIELD["http_certificates"].full_key
-_TYPE = BY_FIELD["certificate_type"].full_key
+_NAME = OPTIONS["http_managed_certificate_name"].full_key
+_DOMAINS = OPTIONS["http_managed_certificate_domains"].full_key
+_REFERENCES = OPTIONS["http_certificates"].full_key
+_TYPE = OPTIONS["certificate_type"].full_key
 _SOONEST_S = 10.0
 _LATEST_S = 300.0
 _AGES = 4

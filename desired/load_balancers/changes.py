@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import reduce
 
 from desired.annotations.choices import Protocol
+from desired.annotations.options import ON_STATUS
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.orphans import Orphan
@@ -310,10 +311,6 @@ def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]
     )
 
 
-_PUBLISHING = frozenset({"hostname", "ipv6_disabled", "disable_private_ingress"})
-"""Options that say what is published: while one of them cannot be read, what is published stays."""
-
-
 def _status(
     lb: DesiredLoadBalancer,
     present: CloudBalancer,
@@ -325,7 +322,7 @@ def _status(
     """The status of the Service, if it has to change: at once where it is wrong, and ``in_next_round`` or where it is
     right for now, as it has to be after the changes of these parts."""
     service = lb.service
-    if lb.unclear & _PUBLISHING:
+    if lb.unclear.intersection(ON_STATUS):  # what is published stays
         return
     wanted = _due_ingress(lb, present, service.ingress)
     published = service.ingress if isinstance(wanted, Unmanaged) else wanted

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from desired.annotations.claims import check_claim
-from desired.annotations.options import BadAnnotation, Options
-from desired.annotations.parsing import Origin, missing_for_creation, origin_of
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
+from desired.annotations.reading import Requested
+from desired.annotations.rules import TO_CREATE, broken
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.attachment import (
     attachment_problems,
@@ -45,10 +45,10 @@ from desired.load_balancers.ownership import (
     Missing,
     Owned,
     Undecided,
+    asked_name,
     former_of,
     labels_of,
     match_balancers,
-    wanted_name,
 )
 from desired.load_balancers.primary_ips import (
     AT_CREATION,
@@ -92,7 +92,9 @@ class DesiredLoadBalancer:
     """A Service that wants a load balancer, and everything that was decided on it."""
 
     service: Service
+    requested: Requested
     options: Options
+    """The same, with the API's default in place of what only a former default of all Services had set."""
     match: BalancerMatch
     wanted: LoadBalancer | None
     """None when nothing may be planned: too little is known, or what is asked for cannot be made."""
@@ -148,7 +150,8 @@ def desired_load_balancer(
     these options, of this load balancer, None for a new one, in this zone. ``zones`` are network zones by
     locations."""
     defaults = settings.balancer_defaults
-    options, bad = service.claim.options(defaults)
+    requested = service.claim.requested(defaults)
+    options, bad = requested.options, requested.bad
     present = None if isinstance(match, Missing | Undecided) else match.balancer
     if present is not None and settings.former_defaults is not None:
         options = options_taken_back(options, settings.former_defaults, present)
@@ -158,7 +161,7 @@ def desired_load_balancer(
     out_of_reach = why_out_of_reach(present, snapshot, zone)
     settled = is_settled(options, present, snapshot)
     check = check_claim(service.claim, defaults, has_network=settings.network is not None, is_settled=settled)
-    absent = () if is_created else {*(problem.key for problem in missing_for_creation(options, bad)), *AT_CREATION}
+    absent = () if is_created else {*(problem.key for problem in broken(TO_CREATE, options, bad)), *AT_CREATION}
     problems = [
         *(problem for problem in check.problems if problem.key not in absent),
         *chosen.problems,
@@ -188,6 +191,7 @@ def desired_load_balancer(
     notes += () if present is None else notes_on_primary_ips(service, options, bad, present, snapshot)
     serving = DesiredLoadBalancer(
         service,
+        requested,
         options,
         match,
         None,
@@ -198,7 +202,7 @@ def desired_load_balancer(
         unclear,
         check.remarks,
         primary_ips=chosen,
-        asked=_asked(service, settings),
+        asked=requested.given.union(service.claim.requested(settings.former_defaults or defaults).given),
     )
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot, remedy, is_out=out_of_reach is not None)
@@ -216,15 +220,6 @@ def desired_load_balancer(
     return replace(serving, wanted=wanted, notes=tuple(notes))
 
 
-def _asked(service: Service, settings: Settings) -> frozenset[str]:
-    """What a former default had set is asked for by whoever has unset it."""
-    read, now = service.claim.read, settings.balancer_defaults
-    both = (now, settings.former_defaults or now)
-    return frozenset(
-        field for field in BY_FIELD if any(origin_of(field, read, each) is not Origin.UNSET for each in both)
-    )
-
-
 def _to_create(
     serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, remedy: str, *, is_out: bool
 ) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
@@ -237,7 +232,7 @@ def _to_create(
     listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates, remedy)
     hidden = tuple(notes_on_hidden_targets(service, options, None, public=_public(options)))
     return LoadBalancer(
-        name=wanted_name(service, options),
+        name=asked_name(service),
         labels=labels_of(service, snapshot.cluster_uid),
         type=size.name,
         location=chosen.location if isinstance(options.location, Unmanaged) else options.location,
@@ -325,7 +320,7 @@ def _unchanged_but_targets(
     it has to be clear who is a target, and the existing load balancer has to reach targets in the way that is asked
     for."""
     spec = present.spec
-    certain = not {"node_selector", "use_private_ip", "disable_public_network"} & set(unclear)
+    certain = not {*ON_TARGETS, "disable_public_network"} & set(unclear)
     certain = certain and _reaches_targets(present, options, snapshot)
     return replace(
         spec,
@@ -360,7 +355,7 @@ def _certificate_count(certificates: DesiredCertificates) -> int:
 
 def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
     keys = {problem.key for problem in problems}
-    return (field for field, row in BY_FIELD.items() if row.full_key in keys or row.variable in keys)
+    return (field for field, row in OPTIONS.items() if row.full_key in keys or row.variable in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +392,7 @@ def desired_load_balancers(
     unreadable = snapshot.services.unreadable
     notes = [Note(Key(ObjectKind.SERVICE, key), NoteKind.UNREADABLE, why) for key, why in unreadable.items()]
     if matches is None:
-        matches = match_balancers(snapshot, settings)
+        matches = match_balancers(snapshot)
     asked = _private_addresses(snapshot.services, settings)
     known: dict[object, TargetCandidates] = {}
     said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in nodes}
@@ -413,7 +408,7 @@ def desired_load_balancers(
         if addresses:
             place = replace(place or Place(), addresses=addresses)
         families = service.claim.families
-        asked = (options.use_private_ip, options.node_selector, place, families)
+        asked = (*(getattr(options, name) for name in ON_TARGETS), place, families)
         if asked not in known:
             members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place, families)
             known[asked] = target_candidates(members, snapshot.robot)
@@ -452,8 +447,8 @@ def _private_addresses(services: Iterable[Service], settings: Settings) -> Mappi
     asked: dict[object, list[str]] = {}
     for service in services:
         if wants_balancer(service):
-            options, _ = service.claim.options(settings.balancer_defaults)
-            if not isinstance(options.private_ipv4, Unmanaged):
-                asked.setdefault(options.private_ipv4, []).append(service.id)
+            address = service.claim.requested(settings.balancer_defaults).options.private_ipv4
+            if not isinstance(address, Unmanaged):
+                asked.setdefault(address, []).append(service.id)
     together = map(several, asked.values())
     return {key: asking for asking in together for key in asking.everybody}

@@ -7,32 +7,39 @@
 | ``kept`` | the values that nothing asks for any more, with the defaults that they differ from |
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from desired.annotations.choices import Algorithm, Protocol
-from desired.annotations.options import Defaults, Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.choices import Protocol
+from desired.annotations.grammars import Kind
+from desired.annotations.options import (
+    CHECK,
+    LISTENER,
+    ON_LISTENERS,
+    ON_STATUS,
+    ON_TARGETS,
+    OPTIONS,
+    SETTING,
+    VARIABLES,
+    Options,
+)
 from desired.load_balancers.listeners import api_defaults
-from desired.load_balancers.size import DEFAULT_TYPE
 from desired.model.load_balancer import CloudBalancer, Listener, ServerTarget
 from desired.section import UNMANAGED
 from desired.syntax.selector import Selector
 
 
-def in_use(field: str, balancer: CloudBalancer) -> str | None:
-    """The present value of the option ``field`` of the load balancer; several values where its ports or targets differ.
+def in_use(name: str, balancer: CloudBalancer) -> str | None:
+    """The present value of the option ``name`` of the load balancer; several values where its ports or targets differ.
     None where it has none, where it cannot be told, and where the option is not about it."""
-    if field in _OF_BALANCERS:
-        found = _OF_BALANCERS[field](balancer)
-    elif field in _OF_LISTENERS:
-        read = _OF_LISTENERS[field]
-        found = [read(listener) for _, listener in sorted(balancer.spec.listeners.items())]
+    if name in ON_LISTENERS:
+        found: Sequence[Any] = [_of_listener(name, listener) for _, listener in sorted(balancer.spec.listeners.items())]
     else:
-        return None
-    said = dict.fromkeys(shown(field, value) for value in found if value is not None and value is not UNMANAGED)
+        found = _of_balancer(name, balancer)
+    said = dict.fromkeys(shown(name, value) for value in found if value is not None and value is not UNMANAGED)
     return ", ".join(said) if said else None
 
 
@@ -42,7 +49,7 @@ def shown(field: str, value: object) -> str:
         case bool():
             return str(value).lower()
         case int():
-            return f"{value}s" if BY_FIELD[field].grammar.is_duration else str(value)
+            return f"{value}s" if OPTIONS[field].grammar.kind is Kind.DURATION else str(value)
         case tuple():
             return ", ".join(str(item) for item in value)
         case Selector():
@@ -52,76 +59,29 @@ def shown(field: str, value: object) -> str:
     raise TypeError(f"{field} has a value that no annotation has")
 
 
-_OF_BALANCERS: Mapping[str, Callable[[CloudBalancer], Iterable[Any]]] = {
-    "name": lambda it: [it.spec.name],
-    "type": lambda it: [it.spec.type],
-    "location": lambda it: [it.spec.location],
-    "network_zone": lambda it: [it.spec.zone],
-    "algorithm_type": lambda it: [it.spec.algorithm],
-    "disable_public_network": lambda it: [it.spec.public_interface is False],
-    "public_net_ipv4": lambda it: [it.spec.primary_ipv4],
-    "public_net_ipv6": lambda it: [it.spec.primary_ipv6],
-    "use_private_ip": lambda it: [target.use_private_ip for target in it.targets if isinstance(target, ServerTarget)],
-    "private_ipv4": lambda it: [place.ip for place in it.attachments],
-    "ipv4_rdns": lambda it: [it.spec.ipv4_rdns],
-    "ipv6_rdns": lambda it: [it.spec.ipv6_rdns],
-}
-"""Field of ``Options`` → what the whole load balancer has of it."""
+def _of_balancer(name: str, balancer: CloudBalancer) -> Sequence[Any]:
+    """What the whole load balancer has of the option; nothing where that cannot be told."""
+    match OPTIONS[name].sets.split("."):
+        case ["public_interface"]:
+            return [balancer.spec.public_interface is False]
+        case ["targets", field]:
+            return [getattr(target, field) for target in balancer.targets if isinstance(target, ServerTarget)]
+        case ["attachment", field]:
+            return [getattr(place, field) for place in balancer.attachments]
+        case [field] if field and name not in {*ON_STATUS, *ON_TARGETS}:
+            return [getattr(balancer.spec, field)]
+    return []
 
 
-def _http(name: str) -> Callable[[Listener], Any]:
-    def read(listener: Listener) -> object:
-        return None if listener.http is None else getattr(listener.http, name)
-
-    return read
-
-
-def _check(name: str) -> Callable[[Listener], Any]:
-    return lambda listener: getattr(listener.health_check, name)
-
-
-def _http_check(name: str) -> Callable[[Listener], Any]:
-    def read(listener: Listener) -> object:
-        http = listener.health_check.http
-        return None if http is None else getattr(http, name)
-
-    return read
-
-
-def _check_protocol(listener: Listener) -> Protocol:
-    """The protocol of the health check as annotations have it: HTTP over TLS is https."""
+def _of_listener(name: str, listener: Listener) -> Any:
+    """What a listener has of the option; None where it lacks that part."""
     http = listener.health_check.http
-    return Protocol.HTTPS if http is not None and http.tls is True else listener.health_check.protocol
-
-
-_OF_LISTENERS: Mapping[str, Callable[[Listener], Any]] = {
-    "protocol": lambda it: it.protocol,
-    "uses_proxyprotocol": lambda it: it.proxyprotocol,
-    "http_cookie_name": _http("cookie_name"),
-    "http_cookie_lifetime": _http("cookie_lifetime_s"),
-    "http_timeout_idle": _http("timeout_idle_s"),
-    "http_redirect_http": _http("redirect_http"),
-    "http_sticky_sessions": _http("sticky_sessions"),
-    "http_certificates": _http("certificates"),
-    "health_check_protocol": _check_protocol,
-    "health_check_port": _check("port"),
-    "health_check_interval": _check("interval_s"),
-    "health_check_timeout": _check("timeout_s"),
-    "health_check_retries": _check("retries"),
-    "health_check_http_domain": _http_check("domain"),
-    "health_check_http_path": _http_check("path"),
-    "health_check_http_validate_certificate": _http_check("tls"),
-    "http_status_codes": _http_check("status_codes"),
-}
-"""Field of ``Options`` → what one listener has of it."""
-
-_DEFAULTS: Mapping[str, object] = {
-    "type": DEFAULT_TYPE,
-    "algorithm_type": Algorithm.ROUND_ROBIN,
-    "disable_public_network": False,
-}
-"""Field of ``Options`` that a load balancer keeps when nothing sets it → what it is created with (Hetzner Cloud API;
-HCCM for the type). Of those of a port ``api_defaults`` has it."""
+    if name == "health_check_protocol" and http is not None and http.tls is True:
+        return Protocol.HTTPS  # in the words of annotations
+    value: Any = listener
+    for field in OPTIONS[name].sets.split(".")[1:]:
+        value = None if value is None else getattr(value, field)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +108,20 @@ def kept(
     """
     both = sorted(wanted.keys() & asked.keys())
     ports = [(port, asked[port], wanted[port], api_defaults(wanted[port])) for port in both]
-    for field in BY_FIELD:
-        if field in _DEFAULTS and getattr(options, field) is UNMANAGED:
-            default = _DEFAULTS[field]
+    for name, row in OPTIONS.items():
+        if name in ON_LISTENERS:
+            yield from _kept_of_ports(name, ports)
+        elif row.usual is not None and getattr(options, name) is UNMANAGED:
             yield from (
-                Kept(field, shown(field, value), shown(field, default))
-                for value in _OF_BALANCERS[field](balancer)
-                if value != default
+                Kept(name, shown(name, value), shown(name, row.usual))
+                for value in _of_balancer(name, balancer)
+                if value != row.usual
             )
-        elif field in _OF_LISTENERS:
-            yield from _kept_of_ports(field, ports)
 
 
 def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, Listener]]) -> Iterator[Kept]:
     """The values of one option; ``ports`` are numbers, each with what is asked, what will be, and the default."""
-    read = _OF_LISTENERS[field]
+    read = partial(_of_listener, field)
     found: dict[tuple[str, str], list[int]] = {}
     for port, asked, wanted, usual in ports:
         if read(asked) is not UNMANAGED:
@@ -175,22 +134,20 @@ def _kept_of_ports(field: str, ports: Collection[tuple[int, Listener, Listener, 
         yield Kept(field, value, default, () if len(those) == len(ports) else tuple(those))
 
 
-def options_taken_back(options: Options, former: Defaults, balancer: CloudBalancer) -> Options:
+def options_taken_back(options: Options, former: Options, balancer: CloudBalancer) -> Options:
     """``options`` with the API's default in place of what nothing asks for any more, where the load balancer has
     exactly what a former default of all Services has set. The type stays, as a smaller one may not hold what is there,
     and so does what has another value than that default had: a person has set it."""
-    found: dict[str, Any] = {
-        field: _DEFAULTS[field]
-        for field in ("algorithm_type", "disable_public_network")
-        if getattr(options, field) is UNMANAGED
-        and [getattr(former, field)] == list(_OF_BALANCERS[field](balancer)) != [_DEFAULTS[field]]
+    found = {
+        name: OPTIONS[name].usual
+        for name in _TAKEN_BACK.difference(ON_LISTENERS)
+        if getattr(options, name) is UNMANAGED
+        and [getattr(former, name)] == list(_of_balancer(name, balancer)) != [OPTIONS[name].usual]
     }
     return replace(options, **found)
 
 
-def ports_taken_back(
-    ports: Mapping[int, Listener], former: Defaults, balancer: CloudBalancer
-) -> Mapping[int, Listener]:
+def ports_taken_back(ports: Mapping[int, Listener], former: Options, balancer: CloudBalancer) -> Mapping[int, Listener]:
     """The same of listeners, as they are asked for: each has values of its own."""
     there = balancer.spec.listeners
     return {
@@ -199,24 +156,21 @@ def ports_taken_back(
     }
 
 
-_OF_CHECKS = {
-    "health_check_interval": "interval_s",
-    "health_check_timeout": "timeout_s",
-    "health_check_retries": "retries",
-}
-"""Option with a default for all Services → field of the health check."""
+_TAKEN_BACK = {row.name for row in VARIABLES.values() if row.usual is not None} - {"type"}
 
 
-def _listener_taken_back(asked: Listener, former: Defaults, present: Listener) -> Listener:
-    usual, check = api_defaults(asked), asked.health_check
-    if asked.proxyprotocol is UNMANAGED and present.proxyprotocol is True and former.uses_proxyprotocol is True:
-        asked = replace(asked, proxyprotocol=usual.proxyprotocol)
-    found: dict[str, Any] = {
-        name: getattr(usual.health_check, name)
-        for field, name in _OF_CHECKS.items()
-        if getattr(check, name) is UNMANAGED and getattr(former, field) == getattr(present.health_check, name)
-    }
-    return replace(asked, health_check=replace(check, **found))
+def _listener_taken_back(asked: Listener, former: Options, present: Listener) -> Listener:
+    def fields_of(part: str) -> dict[str, Any]:
+        """Field of this part → what the API makes of it, where a former default had set what it has."""
+        return {
+            field: OPTIONS[name].usual
+            for field, name in SETTING[part].items()
+            if name in _TAKEN_BACK
+            and _of_listener(name, asked) is UNMANAGED
+            and getattr(former, name) == _of_listener(name, present)
+        }
+
+    return replace(asked, **fields_of(LISTENER), health_check=replace(asked.health_check, **fields_of(CHECK)))
 
 
 def _plain(value: object) -> object:

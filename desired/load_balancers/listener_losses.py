@@ -20,39 +20,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from desired.annotations.choices import Protocol
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, OPTIONS, SETTING
+from desired.load_balancers.listeners import PLAIN_CHECK
 from desired.model.load_balancer import CloudBalancer, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from desired.syntax.bounds import shown_text
 
 Part = TypeVar("Part", HttpOptions, HttpCheck)
 
-_MEANS_CHECKS = frozenset(
-    {
-        "health_check_protocol",
-        "health_check_port",
-        "health_check_interval",
-        "health_check_timeout",
-        "health_check_retries",
-    }
-)
+_MEANS_CHECKS = frozenset(SETTING[CHECK].values())
 """Options that ask for health checks; their protocol is then that of the listener (``Options.checks_health``)."""
-_OF_HTTP: Mapping[str, str] = {
-    "cookie_name": "http_cookie_name",
-    "cookie_lifetime_s": "http_cookie_lifetime",
-    "timeout_idle_s": "http_timeout_idle",
-    "redirect_http": "http_redirect_http",
-    "sticky_sessions": "http_sticky_sessions",
-}
+_OF_HTTP = {field: name for field, name in SETTING[HTTP].items() if name != "http_certificates"}
 """Field of ``HttpOptions`` → the option that decides on it. Certificates have two, and stay where neither is set: other
 ones are always asked for, such as the next of a rotation, and are no loss."""
-_OF_HTTP_CHECK: Mapping[str, str] = {
-    "domain": "health_check_http_domain",
-    "path": "health_check_http_path",
-    "status_codes": "http_status_codes",
-    "tls": "health_check_http_validate_certificate",
-}
-"""The same of ``HttpCheck``; no option asks for a response."""
 _BY_KUBE_PROXY = frozenset({"path", "tls"})
 """Fields of ``HttpCheck`` that a check of kube-proxy has of its own."""
 
@@ -102,7 +82,7 @@ def letting_go(losses: Collection[Loss], ports: Collection[int]) -> str:
 
 def _listed(values: Mapping[str, str]) -> str:
     """Options with their values, as annotations."""
-    return ", ".join(f"{BY_FIELD[option].full_key}: {_quoted(value)}" for option, value in values.items())
+    return ", ".join(f"{OPTIONS[option].full_key}: {_quoted(value)}" for option, value in values.items())
 
 
 def keeping_unasked(before: Listener, after: Listener, asked: Collection[str], *, is_passed: bool = True) -> Listener:
@@ -143,7 +123,7 @@ def _kept_check(before: Listener, after: Listener, asked: Collection[str]) -> He
             kept = replace(kept, protocol=there.protocol, http=there.http)
     elif there.http is not None and wanted.http is not None:
         decided = (_BY_KUBE_PROXY if by_kube_proxy else set()) | ({"tls"} if by_protocol else set())
-        own = {name: option for name, option in _OF_HTTP_CHECK.items() if name not in decided}
+        own = {name: option for name, option in SETTING[HTTP_CHECK].items() if name not in decided}
         kept = replace(kept, http=_kept(there.http, wanted.http, own, asked))
     if _differs_in_port(before, after) and not (by_kube_proxy or "health_check_port" in asked):
         kept = replace(kept, port=after.destination_port if _is_of_own_port(before) else there.port)
@@ -249,17 +229,13 @@ def _health_check(before: Listener, after: Listener) -> Iterator[Loss]:
         yield Loss(next(iter(keep), "health_check_protocol"), text, keep, let_go)
 
 
-_PLAIN = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"))
-"""The request of a health check of which nothing is said (Hetzner Cloud API, ``add_service``)."""
-
-
 def _speech(there: HealthCheck, wanted: HealthCheck) -> Iterator[tuple[str, str]]:
     """Option → value for the protocol, and each part of the request, in which ``there`` differs from ``wanted``."""
     if _spoken(there) != _spoken(wanted):
         yield "health_check_protocol", _spoken(there)
     if there.http is None:
         return
-    other = wanted.http or _PLAIN
+    other = wanted.http or PLAIN_CHECK
     if _are_other(there.http.path, other.path):
         yield "health_check_http_path", str(there.http.path)
     if _are_other(there.http.domain, other.domain):
@@ -283,7 +259,7 @@ def _shown(check: HealthCheck) -> str:
     parts += (
         [f"host {shown_text(check.http.domain)}"] if isinstance(check.http.domain, str) and check.http.domain else []
     )
-    if isinstance(check.http.status_codes, tuple) and _are_other(check.http.status_codes, _PLAIN.status_codes):
+    if isinstance(check.http.status_codes, tuple) and _are_other(check.http.status_codes, PLAIN_CHECK.status_codes):
         parts.append(f"status {' or '.join(check.http.status_codes)}")
     answer = check.http.response
     parts += [f"answer {shown_text(answer)}"] if isinstance(answer, str) and answer else []

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, OPTIONS, SETTING, Options
 from desired.load_balancers.certificates import DesiredCertificates
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -53,23 +52,22 @@ def api_defaults(listener: Listener) -> Listener:
     """A listener of the same ports and protocols with everything else as the API makes it (Hetzner Cloud API,
     ``add_service``)."""
     check = listener.health_check
-    over_http = HttpCheck(domain="", path="/", response="", status_codes=("2??", "3??"), tls=False)
-    http = HttpOptions("HCLBSTICKY", 300, 50, certificates=(), redirect_http=False, sticky_sessions=False)
-    return Listener(
-        port=listener.port,
-        destination_port=listener.destination_port,
-        protocol=listener.protocol,
-        health_check=HealthCheck(
-            protocol=check.protocol,
-            port=check.port,
-            interval_s=15,
-            timeout_s=10,
-            retries=3,
-            http=None if check.protocol is Protocol.TCP else over_http,
-        ),
-        proxyprotocol=False,
-        http=None if listener.protocol is Protocol.TCP else http,
+    return replace(
+        listener,
+        **_usual(LISTENER),
+        health_check=replace(check, **_usual(CHECK), http=None if check.protocol is Protocol.TCP else PLAIN_CHECK),
+        http=None if listener.protocol is Protocol.TCP else HttpOptions(**_usual(HTTP)),
     )
+
+
+def _usual(part: str) -> dict[str, Any]:
+    """Field of this part of a listener → what the API makes of it, as far as that follows from nothing else."""
+    usual = {field: OPTIONS[name].usual for field, name in SETTING[part].items()}
+    return {field: value for field, value in usual.items() if value is not None}
+
+
+PLAIN_CHECK = HttpCheck(response="", **_usual(HTTP_CHECK))
+"""The request of a health check over HTTP of which nothing is said."""
 
 
 def _http(wanted: Listener, present: Listener) -> HttpOptions | None:
@@ -118,36 +116,28 @@ def desired_health_check(options: Options, node_port: int, kube_proxy_port: int 
     HTTP. ``kube_proxy_port`` is the healthCheckNodePort of ``externalTrafficPolicy: Local``, 0 without: if the option
     is set, health checks ask kube-proxy there whether the Node has a pod, instead of the pods.
     """
-    if kube_proxy_port > 0 and options.asks_kube_proxy:
-        return _asking_kube_proxy(options, kube_proxy_port)
-    asked = _protocol(options)
-    speaks_http = asked is not Protocol.TCP
-    return HealthCheck(
-        protocol=Protocol.HTTP if speaks_http else Protocol.TCP,
-        port=node_port if options.health_check_port is UNMANAGED else options.health_check_port,
-        interval_s=options.health_check_interval,
-        timeout_s=options.health_check_timeout,
-        retries=options.health_check_retries,
-        http=_http_check(options, asked) if speaks_http else None,
-    )
+    asks_kube_proxy = kube_proxy_port > 0 and options.asks_kube_proxy
+    asked = Protocol.HTTP if asks_kube_proxy else _protocol(options)
+    http = HttpCheck(**_asked(options, HTTP_CHECK))
+    if http.tls is UNMANAGED and asked is Protocol.HTTPS:
+        http = replace(http, tls=True)  # unless somebody says otherwise: pods behind https may well speak plain HTTP
+    if asks_kube_proxy:  # which speaks plain HTTP, whatever the listener speaks: TLS of an earlier check must not stay
+        path, tls = http.path, http.tls
+        http = replace(
+            http, path=_KUBE_PROXY_PATH if path is UNMANAGED else path, tls=False if tls is UNMANAGED else tls
+        )
+    port = node_port if options.health_check_port is UNMANAGED else options.health_check_port
+    decided = {
+        "protocol": Protocol.TCP if asked is Protocol.TCP else Protocol.HTTP,
+        "port": kube_proxy_port if asks_kube_proxy else port,
+        "http": None if asked is Protocol.TCP else http,
+    }
+    return HealthCheck(**{**_asked(options, CHECK), **decided})
 
 
-def _asking_kube_proxy(options: Options, port: int) -> HealthCheck:
-    """A health check of kube-proxy, which speaks plain HTTP, whatever the listener speaks: TLS of an earlier check must
-    not stay."""
-    http = _http_check(options, Protocol.HTTP)
-    return HealthCheck(
-        protocol=Protocol.HTTP,
-        port=port,
-        interval_s=options.health_check_interval,
-        timeout_s=options.health_check_timeout,
-        retries=options.health_check_retries,
-        http=replace(
-            http,
-            path=_KUBE_PROXY_PATH if http.path is UNMANAGED else http.path,
-            tls=False if http.tls is UNMANAGED else http.tls,
-        ),
-    )
+def _asked(options: Options, part: str) -> dict[str, Any]:
+    """Field of this part of a listener → what is asked of it; UNMANAGED where nothing is."""
+    return {field: getattr(options, name) for field, name in SETTING[part].items()}
 
 
 def _protocol(options: Options) -> Protocol:
@@ -155,20 +145,6 @@ def _protocol(options: Options) -> Protocol:
     if not options.checks_health:
         return Protocol.TCP
     return options.protocol if options.health_check_protocol is UNMANAGED else options.health_check_protocol
-
-
-def _http_check(options: Options, asked: Protocol) -> HttpCheck:
-    return HttpCheck(
-        domain=options.health_check_http_domain,
-        path=options.health_check_http_path,
-        status_codes=options.http_status_codes,
-        tls=_tls(options.health_check_http_validate_certificate, asked),
-    )
-
-
-def _tls(said: bool | Unmanaged, asked: Protocol) -> bool | Unmanaged:
-    """HTTPS means TLS unless somebody says otherwise: pods behind an https listener may well speak plain HTTP."""
-    return True if said is UNMANAGED and asked is Protocol.HTTPS else said
 
 
 def desired_listeners(
@@ -187,9 +163,8 @@ def desired_listeners(
         port.port: Listener(
             port=port.port,
             destination_port=port.node_port,
-            protocol=options.protocol,
+            **_asked(options, LISTENER),
             health_check=desired_health_check(options, port.node_port, kube_proxy),
-            proxyprotocol=options.uses_proxyprotocol,
             http=_http_options(options, certificates, is_redirected=port is redirected),
         )
         for port in ports
@@ -213,18 +188,14 @@ def _http_options(
     so that the API refuses a second one."""
     if options.protocol is Protocol.TCP:
         return None
-    over_tls = options.protocol is Protocol.HTTPS
-    redirect = options.http_redirect_http
+    over_tls, redirect = options.protocol is Protocol.HTTPS, options.http_redirect_http
     if redirect is True and not is_redirected:
         redirect = False
-    return HttpOptions(
-        cookie_name=options.http_cookie_name,
-        cookie_lifetime_s=options.http_cookie_lifetime,
-        timeout_idle_s=options.http_timeout_idle,
-        certificates=certificates if over_tls else UNMANAGED,
-        redirect_http=redirect if over_tls else UNMANAGED,
-        sticky_sessions=options.http_sticky_sessions,
-    )
+    decided = {
+        "certificates": certificates if over_tls else UNMANAGED,
+        "redirect_http": redirect if over_tls else UNMANAGED,
+    }
+    return HttpOptions(**{**_asked(options, HTTP), **decided})
 
 
 def possible_listeners(
@@ -263,7 +234,7 @@ def possible_listeners(
     return listeners, tuple(notes)
 
 
-_REMEDY = f"name one in {BY_FIELD['http_certificates'].full_key}, or set {BY_FIELD['certificate_type'].full_key}"
+_REMEDY = f"name one in {OPTIONS['http_certificates'].full_key}, or set {OPTIONS['certificate_type'].full_key}"
 
 
 def _note(service: Service, port: int, text: str) -> Note:

@@ -11,8 +11,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
 
 from desired.annotations.claims import BOTH_FAMILIES
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.zones import Place, why_out_of_zone
 from desired.model.load_balancer import IpTarget, ServerTarget, Target, is_private
 from desired.model.settings import Settings
@@ -68,7 +67,7 @@ def exclusion(node: Node, options: Options) -> tuple[Cause, str] | None:
         return Cause.TAINT, f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
     selector = options.node_selector
     if not isinstance(selector, Unmanaged) and not selector.matches(node.labels):
-        key = BY_FIELD["node_selector"].full_key
+        key = OPTIONS["node_selector"].full_key
         return Cause.UNSELECTED, f"{key} is {selector.text!r}, and its labels do not match"
     return None
 
@@ -331,7 +330,7 @@ def _on_robot_server(
         # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
         if options.use_private_ip:
             return Membership.UNCERTAIN, "the Node has no InternalIP", None
-        private = BY_FIELD["use_private_ip"].full_key
+        private = OPTIONS["use_private_ip"].full_key
         why = f"without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone; set {private} to true"
         return Membership.UNCERTAIN, why, None
     if isinstance(found, Unknown):
@@ -459,7 +458,7 @@ def _of_another_family(
 
 
 _DUAL_STACK = "set ipFamilyPolicy: PreferDualStack"
-_PRIVATE = BY_FIELD["use_private_ip"].full_key
+_PRIVATE = OPTIONS["use_private_ip"].full_key
 _UNLISTED = "its server is not listed, but its kubelet reports Ready"
 OF_SEVERAL: Mapping[str, str] = MappingProxyType(
     {_UNLISTED: "their servers are not listed, but their kubelets report Ready"}

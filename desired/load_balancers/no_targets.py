@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.membership import Cause, NodeTarget
 from desired.model.service import Service
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
@@ -108,7 +107,7 @@ def _shared(cause: Cause, why: str, found: Sequence[NodeTarget], service: Servic
     if cause is Cause.UNSELECTED and not isinstance(options.node_selector, Unmanaged):
         verb = "does" if len(found) == 1 else "do"
         selector = shown_text(options.node_selector.text)
-        return f"{total} {verb} not match {BY_FIELD['node_selector'].full_key} {selector}: {remedy}"
+        return f"{total} {verb} not match {OPTIONS['node_selector'].full_key} {selector}: {remedy}"
     row = _SENTENCES[cause]
     said = row.one if len(found) == 1 else row.many
     told = next((member for member in found if member.note), None)
@@ -118,7 +117,7 @@ def _shared(cause: Cause, why: str, found: Sequence[NodeTarget], service: Servic
 def _remedy(cause: Cause, found: Sequence[NodeTarget], service: Service) -> str:
     """What ends the cause."""
     if cause is Cause.UNSELECTED:
-        key = BY_FIELD["node_selector"].full_key
+        key = OPTIONS["node_selector"].full_key
         return f"label the Nodes, or kubectl annotate service {service.name} -n {service.namespace} {key}-"
     return _SENTENCES[cause].remedy([member.node for member in found])
 

@@ -14,8 +14,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from ipaddress import ip_address
 
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD, PREFIX
+from desired.annotations.options import OPTIONS, PREFIX, Options
 from desired.load_balancers.in_use import Kept
 from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
 from desired.load_balancers.no_targets import why_no_targets
@@ -51,7 +50,7 @@ def notes_on_name(service: Service, options: Options, present: CloudBalancer, sn
         return
     for other in snapshot.load_balancers or ():
         if other.spec.name == options.name and other.id != present.id:
-            row = BY_FIELD["name"]
+            row = OPTIONS["name"]
             text = (
                 f"{row.full_key} is {options.name}: load balancer {other.id} has that name, so that"
                 f" {present.id} stays {present.spec.name}; choose another name, or rename the other one"
@@ -68,7 +67,7 @@ def notes_on_public_interface(
         return
     there = present.targets if isinstance(wanted, Unmanaged) else wanted
     for target in sorted(filter(_needs_public_interface, there), key=str)[:1]:
-        row, private = BY_FIELD["disable_public_network"], BY_FIELD["use_private_ip"]
+        row, private = OPTIONS["disable_public_network"], OPTIONS["use_private_ip"]
         is_ours = isinstance(target, ServerTarget)
         origin = "" if is_ours else ", which somebody added,"
         remedy = "remove that target" if not is_ours or options.use_private_ip else f"set {private.full_key} to true"
@@ -86,7 +85,7 @@ def notes_on_hidden_targets(
     reaches by a private one stays. ``public`` is whether it will have one, UNMANAGED when nobody has said."""
     if public is not False or options.use_private_ip:
         return
-    row, private = BY_FIELD["disable_public_network"], BY_FIELD["use_private_ip"]
+    row, private = OPTIONS["disable_public_network"], OPTIONS["use_private_ip"]
     reaches = present is not None and any(not _needs_public_interface(target) for target in present.targets)
     text = (
         f"no {'other ' if reaches else ''}target can be reached: the load balancer has no public interface, and"
@@ -108,7 +107,7 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
         (options.network_zone, present.spec.zone, "network_zone"),
     ):
         if not isinstance(wanted, Unmanaged) and there is not None and wanted != there:
-            row = BY_FIELD[field]
+            row = OPTIONS[field]
             text = (
                 f"{row.full_key} (or {row.variable}) is {wanted}, and load balancer {present.id} is in {there}: it"
                 " stays there, as moving it would lose its addresses; delete the Service and create it anew to move it"
@@ -118,7 +117,7 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
 
 def notes_on_kept(service: Service, values: Iterable[Kept]) -> Iterator[Note]:
     """One note on all that the load balancer keeps though nothing asks for it, with what a person can set."""
-    found = [(BY_FIELD[each.field], each) for each in values]
+    found = [(OPTIONS[each.field], each) for each in values]
     if not found:
         return
     said = ", ".join(

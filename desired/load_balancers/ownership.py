@@ -20,13 +20,11 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from desired.annotations.choices import DeletionPolicy
-from desired.annotations.options import Defaults, Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.load_balancers.published import ByAddress, by_address, carries_traffic, leads_to, publishers
 from desired.load_balancers.wanted import needs_cleanup, wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import (
     LABEL_ADOPTED,
@@ -36,7 +34,7 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from desired.section import Present, Section, Unknown, Unmanaged
+from desired.section import Present, Section, Unknown
 from desired.syntax.bounds import Several, several
 
 _LONGEST = 32
@@ -49,14 +47,10 @@ def default_name(service_uid: str) -> str:
     return f"a{service_uid.replace('-', '')}"[:_LONGEST]
 
 
-def wanted_name(service: Service, options: Options) -> str:
-    """The name that the Service's load balancer has when it is created, and is looked for by."""
-    return default_name(service.uid) if isinstance(options.name, Unmanaged) else options.name
-
-
 def asked_name(service: Service) -> str:
-    """The name that the Service's own annotation asks for; the default one where that cannot be read."""
-    return wanted_name(service, service.claim.options(Defaults())[0])
+    """The name that the Service's load balancer has when it is created, and is looked for by: its annotation's; the
+    default one where that is not there, or cannot be read. No variable has a default for all Services."""
+    return str(service.claim.read.values.get("name", default_name(service.uid)))
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner:
@@ -279,13 +273,13 @@ def unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple
     )
 
 
-def match_balancers(snapshot: Snapshot, settings: Settings) -> Mapping[str, BalancerMatch]:
+def match_balancers(snapshot: Snapshot) -> Mapping[str, BalancerMatch]:
     """Id of each Service that wants a load balancer, or has to release one → the match."""
     services = tuple(snapshot.services or ())
     services_by_id = {service.id: service for service in services}
     balancers = snapshot.load_balancers
     wanting = {service.id: service for service in services if wants_balancer(service)}
-    names = {key: _name(service, settings.balancer_defaults) for key, service in wanting.items()}
+    names = {key: _name(service) for key, service in wanting.items()}
     asking = _asking(names)
     by_right = _asking({key: name for key, name in names.items() if name == default_name(wanting[key].uid)})
     by_uid, has = _by_service(balancers or ()), cache(partial(by_address, snapshot))
@@ -496,10 +490,9 @@ def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatc
     return found
 
 
-def _name(service: Service, defaults: Defaults) -> str | None:
+def _name(service: Service) -> str | None:
     """The name that the Service asks for; None when the annotation cannot be read."""
-    options, bad = service.claim.options(defaults)
-    return None if "name" in bad else wanted_name(service, options)
+    return None if "name" in service.claim.read.bad else asked_name(service)
 
 
 def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBalancer]]:
@@ -512,7 +505,7 @@ def _by_service(balancers: Iterable[CloudBalancer]) -> Mapping[str, list[CloudBa
 
 
 def _of_that_cluster(balancer: CloudBalancer) -> Foreign:
-    owner, policy = owner_of(balancer.spec.labels), BY_FIELD["deletion_policy"].full_key
+    owner, policy = owner_of(balancer.spec.labels), OPTIONS["deletion_policy"].full_key
     take = f"hcloud load-balancer remove-label {balancer.id} {LABEL_CLUSTER_UID}"
     remedy = (
         f"to have it released there: kubectl annotate service NAME -n NAMESPACE {policy}={DeletionPolicy.RETAIN}, and"

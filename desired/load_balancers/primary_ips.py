@@ -18,8 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from desired.annotations.options import BadAnnotation, Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.load_balancers.ownership import Adoptable, BalancerMatch, Missing, Owned
 from desired.load_balancers.release import pending_deletions
 from desired.load_balancers.wanted import wants_balancer
@@ -32,7 +31,7 @@ from desired.section import Absent, Present, Unknown, Unmanaged
 
 _VERSIONS: Mapping[str, int] = {"public_net_ipv4": 4, "public_net_ipv6": 6}
 """Field of ``Options`` → version of the address."""
-AT_CREATION: frozenset[str] = frozenset(BY_FIELD[field].full_key for field in _VERSIONS)
+AT_CREATION: frozenset[str] = frozenset(OPTIONS[field].full_key for field in _VERSIONS)
 """Annotations that an existing load balancer does not read: whatever they say, it is kept in sync."""
 
 
@@ -85,7 +84,7 @@ def asked_primary_ips(
 
 def _asked(service: Service, settings: Settings) -> Mapping[str, int | str]:
     """Field → the Primary IP that the Service asks for."""
-    options, _ = service.claim.options(settings.balancer_defaults)
+    options = service.claim.requested(settings.balancer_defaults).options
     values = {field: getattr(options, field) for field in _VERSIONS}
     return {field: value for field, value in values.items() if not isinstance(value, Unmanaged)}
 
@@ -135,7 +134,7 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
     unknown: list[str] = []
     place = None if isinstance(options.location, Unmanaged) else options.location
     for field in _VERSIONS:
-        asked, key = getattr(options, field), BY_FIELD[field].full_key
+        asked, key = getattr(options, field), OPTIONS[field].full_key
         if isinstance(asked, Unmanaged):
             continue
         match snapshot.primary_ips.get(asked, Unknown("it was not looked up yet")):
@@ -162,7 +161,7 @@ def _why_not(found: PrimaryIp, field: str, options: Options, place: str | None) 
     if found.is_blocked:
         return f"Hetzner has blocked {found.shown}; ask its support, or name another one"
     if place is not None and found.location is not None and found.location != place:
-        location = BY_FIELD["location"].full_key
+        location = OPTIONS["location"].full_key
         return (
             f"{found.shown} is bound to {found.location}, and the load balancer goes to {place}; set {location} to"
             f" {found.location}, or name one of {place}"
@@ -215,7 +214,7 @@ def notes_on_primary_ips(
     ``bad`` are the options that cannot be read. Nothing is said of a Primary IP that could not be looked up.
     """
     for field in _VERSIONS:
-        asked, held, row = getattr(options, field), _id_of(present, field), BY_FIELD[field]
+        asked, held, row = getattr(options, field), _id_of(present, field), OPTIONS[field]
         address = present.ipv4 if _VERSIONS[field] == 4 else present.ipv6
         keeps = f"load balancer {present.id} keeps {_address_and_kind(address, held)}"
         if field in bad:

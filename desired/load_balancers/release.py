@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from desired.annotations.choices import DeletionPolicy
-from desired.annotations.options import Defaults
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.load_balancers.ownership import (
     Adoptable,
     BalancerMatch,
@@ -32,7 +31,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.notes import Note, NoteKind
-from desired.section import Present, Unmanaged
+from desired.section import Present
 from desired.syntax.bounds import shown_text
 
 WHERE_UNCLEAR = timedelta(minutes=10)
@@ -134,8 +133,8 @@ def _vanished(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> Itera
 
 
 def _names_another(service: Service, balancer: CloudBalancer) -> bool:
-    name = service.claim.options(Defaults())[0].name
-    return not isinstance(name, Unmanaged) and name != balancer.spec.name
+    name = service.claim.read.values.get("name", balancer.spec.name)
+    return bool(name != balancer.spec.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +220,7 @@ def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
     """The reason why the load balancer outlives its Service; None when it does not."""
     if balancer.is_protected:
         return "it is protected against deletion"
-    read, row = service.claim.read, BY_FIELD["deletion_policy"]
+    read, row = service.claim.read, OPTIONS["deletion_policy"]
     if read.deletion_policy is not DeletionPolicy.RETAIN:
         was_nobodys = owner_of(balancer.spec.labels).adopted is not None
         if was_nobodys and not read.asks_for_deletion:

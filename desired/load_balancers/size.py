@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import DEFAULT_TYPE, OPTIONS, Options
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.snapshot import Snapshot
 from desired.plan.notes import NoteKind
 from desired.section import Unknown, Unmanaged
 from desired.syntax.bounds import counted
-
-DEFAULT_TYPE = "lb11"
-"""The type that is created when neither annotation nor environment names one, as with HCCM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ def fitting_size(
     if isinstance(types, Unknown):
         return Size(kept, f"type {wanted} could not be looked up: {types.why}{keeps}", NoteKind.UNKNOWN)
     found = types.get(wanted)
-    named = f"{BY_FIELD['type'].full_key} (or {BY_FIELD['type'].variable})"
+    named = f"{OPTIONS['type'].full_key} (or {OPTIONS['type'].variable})"
     named += f" is not set, which means {wanted}" if isinstance(options.type, Unmanaged) else f" is {wanted}"
     if found is None:
         near = ", ".join(sorted(get_close_matches(wanted, sorted(types), n=3, cutoff=0.0)))
@@ -60,7 +56,7 @@ def fitting_size(
         since = f"{found.unavailable_after:%Y-%m-%d}"
         return Size(kept, f"{named}: Hetzner has not sold it since {since}; choose another type{keeps}")
     if present is None and location is not None and found.locations and location not in found.locations:
-        row = BY_FIELD["location"]
+        row = OPTIONS["location"]
         text = f"{row.full_key} (or {row.variable}) is {location}: Hetzner sells {found.name} in"
         return Size(None, f"{text} {', '.join(sorted(found.locations))} only; choose one of them{keeps}")
     lacking = _lacking(found, demand, kept)

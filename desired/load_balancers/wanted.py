@@ -6,8 +6,7 @@ A ``loadBalancerClass`` makes a Service another controller's; a load balancer th
 from collections.abc import Iterable
 
 from desired.annotations.choices import Protocol
-from desired.annotations.options import Defaults
-from desired.load_balancers.size import DEFAULT_TYPE
+from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER, LABEL_SERVICE_UID
@@ -43,18 +42,18 @@ def matters(service: Service) -> bool:
     return wants_balancer(service) or FINALIZER_BALANCER in service.finalizers
 
 
-def uses_certificates(service: Service, defaults: Defaults) -> bool:
+def uses_certificates(service: Service, defaults: Options) -> bool:
     """Whether the Service's load balancer needs certificates: its ports speak HTTPS."""
-    return wants_balancer(service) and service.claim.options(defaults)[0].protocol is Protocol.HTTPS
+    return wants_balancer(service) and service.claim.requested(defaults).options.protocol is Protocol.HTTPS
 
 
-def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Defaults) -> frozenset[str]:
+def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Options) -> frozenset[str]:
     """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
     the default one when a load balancer may have to be created without any of that."""
     served = {balancer.spec.labels.get(LABEL_SERVICE_UID) for balancer in balancers}
     names: set[str] = set()
     for service in filter(wants_balancer, services):
-        asked, _ = service.claim.options(defaults)
+        asked = service.claim.requested(defaults).options
         if not isinstance(asked.type, Unmanaged):
             names.add(asked.type)
         elif service.uid not in served:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desired.annotations.choices import ZONE_OF_LOCATION
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.snapshot import Server, Snapshot
 from desired.names import LABEL_REGION
@@ -73,5 +72,5 @@ def why_out_of_zone(server: Server, place: Place | None) -> str | None:
     return (
         f"the server is in {server.location}, network zone {server.network_zone}, and the load balancer in"
         f" {place.zone}: Hetzner takes targets of its own zone only; add {LABEL_REGION[-1]}!={server.location} to"
-        f" {BY_FIELD['node_selector'].full_key}, or make a Service for each zone"
+        f" {OPTIONS['node_selector'].full_key}, or make a Service for each zone"
     )

@@ -11,9 +11,8 @@ from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Any
 
-from desired.annotations.grammars import BOOL
-from desired.annotations.options import Defaults, defaults_of
-from desired.annotations.table import BY_FIELD, Annotation
+from desired.annotations.grammars import Grammar, Kind
+from desired.annotations.options import VARIABLES, Options, defaults_of, variables_of
 from desired.model.clocks import parse_moment
 from desired.model.record import Format
 from desired.model.settings import DECIDING, AddressFamily, Controller, Settings
@@ -68,7 +67,7 @@ class FormerSettings:
         for name, value in self.values.items():
             if name in _BY_NAME:
                 former = replace(former, **{_BY_NAME[name]: _READ[_BY_NAME[name]](value)})
-            elif name in _BY_VARIABLE:
+            elif name in VARIABLES:
                 defaults[name] = value
         return replace(former, balancer_defaults=defaults_of(defaults), former_defaults=None)
 
@@ -79,9 +78,6 @@ class FormerSettings:
 
 
 _BY_NAME = {name: field for field, name in DECIDING.items()}
-_BY_VARIABLE: Mapping[str, tuple[str, Annotation]] = {
-    row.variable: (field, row) for field, row in BY_FIELD.items() if row.variable is not None
-}
 
 
 def _bool(value: Value) -> bool:
@@ -134,12 +130,12 @@ def values_of(settings: Settings) -> Mapping[str, Value]:
     return {**values, **(_defaults(settings.balancer_defaults) if Controller.SERVICE in controllers else {})}
 
 
-def _defaults(defaults: Defaults) -> Mapping[str, Value]:
-    return {variable: _plain(getattr(defaults, field)) for variable, (field, _) in _BY_VARIABLE.items()}
+def _defaults(defaults: Options) -> Mapping[str, Value]:
+    return {variable: _plain(value) for variable, value in variables_of(defaults).items()}
 
 
 def _plain(value: object) -> Value:
-    """A default as JSON has it; a boolean that is false and unset are the same wherever unset is false."""
+    """A default as JSON has it."""
     if isinstance(value, bool | int):
         return value
     return None if value is UNMANAGED else str(value)
@@ -151,7 +147,7 @@ def shown(name: str, value: Value) -> str:
         return "(unset)"
     if isinstance(value, bool):
         return str(value).lower()
-    is_time = name in _BY_VARIABLE and _BY_VARIABLE[name][1].grammar.is_duration
+    is_time = name in VARIABLES and VARIABLES[name].grammar.kind is Kind.DURATION
     return f"{value}s" if is_time else str(value)
 
 
@@ -192,8 +188,8 @@ def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
         try:
             if name in _BY_NAME:
                 _READ[_BY_NAME[name]](value)
-            elif name in _BY_VARIABLE:
-                _check_default(_BY_VARIABLE[name][1], value)
+            elif name in VARIABLES:
+                _check_default(VARIABLES[name].grammar, value)
             elif value is not None and not isinstance(value, bool | int):
                 _text(value)
         except ValueError:
@@ -201,17 +197,18 @@ def _checked(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
         yield _text(name), value
 
 
-def _check_default(row: Annotation, value: Any) -> None:
-    """Raises ValueError for what the default of this annotation never is."""
-    if value is None:
-        return
-    if row.grammar is BOOL:
-        _bool(value)
-    elif row.grammar.is_duration or row.grammar.name.startswith("number"):
-        if type(value) is not int or not 0 <= value <= _LARGEST:
-            raise ValueError(f"{value!r} is no number")
-    else:
-        row.grammar.read(_text(value))
+def _check_default(grammar: Grammar[Any], value: Any) -> None:
+    """Raises ValueError for what a default of this grammar never is."""
+    match grammar.kind:
+        case _ if value is None:
+            return
+        case Kind.BOOLEAN:
+            _bool(value)
+        case Kind.DURATION | Kind.NUMBER:
+            if type(value) is not int or not 0 <= value <= _LARGEST:
+                raise ValueError(f"{value!r} is no number")
+        case Kind.TEXT:
+            grammar.read(_text(value))
 
 
 SETTINGS = Format("settings", 65_536, _fields, _former)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network
 from types import MappingProxyType
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.syntax.selector import Selector
 
 
@@ -77,9 +77,9 @@ class Settings:
     forward_internal_ips: bool = True
     """``ROBOT_FORWARD_INTERNAL_IPS``: whether Nodes on Robot servers keep the InternalIPs that they have."""
     waits: Waits = field(default_factory=Waits)
-    balancer_defaults: Defaults = field(default_factory=Defaults)
+    balancer_defaults: Options = field(default_factory=Options)
     """``HCLOUD_LOAD_BALANCERS_*``: the defaults for Services whose annotations say nothing."""
-    former_defaults: Defaults | None = None
+    former_defaults: Options | None = None
     """``balancer_defaults`` with which a pass last ended well, where they differ: what one of them alone has set is
     taken back when it is unset."""
     undo_window: timedelta = timedelta(0)

@@ -7,7 +7,7 @@ that it is as unreadable in the file as it was at the API, and loses its content
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from desired.annotations.table import OWN_PREFIX, PREFIX
+from desired.annotations.options import OWN_PREFIX, PREFIX
 from desired.model.snapshot import IMAGE
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 

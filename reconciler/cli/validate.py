@@ -12,9 +12,8 @@ from desired.annotations.claims import (
     without_nodes_addresses,
     without_robot_account,
 )
-from desired.annotations.options import Defaults, defaults_of
-from desired.annotations.parsing import read_annotations, with_defaults
-from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
+from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options, defaults_of
+from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import AnnotationWarning
 from reconciler.cli.streams import fail, publish
 from reconciler.config.config import ConfigurationError, load_config
@@ -48,7 +47,7 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
         if error.usage:
             return fail(*error.lines, code=BAD_USAGE)
         errors = error.lines
-    errors += tuple(bad.text for bad in with_defaults(read_annotations({}), defaults)[1].values())
+    errors += tuple(bad.text for bad in with_defaults(read_annotations({}), defaults).bad.values())
     found = [entry for file in files for entry in _check(file, defaults, variables)]
     validation = Validation(
         len(files),
@@ -63,7 +62,7 @@ def validate(files: Sequence[str], flags: Mapping[str, str], environ: Mapping[st
 
 
 def _check(
-    file: str, defaults: Defaults, variables: Mapping[str, Any]
+    file: str, defaults: Options, variables: Mapping[str, Any]
 ) -> Iterator[CheckedService | CheckedAnnotations | NotJudged | Unreadable]:
     """Each Service in ``file`` and each place with annotations, why there may be more, or that there is none."""
     is_empty = True
@@ -83,13 +82,11 @@ def _check(
             yield NotJudged(file, _NOTHING)
 
 
-def _checked_service(
-    file: str, found: FoundService, defaults: Defaults, variables: Mapping[str, Any]
-) -> CheckedService:
+def _checked_service(file: str, found: FoundService, defaults: Options, variables: Mapping[str, Any]) -> CheckedService:
     knows_internal_ips_alone = variables["ROBOT_ENABLED"] and not (
         variables["ROBOT_USER"] or variables["ROBOT_PASSWORD"]
     )
-    unknown = {row.field for given in found.not_judged if (row := ANNOTATIONS.get(given.key)) and row.field}
+    unknown = {row.name for given in found.not_judged if (row := ANNOTATIONS.get(given.key))} & OPTIONS.keys()
     check, remarks = ClaimCheck(), list[AnnotationWarning]()
     if found.claim is not None:
         has_network = bool(variables["HCLOUD_NETWORK"])

@@ -8,7 +8,7 @@ import re
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 
-from desired.annotations.table import LONGEST_UNDO_S
+from desired.annotations.options import LONGEST_UNDO_S
 from desired.model.settings import Controller
 from desired.plan.approvals import is_hash
 from desired.plan.grants import LONGEST

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from desired.annotations.choices import Algorithm
+from desired.annotations.grammars import Kind
+from desired.annotations.options import VARIABLES as OPTION_VARIABLES
+from desired.annotations.options import Option
 from desired.model.settings import AddressFamily
+from desired.section import UNMANAGED
 from desired.syntax.bounds import VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
 from reconciler.config.grammar import is_service_link, parse_address, parse_int
@@ -63,10 +68,28 @@ def _duration(name: str, default_s: float, meaning: str) -> Variable:
     return Variable(name, parse_duration, default_s, meaning)
 
 
+def _default(option: Option) -> Variable:
+    """The default of an annotation for all Services. Ranges are checked where a Service would get the value."""
+    name, meaning = str(option.variable), f"default of the annotation {option.key}"
+    match option.grammar.kind:
+        case Kind.BOOLEAN:
+            return _bool(name, None if option.default is UNMANAGED else option.default, meaning)
+        case Kind.DURATION:
+            return _duration(name, 0.0, meaning)
+        case Kind.NUMBER:
+            return Variable(name, parse_int, 0, meaning)
+        case Kind.TEXT:
+            return Variable(name, _TEXTS.get(option.name, str), None, meaning)
+
+
 _FAMILY = "HCLOUD_INSTANCES_ADDRESS_FAMILY"
 _CACHE = "HCLOUD_SERVER_CACHE_MODE"
 _ALGORITHM = "HCLOUD_LOAD_BALANCERS_ALGORITHM_TYPE"
-_LB = "HCLOUD_LOAD_BALANCERS"
+_TEXTS: Mapping[str, Callable[[str], str]] = {
+    "algorithm_type": lambda text: _choice(_ALGORITHM, *Algorithm)(text.strip().lower()),
+    "private_subnet_ip_range": _cidr,
+}
+"""Option → what parses its variable, where not every text will do."""
 
 _ROWS = (
     _text("HCLOUD_TOKEN", "API token of the cluster's project", from_file=True),
@@ -102,25 +125,8 @@ _ROWS = (
     ),
     _bool("HCLOUD_METRICS_ENABLED", True, "serve metrics"),
     Variable("HCLOUD_METRICS_ADDRESS", parse_address, ("", 8233), "address of the metrics"),
-    _bool(f"{_LB}_ENABLED", True, "load balancers for Services"),
-    _text(f"{_LB}_LOCATION", "default location of load balancers"),
-    _text(f"{_LB}_NETWORK_ZONE", "default network zone of load balancers"),
-    _text(f"{_LB}_TYPE", "default type of load balancers"),
-    Variable(
-        _ALGORITHM,
-        lambda text: _choice(_ALGORITHM, "round_robin", "least_connections")(text.strip().lower()),
-        None,
-        "default algorithm of load balancers",
-    ),
-    _bool(f"{_LB}_DISABLE_PUBLIC_NETWORK", None, "load balancers without public interface by default"),
-    _bool(f"{_LB}_DISABLE_PRIVATE_INGRESS", False, "no private address in a Service's status by default"),
-    _bool(f"{_LB}_DISABLE_IPV6", False, "no IPv6 address in a Service's status by default"),
-    _bool(f"{_LB}_USE_PRIVATE_IP", False, "targets by private address by default"),
-    Variable(f"{_LB}_PRIVATE_SUBNET_IP_RANGE", _cidr, None, "default subnet of load balancers"),
-    _bool(f"{_LB}_USES_PROXYPROTOCOL", None, "PROXY protocol by default"),
-    _duration(f"{_LB}_HEALTH_CHECK_INTERVAL", 0.0, "default interval of health checks"),
-    _duration(f"{_LB}_HEALTH_CHECK_TIMEOUT", 0.0, "default time-out of health checks"),
-    Variable(f"{_LB}_HEALTH_CHECK_RETRIES", parse_int, 0, "default retries of health checks"),
+    _bool("HCLOUD_LOAD_BALANCERS_ENABLED", True, "load balancers for Services"),
+    *map(_default, OPTION_VARIABLES.values()),
     _bool("ROBOT_ENABLED", False, "Robot (dedicated) servers"),
     _text("ROBOT_USER", "user of the Robot webservice", from_file=True),
     _text("ROBOT_PASSWORD", "password of the Robot webservice", from_file=True),

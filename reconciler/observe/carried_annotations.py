@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from desired.annotations.options import BadAnnotation
-from desired.annotations.table import OWN_PREFIX, PREFIX
+from desired.annotations.options import OWN_PREFIX, PREFIX, BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
 from desired.syntax.bounds import LABEL_KEY, shown_text
 from reconciler.observe.yaml_documents import KINDS, NotManifests, documents, text_of

@@ -288,7 +288,7 @@ def _finish(
     gap = failures.get("load_balancers")
     types, error = _types(readers, settings, snapshot, gap)
     snapshot = replace(snapshot, balancer_types=types)
-    matches = match_balancers(snapshot, settings)
+    matches = match_balancers(snapshot)
     if gap is None:  # an API that has just failed is not asked for more
         asked = asked_primary_ips(snapshot, settings, matches)
         snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, asked))

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from actuators.http.decoding import decoder
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import variables_of
 from desired.model.settings import DECIDING, Settings
 from desired.model.to_builtins import digest
 from desired.plan.change import Verdict
@@ -187,9 +187,7 @@ def setting_digests(settings: Settings) -> Mapping[str, str]:
     """Flag or variable → digest of its value: enough to name what differs, and nothing that tells what it is."""
     values = {name: getattr(settings, field) for field, name in _OF_SETTINGS.items()}
     values |= {name: getattr(settings.waits, field) for field, name in _OF_WAITS.items()}
-    values |= {
-        row.variable: getattr(settings.balancer_defaults, field) for field, row in BY_FIELD.items() if row.variable
-    }
+    values |= variables_of(settings.balancer_defaults)
     return {name: digest(_plain_value(values[name])) for name in sorted(values)}
 
 

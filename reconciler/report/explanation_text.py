@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from desired.annotations.parsing import Origin
-from desired.annotations.table import PREFIX
+from desired.annotations.options import PREFIX
+from desired.annotations.reading import Origin
 from desired.annotations.warnings import AnnotationWarning
 from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, GuardFact

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from actuators.http.errors import ApiError
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import variables_of
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.model.to_builtins import to_builtins
 from desired.plan.setbacks import Setbacks
@@ -134,10 +134,9 @@ def _variables(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "ROBOT_ENABLED", "true"
     if not settings.forward_internal_ips:
         yield "ROBOT_FORWARD_INTERNAL_IPS", "false"
-    for field, row in BY_FIELD.items():
-        value = getattr(settings.balancer_defaults, field, UNMANAGED)
-        if row.variable and value is not UNMANAGED:
-            yield row.variable, str(value).lower() if isinstance(value, bool) else str(value)
+    for variable, value in variables_of(settings.balancer_defaults).items():
+        if value is not UNMANAGED:
+            yield variable, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _setbacks(setbacks: Setbacks) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from desired.annotations.claims import check_claim
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from reconciler.cli import main
 from reconciler.observe.manifests import FoundService, read_manifests
 from tests.field.conftest import FOLDER
@@ -39,7 +39,7 @@ def test_what_a_manifest_asks_for_in_vain(file: str, said: str) -> None:
     assert isinstance(found, FoundService)
     assert found.claim is not None
 
-    check = check_claim(found.claim, Defaults(), has_network=True)
+    check = check_claim(found.claim, Options(), has_network=True)
 
     assert (check.problems, [remark.text for remark in check.remarks]) == ((), [said])
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.names import (
     FINALIZER_BALANCER,
@@ -196,7 +196,7 @@ def _settings(draw: st.DrawFn, *, has_network: bool, has_robot: bool) -> Setting
         controllers=draw(some(*[parts] * 8, parts - {Controller.ROUTE}, *(parts - {each} for each in Controller))),
         ignore_nodes=draw(some(None, None, None, None, parse_selector("zone=b"))),
         mirror_labels=draw(some(None, None, "mirror")),
-        balancer_defaults=Defaults(location="fsn1"),
+        balancer_defaults=Options(location="fsn1"),
         undo_window=draw(some(*[timedelta(0)] * 3, timedelta(minutes=10))),
         only=draw(some(*[()] * 12, ("service/default/web",), ("load_balancer/default/web",), ("node/n0", "node/n20"))),
     )

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.annotations.claims import Claim, ClaimedPort, check_claim
-from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import parse_options, read_annotations, with_defaults
-from desired.annotations.table import ANNOTATIONS, OWN_PREFIX, PREFIX
+from desired.annotations.options import ANNOTATIONS, OWN_PREFIX, PREFIX, Options
+from desired.annotations.reading import read_annotations, with_defaults
 from tests.property.strategies import law, some
+from tests.support.options import parse_options
 
 _KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)
 _WORDS = some("true", "false", "https", "managed", "uploaded", "10s", "10", "1e9h", "fsn1", "10.0.0.5", "10.0.0.0/24")
@@ -15,7 +15,7 @@ _PIECES = st.lists(some("-", "+", "0", "9", ".", ",", " ", "s", "h", "*", "?", "
 _TEXTS = _WORDS | st.text() | _PIECES.map("".join) | st.integers(0, 6000).map("9".__mul__)
 _ANNOTATIONS = st.dictionaries(_KEYS, _TEXTS, max_size=8)
 _DEFAULTS = st.builds(
-    Defaults,
+    Options,
     location=some("nbg1"),
     network_zone=some("eu-central"),
     health_check_interval=st.integers(-(10**9), 10**9),
@@ -25,7 +25,7 @@ _DEFAULTS = st.builds(
 
 @law
 @given(_ANNOTATIONS, _DEFAULTS)
-def test_any_annotations_are_read(annotations: dict[str, str], defaults: Defaults) -> None:
+def test_any_annotations_are_read(annotations: dict[str, str], defaults: Options) -> None:
     """No text makes the parser raise, and every problem names where it is and what it is."""
     found = parse_options(annotations, defaults)
     problems = () if isinstance(found, Options) else found
@@ -38,11 +38,11 @@ def test_any_annotations_are_read(annotations: dict[str, str], defaults: Default
 @law
 @given(_ANNOTATIONS, _DEFAULTS, st.booleans())
 def test_a_claim_is_never_better_than_its_annotations(
-    annotations: dict[str, str], defaults: Defaults, has_network: bool
+    annotations: dict[str, str], defaults: Options, has_network: bool
 ) -> None:
     """Each wrong value is among the problems of the claim, or among its warnings where nothing reads it; and the order
     in the Service makes no difference."""
-    _, bad = with_defaults(read_annotations(annotations), defaults)
+    bad = with_defaults(read_annotations(annotations), defaults).bad
     check = check_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
     backwards = Claim(dict(reversed(annotations.items())), (ClaimedPort(80),))
 

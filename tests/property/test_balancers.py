@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.outcome import Failed
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import Settings
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
@@ -42,7 +42,7 @@ def a_run(world: World, options: HetznerOptions) -> Run:
     kubernetes = KubernetesSimulator(clock, world=world.cluster)
     settings = Settings(
         network="7" if world.has_network else None,
-        balancer_defaults=Defaults(location="fsn1"),
+        balancer_defaults=Options(location="fsn1"),
     )
     return Run(DirectSimulation(hetzner, kubernetes, clock), settings)  # type: ignore[arg-type]
 

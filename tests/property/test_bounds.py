@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import parse_options
-from desired.annotations.table import BY_FIELD, PREFIX, Annotation
+from desired.annotations.options import OPTIONS, PREFIX, Option, Options
+from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import warnings_on
 from desired.nodes.addresses import parse_node_ips
 from desired.plan.approvals import is_hash, parse_approvals
@@ -23,6 +22,7 @@ from desired.syntax.provider_id import MalformedID, parse_provider_id
 from desired.syntax.selector import is_label_key, is_label_value, parse_selector
 from reconciler.config import grammar
 from tests.property.strategies import law
+from tests.support.options import parse_options
 
 HUGE = 10**9
 KIB = 1024
@@ -93,11 +93,10 @@ _ALPHABETS = (
 """What the grammars are made of, and what made one of them take minutes."""
 
 
-@pytest.mark.parametrize("row", BY_FIELD.values(), ids=lambda row: row.key)
-def test_an_annotation_without_end_is_refused_unseen(row: Annotation) -> None:
+@pytest.mark.parametrize("row", OPTIONS.values(), ids=lambda row: row.key)
+def test_an_annotation_without_end_is_refused_unseen(row: Option) -> None:
     """The value is fine but for its length, and that alone is looked at."""
-    assert row.field is not None
-    value = _WELL_WRITTEN.get(row.field, "true")
+    value = _WELL_WRITTEN.get(row.name, "true")
     row.grammar.parse(value)
 
     with pytest.raises(ValueError, match=rf" at most {row.grammar.longest.most} characters, and this has {HUGE}: "):
@@ -141,7 +140,7 @@ def test_no_bound_is_so_generous_that_it_is_none() -> None:
 def test_any_text_ends_in_a_value_or_in_one_short_error(pieces: list[str], length: int) -> None:
     """However it is put together, and however long it is: each annotation and each flag ends, and says little."""
     text = ("".join(pieces) * (length // len("".join(pieces)) + 1))[:length]
-    found = parse_options({row.full_key: text for row in BY_FIELD.values()}, Defaults())
+    found = parse_options({row.full_key: text for row in OPTIONS.values()}, Options())
 
     assert isinstance(found, Options) or all(len(bad.text) <= KIB for bad in found)
     assert all(len(_refusal(parse, text)) <= KIB for parse, _ in _PARSERS)
@@ -166,7 +165,7 @@ def _refusal(parse: Callable[[str], Any], text: str) -> str:
 def test_few_unknown_annotations_are_told(count: int, name: str) -> None:
     """Only those are compared with what may have been meant; of the others their number is told."""
     annotations = {f"{PREFIX}{name}-{number}": "" for number in range(count)}
-    remarks = warnings_on(annotations, Options(), {}, {}, Defaults())
+    remarks = warnings_on(annotations, with_defaults(read_annotations(annotations), Options()), {})
 
     assert len(remarks) == min(count, 10) + (count > 10)
     assert count <= 10 or any(f" {count - 10} more unknown key" in remark.text for remark in remarks)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuators.http.hetzner import HetznerReader
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import Settings
 from reconciler.capture.offline import readers_of
 from reconciler.capture.reading import capture_world
@@ -77,7 +77,7 @@ def told(readers: Readers, settings: Settings, names: Collection[str]) -> Sequen
 def test_services_are_planned_alike(file: Path, world: World, faults: list[Raw]) -> None:
     """Whatever Services, load balancers and servers there are."""
     clock = SimulatedClock(source=START.timestamp)
-    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Options(location="fsn1"))
     names = [f"service/default/{name}" for name in SERVICES]
     sim = DirectSimulation(
         HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
@@ -117,7 +117,7 @@ def test_nodes_and_routes_are_planned_alike(
 def test_a_file_is_a_world_for_the_sandbox(file: Path, world: World) -> None:
     """Simulators that start from the file are planned for as the world was that was captured."""
     clock = SimulatedClock(source=START.timestamp)
-    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Options(location="fsn1"))
     sim = DirectSimulation(
         HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from hypothesis import given
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.explain.service import ServiceExplanation
 from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
@@ -33,7 +33,7 @@ def explained(world: World) -> list[Explained]:
     sim = DirectSimulation(
         HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
     )
-    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Options(location="fsn1"))
     snapshot = observe_world(Run(sim, settings).readers, settings).snapshot  # type: ignore[arg-type]
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
     said = []

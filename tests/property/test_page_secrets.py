@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import Settings
 from reconciler.live_page.serving import LivePage
 from reconciler.passes.converge import plan_once
@@ -158,7 +158,7 @@ broken = st.lists(some("/nodes", "/servers", "/services", "/load_balancers", "/n
 @given(worlds(), broken)
 def test_nothing_secret_is_shown(world: Any, broken: Sequence[str]) -> None:
     """Neither on the page nor in an explanation: no unread text of the world, and no token that an API repeats."""
-    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Defaults(location="fsn1"))
+    settings = Settings(network="7" if world.has_network else None, balancer_defaults=Options(location="fsn1"))
     with hidden():
         report = marked(world.project, world.cluster, broken, settings)
         pages = Pages(report)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.annotations.claims import check_annotations, check_claim
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.nodes.addresses import parse_node_ips
 from desired.plan.approvals import format_approval, parse_approvals
 from desired.plan.grants import Grant
@@ -154,4 +154,4 @@ def test_any_manifest_is_judged(text: str) -> None:
             if not isinstance(found, FoundService):
                 check_annotations(found.carried.annotations, has_network=False)
             elif found.claim is not None:
-                check_claim(found.claim, Defaults(), has_network=False)
+                check_claim(found.claim, Options(), has_network=False)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from tests.support.objects import server, settled_node
 from tests.support.stage import Stage
 
@@ -62,7 +62,7 @@ def port(number: int, protocol: str = "TCP") -> dict[str, Any]:
 
 def annotated(**options: str | None) -> dict[str, str | None]:
     """Annotations by the names of their options; in a patch, None takes one away."""
-    return {BY_FIELD[field].full_key: text for field, text in options.items()}
+    return {OPTIONS[field].full_key: text for field, text in options.items()}
 
 
 def have_services(stage: Stage, *services: Mapping[str, Any]) -> None:

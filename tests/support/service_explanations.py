@@ -7,8 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Defaults
-from desired.annotations.table import PREFIX
+from desired.annotations.options import PREFIX, Options
 from desired.explain.service import ServiceExplanation
 from desired.model.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, ServiceCondition
@@ -219,7 +218,7 @@ def _malformed() -> Explained:
     service = a_served_service(claim=a_claim(annotations=annotations))
     return explained_service(
         a_world([service], [a_balancer()], **FLEET),
-        replace(LOCATED, balancer_defaults=Defaults(location="fsn1", health_check_timeout=90)),
+        replace(LOCATED, balancer_defaults=Options(location="fsn1", health_check_timeout=90)),
     )
 
 

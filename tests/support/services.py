@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.names import FINALIZER_BALANCER
 from tests.support.simulators import Simulation
 
@@ -19,7 +19,7 @@ def raw_service(name: str = "web", *, claimed: bool = False, going: bool = False
         "name": name,
         "namespace": "default",
         "uid": f"uid-{name}",
-        "annotations": {BY_FIELD[field].full_key: text for field, text in options.items()},
+        "annotations": {OPTIONS[field].full_key: text for field, text in options.items()},
         "finalizers": finalizers,
     }
     if going:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Algorithm
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.former_settings import (
     SETTINGS,
     FormerSettings,
@@ -35,7 +35,7 @@ RICH = Settings(
     keep_internal_ips=True,
     robot=True,
     forward_internal_ips=False,
-    balancer_defaults=Defaults(
+    balancer_defaults=Options(
         type="lb21",
         location="fsn1",
         algorithm_type=Algorithm.LEAST_CONNECTIONS,
@@ -78,7 +78,7 @@ def test_what_is_written_is_read_again(settings: Settings) -> None:
 )
 def test_what_decides_for_a_part_that_is_off_is_no_difference(parts: set[Controller], missing: set[str]) -> None:
     """A run of other parts neither compares nor replaces what is remembered of it."""
-    before, now = former(), replace(RICH, controllers=frozenset(parts), cluster_cidr=None, balancer_defaults=Defaults())
+    before, now = former(), replace(RICH, controllers=frozenset(parts), cluster_cidr=None, balancer_defaults=Options())
     values = values_of(now)
     assert missing.isdisjoint(values)
     assert missing.isdisjoint(before.differing(now))

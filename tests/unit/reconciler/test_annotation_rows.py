@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.options import Defaults
-from desired.annotations.table import ANNOTATIONS, BY_FIELD
+from desired.annotations.options import ANNOTATIONS, OPTIONS, Options
 from desired.model.settings import Settings
 from desired.names import FINALIZER_BALANCER
 from desired.plan.notes import NoteKind
@@ -93,7 +92,7 @@ class Stage:
             node["status"]["addresses"].append({"type": "InternalIP", "address": f"10.0.0.{10 + i}"})
         hetzner = HetznerSimulator(clock, HetznerOptions(rate_limit=1_000_000), world=project)
         kubernetes = KubernetesSimulator(clock, world={"nodes": nodes, "services": [a_service({}, self.spec)]})
-        settings = Settings(network="7", balancer_defaults=Defaults(location="fsn1"))
+        settings = Settings(network="7", balancer_defaults=Options(location="fsn1"))
         self.run = Run(DirectSimulation(hetzner, kubernetes, clock), settings)  # type: ignore[arg-type]
 
     def with_annotations(self, annotations: Mapping[str, str]) -> Seen:
@@ -288,7 +287,7 @@ ROWS: Mapping[str, Row] = {
 
 def test_every_row_of_the_table_has_its_life_here() -> None:
     """No annotation is forgotten; the reserved ones have no effect to be seen."""
-    assert ROWS.keys() == BY_FIELD.keys()
+    assert ROWS.keys() == OPTIONS.keys()
     assert len(ANNOTATIONS) - len(ROWS) == 3
 
 
@@ -297,7 +296,7 @@ def test_an_annotation_is_set_changed_and_removed(name: str) -> None:
     """What the load balancer, the certificate or the status shows follows the annotation as its row says."""
     row = ROWS[name]
     stage = Stage(row.spec)
-    key = BY_FIELD[name].full_key
+    key = OPTIONS[name].full_key
     beside = annotated(**row.beside)
     lives = [{**beside, key: row.first}, {**beside, key: row.then}, beside]
     assert tuple(row.seen(stage.with_annotations(annotations)) for annotations in lives) == row.shows
@@ -308,7 +307,7 @@ def test_a_bad_text_creates_nothing_and_changes_nothing(name: str) -> None:
     """Nothing is made of a bad annotation, and what is there stays as it is; a note names the key. The range of the
     subnet is read no more once there is a load balancer in the network, which is no trouble."""
     row = ROWS[name]
-    key = BY_FIELD[name].full_key
+    key = OPTIONS[name].full_key
     bad = {**annotated(**row.beside), key: str(row.bad)}
 
     new = Stage(row.spec).with_annotations(bad)

@@ -12,7 +12,7 @@ import pytest
 from actuators.http.errors import ApiError, Broken, Denied, NotFound, Transient
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import Answer, KubernetesReader
-from desired.annotations.table import PREFIX
+from desired.annotations.options import PREFIX
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import IMAGE, Snapshot

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actuators.http.robot import RobotLogin
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.syntax.selector import parse_selector
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
@@ -122,7 +122,7 @@ def test_everything_set() -> None:
             mirror_labels="servers.example.com",
             keep_internal_ips=True,
             waits=Waits(timedelta(seconds=1), timedelta(seconds=2), timedelta(seconds=3)),
-            balancer_defaults=Defaults(location="hel1", uses_proxyprotocol=False, health_check_interval=5),
+            balancer_defaults=Options(location="hel1", uses_proxyprotocol=False, health_check_interval=5),
             only=("node/web-1",),
         ),
         mode=Mode.ONCE,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from desired.annotations.reading import with_defaults
 from desired.load_balancers.certificates import desired_certificates
 from desired.load_balancers.membership import node_targets
 from desired.load_balancers.orphans import orphans
@@ -21,7 +22,15 @@ from tests.support.simulators import Simulation
 
 pytestmark = pytest.mark.passes
 
-DECISIONS = (match_balancers, orphans, node_targets, desired_targets, desired_certificates, chosen_primary_ips)
+DECISIONS = (
+    with_defaults,
+    match_balancers,
+    orphans,
+    node_targets,
+    desired_targets,
+    desired_certificates,
+    chosen_primary_ips,
+)
 ONCE = Counter(function.__name__ for function in DECISIONS)
 ADDRESS = "load-balancer.hetzner.cloud/public-net-ipv4"
 SERVICE = Key(ObjectKind.SERVICE, "default/web")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from desired.annotations.table import ANNOTATIONS, PREFIX, Annotation
+from desired.annotations.options import ANNOTATIONS, PREFIX, Option
 from desired.model.key import ObjectKind
 from desired.plan.notes import NOTES, NoteKind, NoteRow
 from desired.rules.rule import Rule
@@ -59,7 +59,7 @@ alone or with an IPv6 one in any order. IPv6 alone is an error while routes are 
 ANNOTATIONS_INTRODUCTION = """\
 # Annotations of Services
 
-Made from the table in `desired/annotations/table.py`; `reconcile validate FILE` checks manifests against it.
+Made from `desired/annotations/options.py`; `reconcile validate FILE` checks manifests against it.
 
 An annotation wins over its variable, and the variable over what holds when neither is set. A value that cannot be read
 is an error, and never the default. All errors of a Service are reported together, before anything is created for it;
@@ -76,11 +76,11 @@ The keys below stand behind `load-balancer.hetzner.cloud/`, save those that are 
 """
 
 
-def _annotation(row: Annotation) -> str:
+def _annotation(row: Option) -> str:
     key = row.key if row.prefix == PREFIX else row.full_key
-    grammar = row.grammar.name + ("; empty: not set" if row.empty_unsets else "")
+    grammar = row.grammar.name + ("; empty: not set" if row.clears else "")
     variable = f"`{row.variable}`" if row.variable else ""
-    return f"| `{key}` | {grammar} | {row.unset} | {variable} | {row.change} | {row.removal} |"
+    return f"| `{key}` | {grammar} | {row.when_unset} | {variable} | {row.when_changed} | {row.removal} |"
 
 
 def annotations() -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.parsing import Origin
-from desired.annotations.table import PREFIX
+from desired.annotations.options import PREFIX
+from desired.annotations.reading import Origin
 from desired.annotations.warnings import AnnotationWarning
 from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, GuardFact, LossFact

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Denied, Transient
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import Controller, Settings
 from desired.section import Absent, Present, Unknown
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
@@ -16,7 +16,7 @@ from tests.support.payloads import replaced
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
 
-SETTINGS = Settings(balancer_defaults=Defaults(location="fsn1"))
+SETTINGS = Settings(balancer_defaults=Options(location="fsn1"))
 WEB = {"id": 1, "name": "lb-1", "labels": {"hcloud-ccm/service-uid": "uid-web"}}
 EVERYTHING = {"nodes", "services", "load_balancers", "certificates"}
 DOWN: dict[str, Any] = {"kind": "status", "code": 503, "body": "<html>", "count": None}

@@ -64,7 +64,7 @@ def looked_up(
     sim: Simulation, snapshot: Snapshot, primary_ips: PrimaryIps | None = None
 ) -> Mapping[int | str, PrimaryIp | Absent | Unknown]:
     """What is known of the Primary IPs that something in this snapshot depends on."""
-    wanted = asked_primary_ips(snapshot, LOCATED, match_balancers(snapshot, LOCATED))
+    wanted = asked_primary_ips(snapshot, LOCATED, match_balancers(snapshot))
     return (primary_ips or PrimaryIps()).look_up(reader(sim), snapshot, wanted)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Denied, Transient
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.section import Unknown
@@ -16,7 +16,7 @@ from tests.support.objects import server, settled_node
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
 
-LOCATED = Settings(balancer_defaults=Defaults(location="fsn1"))
+LOCATED = Settings(balancer_defaults=Options(location="fsn1"))
 NETWORK = {"id": 7, "name": "net", "ip_range": "10.0.0.0/16"}
 WEB = {"id": 1, "name": "lb-1", "labels": {"hcloud-ccm/service-uid": "uid-web"}}
 LARGE = {"id": 2, "name": "lb-2", "load_balancer_type": "lb21"}
@@ -165,16 +165,16 @@ def test_requests_of_an_idle_pass(
 @pytest.mark.parametrize(
     ("services", "defaults", "types", "requests"),
     [
-        pytest.param([raw_service()], Defaults(), {"lb11", "lb21"}, 0, id="there, and keeps its type"),
-        pytest.param([raw_service(type="lb21")], Defaults(), {"lb11", "lb21"}, 0, id="the type of another one"),
-        pytest.param([raw_service(type="lb31")], Defaults(), {"lb11", "lb21", "lb31"}, 1, id="a type of no other"),
-        pytest.param([raw_service()], Defaults(type="lb31"), {"lb11", "lb21", "lb31"}, 1, id="of the environment"),
-        pytest.param([raw_service("api")], Defaults(), {"lb11", "lb21"}, 0, id="to be created, of a known type"),
-        pytest.param([raw_service(type="lb99")], Defaults(), {"lb11", "lb21", "lb31"}, 1, id="a type there is not"),
+        pytest.param([raw_service()], Options(), {"lb11", "lb21"}, 0, id="there, and keeps its type"),
+        pytest.param([raw_service(type="lb21")], Options(), {"lb11", "lb21"}, 0, id="the type of another one"),
+        pytest.param([raw_service(type="lb31")], Options(), {"lb11", "lb21", "lb31"}, 1, id="a type of no other"),
+        pytest.param([raw_service()], Options(type="lb31"), {"lb11", "lb21", "lb31"}, 1, id="of the environment"),
+        pytest.param([raw_service("api")], Options(), {"lb11", "lb21"}, 0, id="to be created, of a known type"),
+        pytest.param([raw_service(type="lb99")], Options(), {"lb11", "lb21", "lb31"}, 1, id="a type there is not"),
     ],
 )
 def test_types(
-    sim: Simulation, services: list[dict[str, Any]], defaults: Defaults, types: set[str], requests: int
+    sim: Simulation, services: list[dict[str, Any]], defaults: Options, types: set[str], requests: int
 ) -> None:
     """The catalogue is read only for a type that no load balancer has, and then not again within the hour."""
     set_services(sim, *services)

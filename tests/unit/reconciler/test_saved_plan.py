@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import VARIABLES as OPTION_VARIABLES
+from desired.annotations.options import Options
 from desired.model.settings import Policy, Settings, Waits
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.section import Unknown
@@ -188,7 +189,7 @@ def test_what_is_no_document(content: bytes, why: str) -> None:
             id="two",
         ),
         pytest.param(
-            replace(SETTINGS, balancer_defaults=Defaults(location="fsn1")), "HCLOUD_LOAD_BALANCERS_LOCATION is", id="LB"
+            replace(SETTINGS, balancer_defaults=Options(location="fsn1")), "HCLOUD_LOAD_BALANCERS_LOCATION is", id="LB"
         ),
         pytest.param(
             Settings(zone_labels=False, robot=True, routes=True, keep_internal_ips=True, mirror_labels="x"),
@@ -215,7 +216,7 @@ def test_every_setting_has_a_digest() -> None:
     assert set(saved_plan._OF_SETTINGS) == names
     assert set(saved_plan._OF_WAITS) == {field.name for field in fields(Waits)}
     assert set(setting_digests(SETTINGS)) <= {*FLAGS, *VARIABLES}
-    assert len(setting_digests(SETTINGS)) == len(names) + len(fields(Waits)) + len(fields(Defaults))
+    assert len(setting_digests(SETTINGS)) == len(names) + len(fields(Waits)) + len(OPTION_VARIABLES)
 
 
 @pytest.mark.parametrize(

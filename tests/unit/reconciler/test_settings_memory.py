@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Denied, Transient
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.guards.facts import SettingsChange
 from desired.model.clocks import Clocks
 from desired.model.former_settings import SETTINGS, FormerSettings, values_of
@@ -185,7 +185,7 @@ def test_two_share_one_look() -> None:
     assert (look.read_shared(), stored.asked) == ({"a": "b"}, ["read", "read"])
 
 
-PRIVATE = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", use_private_ip=True))
+PRIVATE = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", use_private_ip=True))
 CLOSED = replace(PRIVATE, balancer_defaults=replace(PRIVATE.balancer_defaults, disable_public_network=True))
 
 

@@ -12,7 +12,7 @@ from desired.annotations.claims import (
     check_claim,
     without_nodes_addresses,
 )
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 
 P = "load-balancer.hetzner.cloud/"
 NODE_PORT = "hcloud-reconciler/health-check-node-port"
@@ -23,7 +23,7 @@ HTTPS = {f"{P}location": "fsn1", f"{P}protocol": "https", f"{P}http-certificates
 
 def said_of(claim: Claim) -> tuple[list[str], list[str]]:
     """Texts of problems and remarks."""
-    check = check_claim(claim, Defaults(), has_network=False)
+    check = check_claim(claim, Options(), has_network=False)
     assert all(bad.text.startswith(bad.key) for bad in check.problems)
     assert all(remark.text.startswith(remark.key) for remark in check.remarks)
     return [bad.text for bad in check.problems], [remark.text for remark in check.remarks]
@@ -31,8 +31,8 @@ def said_of(claim: Claim) -> tuple[list[str], list[str]]:
 
 def test_nothing_to_say() -> None:
     """Most claims are fine."""
-    assert check_claim(FINE, Defaults(), has_network=False) == ClaimCheck()
-    assert check_claim(Claim(ports=(WEB,)), Defaults(location="fsn1"), has_network=False) == ClaimCheck()
+    assert check_claim(FINE, Options(), has_network=False) == ClaimCheck()
+    assert check_claim(Claim(ports=(WEB,)), Options(location="fsn1"), has_network=False) == ClaimCheck()
 
 
 def test_everything_at_once() -> None:
@@ -40,7 +40,7 @@ def test_everything_at_once() -> None:
     redirected = {f"{P}http-redirect-http": "true", f"{P}protocol": "http"}
     annotations = {f"{P}health-check-port": "0", **redirected, f"{P}use-private-ip": "true"}
     check = check_claim(
-        Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Defaults(), has_network=False
+        Claim({**annotations, f"{P}hostnam": "x"}, (WEB,), allocates_node_ports=False), Options(), has_network=False
     )
 
     assert [bad.key.removeprefix(P) for bad in check.problems] == [
@@ -57,8 +57,8 @@ def test_with_a_network() -> None:
     """Private targets need nothing but a network."""
     claim = replace(FINE, annotations={**FINE.annotations, f"{P}use-private-ip": "true"})
 
-    assert len(check_claim(claim, Defaults(), has_network=False).problems) == 1
-    assert check_claim(claim, Defaults(), has_network=True) == ClaimCheck()
+    assert len(check_claim(claim, Options(), has_network=False).problems) == 1
+    assert check_claim(claim, Options(), has_network=True) == ClaimCheck()
 
 
 @pytest.mark.parametrize(
@@ -299,5 +299,5 @@ def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unkno
     """What depends on one of them is neither missing nor in vain."""
     claim = Claim(annotations, (WEB,))
 
-    assert check_claim(claim, Defaults(), has_network=False) != ClaimCheck()
-    assert check_claim(claim, Defaults(), has_network=False, unknown={unknown}) == ClaimCheck()
+    assert check_claim(claim, Options(), has_network=False) != ClaimCheck()
+    assert check_claim(claim, Options(), has_network=False, unknown={unknown}) == ClaimCheck()

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.effects import Circumstances, idle_options
-from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import parse_options, read_annotations, with_defaults
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
+from desired.annotations.reading import read_annotations, with_defaults
+from desired.annotations.rules import Circumstances, idle_options
 from desired.annotations.warnings import AnnotationWarning, warnings_on
 from tests.balancers import annotated
+from tests.support.options import parse_options
 
 P = "load-balancer.hetzner.cloud/"
 TCP = f"has no effect: the protocol is tcp; {P}protocol decides"
@@ -23,11 +23,11 @@ NO_CHECKS = (
 MANAGED = {"certificate-type": "managed", "http-managed-certificate-domains": "example.com"}
 
 
-def warned_of(annotations: Mapping[str, str], defaults: Defaults) -> tuple[AnnotationWarning, ...]:
+def warned_of(annotations: Mapping[str, str], defaults: Options) -> tuple[AnnotationWarning, ...]:
     """The warnings on annotations that are read for the first time, of a Service with the policy Local."""
-    options, bad = with_defaults(read_annotations(annotations), defaults)
-    idle = idle_options(options, bad, Circumstances(is_local=True))
-    return warnings_on(annotations, options, bad, idle, defaults)
+    read = with_defaults(read_annotations(annotations), defaults)
+    idle = idle_options(read.options, read.bad, Circumstances(is_local=True))
+    return warnings_on(annotations, read, idle)
 
 
 REGION = "topology.kubernetes.io/region"
@@ -37,7 +37,7 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
     """The remarks on annotations, which are given without their prefix."""
     return [
         remark.text.removeprefix(P)
-        for remark in warned_of({f"{P}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
+        for remark in warned_of({f"{P}{key}": text for key, text in annotations.items()}, Options(**defaults))
     ]
 
 
@@ -180,7 +180,7 @@ def test_remarks(annotations: Mapping[str, str], defaults: Mapping[str, Any], sa
     """One sentence each, and none of these stops a load balancer."""
     assert said_of(annotations, **defaults) == [said]
     whole = {f"{P}{key}": text for key, text in annotations.items()}
-    assert isinstance(parse_options(whole, Defaults(**defaults)), Options)
+    assert isinstance(parse_options(whole, Options(**defaults)), Options)
 
 
 @pytest.mark.parametrize(
@@ -220,13 +220,13 @@ def test_own_and_foreign_keys() -> None:
     """Keys below our own domain are known as well; others are none of our business."""
     own = "hcloud-reconciler/deletion-polcy"
     foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
-    (remark,) = warned_of({own: "retain", **foreign}, Defaults())
+    (remark,) = warned_of({own: "retain", **foreign}, Options())
 
     assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
-    assert warned_of({BY_FIELD["deletion_policy"].full_key: "retain"}, Defaults()) == ()
+    assert warned_of({OPTIONS["deletion_policy"].full_key: "retain"}, Options()) == ()
 
 
-KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
+KUBE_PROXY = OPTIONS["health_check_node_port"].full_key
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ KUBE_PROXY = BY_FIELD["health_check_node_port"].full_key
 )
 def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
     """What is set besides may win over it."""
-    found = warned_of({KUBE_PROXY: "true", **annotated(**beside)}, Defaults())
+    found = warned_of({KUBE_PROXY: "true", **annotated(**beside)}, Options())
 
     assert [remark.key for remark in found] == said
     why = f"{P}health-check-port, or {P}health-check-protocol other than http, wins over it"
@@ -252,4 +252,4 @@ def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
 
 def test_kube_proxy_that_cannot_be_read() -> None:
     """Nothing is concluded from it of the options of HTTP."""
-    assert warned_of({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Defaults()) == ()
+    assert warned_of({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Options()) == ()

@@ -8,7 +8,7 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.table import PREFIX
+from desired.annotations.options import PREFIX
 from desired.explain.parts import ListenerFact, shown_listener
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, HttpOptions, Listener
 from desired.model.settings import Policy, Settings

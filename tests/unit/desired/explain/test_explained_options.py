@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Algorithm, Protocol
-from desired.annotations.options import Defaults, Options
-from desired.annotations.parsing import Origin
-from desired.annotations.table import BY_FIELD, PREFIX
+from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, LISTENER, ON_STATUS, OPTIONS, PREFIX, Option, Options
+from desired.annotations.reading import Origin
 from desired.explain.options import OptionFact
 from desired.load_balancers.in_use import in_use, shown
 from desired.model.load_balancer import Attachment, HttpOptions, IpTarget, Listener, ServerTarget
@@ -49,28 +48,28 @@ def asking(**asked: str) -> Snapshot:
 def test_every_annotation_has_a_row() -> None:
     """All that may be asked for is listed, in the order of the table."""
     assert [fact.key for fact in of_the_service(a_world([a_service()])).options] == [
-        row.full_key for row in BY_FIELD.values()
+        row.full_key for row in OPTIONS.values()
     ]
 
 
 @pytest.mark.parametrize(
     ("asked", "defaults", "key", "origin", "value", "variable"),
     [
-        pytest.param({"type": "lb21"}, Defaults(type="lb31"), "type", Origin.ANNOTATION, "lb21", None, id="annotation"),
+        pytest.param({"type": "lb21"}, Options(type="lb31"), "type", Origin.ANNOTATION, "lb21", None, id="annotation"),
         pytest.param(
             {},
-            Defaults(type="lb31"),
+            Options(type="lb31"),
             "type",
             Origin.ENVIRONMENT,
             "lb31",
             "HCLOUD_LOAD_BALANCERS_TYPE",
             id="environment",
         ),
-        pytest.param({"type": ""}, Defaults(type="lb31"), "type", Origin.UNSET, None, None, id="emptied"),
-        pytest.param({}, Defaults(), "protocol", Origin.UNSET, None, None, id="unset-though-it-has-a-default"),
+        pytest.param({"type": ""}, Options(type="lb31"), "type", Origin.UNSET, None, None, id="emptied"),
+        pytest.param({}, Options(), "protocol", Origin.UNSET, None, None, id="unset-though-it-has-a-default"),
         pytest.param(
             {"algorithm_type": " Round_Robin "},
-            Defaults(),
+            Options(),
             "algorithm-type",
             Origin.ANNOTATION,
             "round_robin",
@@ -79,20 +78,20 @@ def test_every_annotation_has_a_row() -> None:
         ),
         pytest.param(
             {"health_check_interval": "1m"},
-            Defaults(),
+            Options(),
             "health-check-interval",
             Origin.ANNOTATION,
             "60s",
             None,
             id="a-duration",
         ),
-        pytest.param({"ipv4_rdns": ""}, Defaults(), "ipv4-rdns", Origin.ANNOTATION, "", None, id="an-empty-value"),
+        pytest.param({"ipv4_rdns": ""}, Options(), "ipv4-rdns", Origin.ANNOTATION, "", None, id="an-empty-value"),
         pytest.param(
-            {"use_private_ip": "yes"}, Defaults(), "use-private-ip", Origin.ANNOTATION, None, None, id="not-understood"
+            {"use_private_ip": "yes"}, Options(), "use-private-ip", Origin.ANNOTATION, None, None, id="not-understood"
         ),
         pytest.param(
             {"network_zone": "eu-central", "location": "nbg1"},
-            Defaults(),
+            Options(),
             "network-zone",
             Origin.ANNOTATION,
             None,
@@ -102,7 +101,7 @@ def test_every_annotation_has_a_row() -> None:
     ],
 )
 def test_origins(
-    asked: Mapping[str, str], defaults: Defaults, key: str, origin: Origin, value: str | None, variable: str | None
+    asked: Mapping[str, str], defaults: Options, key: str, origin: Origin, value: str | None, variable: str | None
 ) -> None:
     """A value comes from an annotation, from the environment, or from nobody."""
     fact = options(asking(**asked), Settings(balancer_defaults=defaults))[key]
@@ -113,29 +112,29 @@ def test_origins(
 @pytest.mark.parametrize(
     ("asked", "defaults", "keys"),
     [
-        pytest.param({}, Defaults(location="fsn1"), [], id="nothing-wrong"),
-        pytest.param({"protocol": "udp"}, Defaults(location="fsn1"), ["protocol"], id="cannot-be-read"),
-        pytest.param({}, Defaults(), ["location"], id="missing"),
+        pytest.param({}, Options(location="fsn1"), [], id="nothing-wrong"),
+        pytest.param({"protocol": "udp"}, Options(location="fsn1"), ["protocol"], id="cannot-be-read"),
+        pytest.param({}, Options(), ["location"], id="missing"),
         pytest.param(
             {"http_redirect_http": "true", "protocol": "http"},
-            Defaults(location="fsn1"),
+            Options(location="fsn1"),
             ["http-redirect-http"],
             id="a-contradiction",
         ),
-        pytest.param({"http_cookie_name": ""}, Defaults(location="fsn1"), [], id="wrong-and-not-read"),
+        pytest.param({"http_cookie_name": ""}, Options(location="fsn1"), [], id="wrong-and-not-read"),
         pytest.param(
-            {}, Defaults(location="fsn1", health_check_retries=9), ["health-check-retries"], id="of-the-environment"
+            {}, Options(location="fsn1", health_check_retries=9), ["health-check-retries"], id="of-the-environment"
         ),
-        pytest.param({"use_private_ip": "1"}, Defaults(location="fsn1"), ["use-private-ip"], id="without-a-network"),
+        pytest.param({"use_private_ip": "1"}, Options(location="fsn1"), ["use-private-ip"], id="without-a-network"),
         pytest.param(
             {"protocol": "udp", "type": "lb21", "hostname": "A"},
-            Defaults(location="fsn1"),
+            Options(location="fsn1"),
             ["hostname", "protocol"],
             id="all-at-once",
         ),
     ],
 )
-def test_problems(asked: Mapping[str, str], defaults: Defaults, keys: list[str]) -> None:
+def test_problems(asked: Mapping[str, str], defaults: Options, keys: list[str]) -> None:
     """What is wrong stands with the annotation to change, whatever it comes from."""
     found = of_the_service(asking(**asked), Settings(balancer_defaults=defaults))
     wrong = {fact.key.removeprefix(PREFIX): fact.problems for fact in found.options if fact.problems}
@@ -263,6 +262,23 @@ PLACES = (Attachment(7, IPv4Address("10.0.0.8")), Attachment(9, IPv4Address("10.
 def test_what_a_load_balancer_has(field: str, overrides: Mapping[str, Any], expected: str | None) -> None:
     """What the whole load balancer has is told in the words of annotations."""
     assert in_use(field, a_balancer(**overrides)) == expected
+
+
+PARTS: Mapping[str, object] = {
+    "": a_balancer().spec,
+    "attachment": PLACES[0],
+    "targets": BOTH[0],
+    LISTENER: HTTPS,
+    HTTP: HTTPS.http,
+    CHECK: HTTPS.health_check,
+    HTTP_CHECK: HTTPS.health_check.http,
+}
+
+
+@pytest.mark.parametrize("row", OPTIONS.values(), ids=lambda row: row.name)
+def test_what_an_option_sets_is_there(row: Option) -> None:
+    """Each declaration names a field of a load balancer, but for what the Service's status says."""
+    assert row.name in ON_STATUS or not row.sets or hasattr(PARTS[row.part], row.sets.rpartition(".")[2])
 
 
 @pytest.mark.parametrize(

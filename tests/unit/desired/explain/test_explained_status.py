@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.table import PREFIX
+from desired.annotations.options import PREFIX
 from desired.explain.fact import Fact
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Ingress, ServiceCondition

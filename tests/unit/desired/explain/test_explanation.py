@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.annotations.parsing import Origin
+from desired.annotations.reading import Origin
 from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, LossFact
 from desired.explain.node import NodeExplanation, why_no_node

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.service import Ingress
 from desired.plan.change import Verdict
 from desired.section import Present
@@ -37,7 +37,7 @@ def test_an_internal_load_balancer_that_was_deleted(
     entries = tuple(Ingress(ip) for ip in published)
     service = replace(asking(use_private_ip="true", **annotations), ingress=entries)
     world = a_world([service], [], network=Present(NETWORK), **fleet(1))
-    settings = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", disable_public_network=default))
+    settings = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", disable_public_network=default))
 
     assert verdicts(judged(world, settings))["load_balancer/default/web"] == expected
 
@@ -57,7 +57,7 @@ def test_an_internal_load_balancer(annotations: dict[str, str], default: bool, e
     balancer = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False})
     service = asking(use_private_ip="true", **annotations)
     world = a_world([service], [balancer], network=Present(NETWORK), **fleet(1))
-    settings = replace(IN_NETWORK, balancer_defaults=Defaults(location="fsn1", disable_public_network=default))
+    settings = replace(IN_NETWORK, balancer_defaults=Options(location="fsn1", disable_public_network=default))
 
     plan = judged(world, settings)
 

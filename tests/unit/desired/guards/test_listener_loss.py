@@ -7,7 +7,7 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.model.load_balancer import CloudBalancer, Health, HttpOptions, Issuance, Listener, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -117,7 +117,7 @@ def test_what_lets_it_go_without_an_approval(
 
     assert ("to let it go set" in hold.said) is bool(expected)
     for option, value in expected.items():
-        assert f"{BY_FIELD[option].full_key}: {value}" in hold.said.rpartition("to let it go set")[2]
+        assert f"{OPTIONS[option].full_key}: {value}" in hold.said.rpartition("to let it go set")[2]
     if expected:
         passing = plan_for(asking(SECURE, **options, **expected), listener)
         assert verdicts(passing)[PORT] == PASSES

@@ -6,8 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment, why_out_of_reach
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.snapshot import Network, Server, Snapshot
@@ -19,8 +18,8 @@ from tests.builders import a_server
 ADDRESS = IPv4Address("10.0.0.9")
 WIDE = Network(7, "private", (IPv4Network("10.0.1.0/24"), IPv4Network("10.0.16.0/24")), IPv4Network("10.0.0.0/16"))
 """Two subnets; the gateway 10.0.0.1 is in neither."""
-IP_KEY = BY_FIELD["private_ipv4"].full_key
-RANGE_KEY = f"{BY_FIELD['private_subnet_ip_range'].full_key} (or HCLOUD_LOAD_BALANCERS_PRIVATE_SUBNET_IP_RANGE)"
+IP_KEY = OPTIONS["private_ipv4"].full_key
+RANGE_KEY = f"{OPTIONS['private_subnet_ip_range'].full_key} (or HCLOUD_LOAD_BALANCERS_PRIVATE_SUBNET_IP_RANGE)"
 
 
 def world(
@@ -221,7 +220,7 @@ def test_everything_at_once() -> None:
     options = Options(private_ipv4=IPv4Address("10.0.2.9"), private_subnet_ip_range=IPv4Network("10.0.2.0/24"))
 
     found = [problem.key for problem in attachment_problems(options, None, world(WIDE))]
-    assert found == [IP_KEY, BY_FIELD["private_subnet_ip_range"].full_key]
+    assert found == [IP_KEY, OPTIONS["private_subnet_ip_range"].full_key]
 
 
 EUROPE, BARE = replace(NETWORK, zones=frozenset({"eu-central"})), replace(NETWORK, subnets=(), zones=frozenset())

@@ -9,7 +9,7 @@ import pytest
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
@@ -642,7 +642,7 @@ def test_two_who_ask_for_one_that_is_not_there() -> None:
 
 GOING: dict[str, Any] = {"deleted_at": NOW}
 RETYPED: dict[str, Any] = {"type": "ClusterIP"}
-RETAIN = {BY_FIELD["deletion_policy"].full_key: "retain"}
+RETAIN = {OPTIONS["deletion_policy"].full_key: "retain"}
 DELETED, UNWANTED = "the Service is being deleted", "the Service no longer wants a load balancer"
 LOST = "its public addresses 203.0.113.200 and 2001:db8::200 are lost for good"
 

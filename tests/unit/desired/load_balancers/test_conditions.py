@@ -26,7 +26,6 @@ from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
-    LOCATED,
     SERVICE_UID,
     a_balancer,
     a_claim,
@@ -123,7 +122,7 @@ def conditions_in(
 ) -> tuple[ServiceCondition, ...]:
     """The conditions of the only Service."""
     (service,) = tuple(snapshot.services or ())
-    return service_conditions(service, match_balancers(snapshot, LOCATED)[service.id], snapshot, changes, notes)
+    return service_conditions(service, match_balancers(snapshot)[service.id], snapshot, changes, notes)
 
 
 def conditions(
@@ -319,7 +318,7 @@ def test_ready_while_another_service_asks_for_the_name(
     shared = annotated(name="shared")
     services = [replace(SERVED, claim=a_claim(annotations=shared)), a_service("api", claim=a_claim(annotations=shared))]
     world = a_world(services, load_balancers=balancers)
-    match = match_balancers(world, LOCATED)[SERVED.id]
+    match = match_balancers(world)[SERVED.id]
 
     ready, _ = service_conditions(services[0], match, world, (), ())
 
@@ -346,7 +345,7 @@ def test_ready_with_a_hostname(published: str, asked: str | None, others: str) -
     """A hostname that the Service does not ask for is another controller's."""
     service = a_service(ingress=(Ingress(hostname=published),))
     world = a_world([service], load_balancers=Section({42: a_balancer()}))
-    match = match_balancers(world, LOCATED)[service.id]
+    match = match_balancers(world)[service.id]
 
     ready, _ = service_conditions(service, match, world, (), (), asked)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.load_balancer import (
     CloudBalancer,
     IpTarget,
@@ -88,7 +88,7 @@ def test_what_nothing_reads_freezes_nothing() -> None:
 
 def test_a_bad_default_of_the_environment_freezes_as_well() -> None:
     """It is a problem of every Service that would get it, and of none that overrules it."""
-    settings = Settings(balancer_defaults=Defaults(location="fsn1", health_check_interval=1))
+    settings = Settings(balancer_defaults=Options(location="fsn1", health_check_interval=1))
     assert in_turn(plan_of(asking(), DRIFTED, settings=settings)) == ["target/server:1", "target/server:9"]
     (text,) = said(plan_of(asking(), DRIFTED, settings=settings), MALFORMED)
     assert text.startswith("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL is 1: ")
@@ -181,20 +181,20 @@ def test_nothing_wrong_is_adopted() -> None:
 @pytest.mark.parametrize(
     ("defaults", "options", "place"),
     [
-        pytest.param(Defaults(), {}, None, id="neither"),
-        pytest.param(Defaults(), {"location": "nbg1"}, ("nbg1", None), id="location"),
-        pytest.param(Defaults(), {"network_zone": "us-east"}, (None, "us-east"), id="zone"),
-        pytest.param(Defaults(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None), id="both"),
-        pytest.param(Defaults(location="fsn1"), {}, ("fsn1", None), id="location-of-the-environment"),
-        pytest.param(Defaults(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None), id="of-both"),
+        pytest.param(Options(), {}, None, id="neither"),
+        pytest.param(Options(), {"location": "nbg1"}, ("nbg1", None), id="location"),
+        pytest.param(Options(), {"network_zone": "us-east"}, (None, "us-east"), id="zone"),
+        pytest.param(Options(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None), id="both"),
+        pytest.param(Options(location="fsn1"), {}, ("fsn1", None), id="location-of-the-environment"),
+        pytest.param(Options(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None), id="of-both"),
         pytest.param(
-            Defaults(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east"), id="cleared"
+            Options(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east"), id="cleared"
         ),
-        pytest.param(Defaults(network_zone="us-east"), {"network_zone": ""}, None, id="zone-cleared"),
+        pytest.param(Options(network_zone="us-east"), {"network_zone": ""}, None, id="zone-cleared"),
     ],
 )
 def test_where_it_is_created(
-    defaults: Defaults, options: dict[str, str], place: tuple[str | None, str | None] | None
+    defaults: Options, options: dict[str, str], place: tuple[str | None, str | None] | None
 ) -> None:
     """A location wins over a zone, an empty annotation clears the environment, and one of both there must be."""
     plan = plan_of(new(**options), settings=Settings(balancer_defaults=defaults))
@@ -520,7 +520,7 @@ def test_each_thing_is_said_once() -> None:
 
 def test_what_cannot_be_read_is_known_by_its_field() -> None:
     """An explanation asks for it: fields of annotations, of the environment, and of what cannot be had."""
-    settings = Settings(balancer_defaults=Defaults(location="fsn1", health_check_retries=9), network="7")
+    settings = Settings(balancer_defaults=Options(location="fsn1", health_check_retries=9), network="7")
     claim = a_claim(annotations=annotated(private_ipv4="10.9.9.9", algorithm_type="x"))
     world = a_world([a_service(claim=claim)], network=INSIDE["network"])
     (wish,) = compute_desired(world, settings).services.values()

@@ -2,12 +2,11 @@
 
 import pytest
 
-from desired.annotations.options import Options
-from desired.load_balancers.ownership import default_name, labels_of, owner_of, wanted_name
+from desired.load_balancers.ownership import asked_name, default_name, labels_of, owner_of
 from desired.model.load_balancer import Owner
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present, Unknown
-from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_service
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_claim, a_service, annotated
 from tests.builders import CLUSTER_UID
 
 
@@ -26,11 +25,11 @@ def test_default_name(uid: str, name: str) -> None:
 
 
 def test_the_annotation_names_it() -> None:
-    """Verbatim, and the UID only without one."""
-    service = a_service()
+    """Verbatim, and the UID only without one, or with one that cannot be read."""
+    names = {text: asked_name(a_service(claim=a_claim(annotations=annotated(name=text)))) for text in ("Shop_1", " x")}
 
-    assert wanted_name(service, Options()) == DEFAULT_NAME
-    assert wanted_name(service, Options(name="Shop_1")) == "Shop_1"
+    assert asked_name(a_service()) == DEFAULT_NAME
+    assert names == {"Shop_1": "Shop_1", " x": DEFAULT_NAME}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from desired.annotations.choices import Algorithm, Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.model.load_balancer import CloudBalancer, HttpOptions, Listener
 from desired.model.settings import Settings
 from desired.plan.notes import NoteKind
@@ -16,7 +16,7 @@ from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, p
 
 LARGE: dict[str, Any] = {"type": LB21, "spec": {"type": "lb21"}}
 P = "load-balancer.hetzner.cloud/"
-BY_DEFAULT = replace(LOCATED, balancer_defaults=Defaults(location="fsn1", uses_proxyprotocol=True))
+BY_DEFAULT = replace(LOCATED, balancer_defaults=Options(location="fsn1", uses_proxyprotocol=True))
 ENCRYPTED = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False)
 OVER_TLS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=ENCRYPTED)
 

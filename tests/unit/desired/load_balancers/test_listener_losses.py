@@ -8,7 +8,7 @@ import pytest
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.load_balancers.listener_losses import (
     Loss,
     keeping_unasked,
@@ -201,7 +201,7 @@ CHECKS = {"health_check_interval"}
             KEPT_PROXY,
             id="protocol-and-all-of-checks",
         ),
-        pytest.param(CONSOLE, KEPT_PROXY, set(BY_FIELD), KEPT_PROXY, id="everything"),
+        pytest.param(CONSOLE, KEPT_PROXY, set(OPTIONS), KEPT_PROXY, id="everything"),
         pytest.param(CONSOLE, KEPT_PROXY, CHECKS, CONSOLE, id="an-interval-says-nothing-of-the-protocol"),
         pytest.param(
             CONSOLE,

@@ -62,7 +62,7 @@ def elsewhere(number: int = 43, **parts: Any) -> CloudBalancer:
 
 def found(snapshot: Snapshot) -> BalancerMatch:
     """The match of the Service ``web``."""
-    return match_balancers(snapshot, LOCATED)["default/web"]
+    return match_balancers(snapshot)["default/web"]
 
 
 def judged(snapshot: Snapshot) -> Plan:
@@ -298,7 +298,7 @@ def test_at_the_end_of_its_service_a_published_one_is_only_told(
     assert bool(notes) is is_told
     assert all("an address of load balancer 42" in text and "for 5.39 a month" in text for text in notes)
     assert plan.by_key["service/default/web/release"].consequences == tuple(notes)
-    listed = [each.balancer.id for each in unlabelled(snapshot, match_balancers(snapshot, LOCATED))]
+    listed = [each.balancer.id for each in unlabelled(snapshot, match_balancers(snapshot))]
     assert listed == ([42] if is_told else [])
 
 
@@ -326,9 +326,9 @@ def test_what_orphans_lists_without_a_label(
     wanting = [each for each in services if isinstance(each, Service)] or [a_service()] * len(more)
     snapshot = a_world(wanting, [balancer, *more])
 
-    listed = unlabelled(snapshot, match_balancers(snapshot, LOCATED))
+    listed = unlabelled(snapshot, match_balancers(snapshot))
 
     assert [each.balancer.id for each in listed] == ([42] if is_listed else [])
     assert all("no label says whose it is" in (each.kept or "") for each in listed)
     gap = replace(snapshot, services=incomplete(snapshot.services or Section({})))
-    assert unlabelled(gap, match_balancers(gap, LOCATED)) == ()
+    assert unlabelled(gap, match_balancers(gap)) == ()

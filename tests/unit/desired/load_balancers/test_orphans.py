@@ -29,7 +29,7 @@ SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(nam
 
 def found(world: Snapshot) -> dict[int, str]:
     """Id → why, of each orphan of this world."""
-    return {orphan.balancer.id: orphan.why for orphan in orphans(world, match_balancers(world, LOCATED))}
+    return {orphan.balancer.id: orphan.why for orphan in orphans(world, match_balancers(world))}
 
 
 GONE = f"its Service, with the UID {DEAD}, is gone"

@@ -11,7 +11,6 @@ from unittest.mock import ANY
 
 import pytest
 
-from desired.annotations.options import Defaults
 from desired.load_balancers.ownership import (
     Adoptable,
     BalancerMatch,
@@ -26,7 +25,6 @@ from desired.load_balancers.ownership import (
 )
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
-from desired.model.settings import Settings
 from desired.names import (
     FINALIZER_BALANCER,
     LABEL_CLUSTER_UID,
@@ -35,7 +33,7 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from desired.section import Present, Section, Unknown
-from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
@@ -64,7 +62,7 @@ def matches(
 ) -> dict[str, BalancerMatch]:
     """Name of each Service → its match, in whatever order the APIs answered."""
     first, *others = (
-        match_balancers(a_world(one, other, **world), LOCATED)
+        match_balancers(a_world(one, other, **world))
         for one in permutations(services)
         for other in permutations(balancers)
     )
@@ -364,7 +362,7 @@ def test_rivals_are_named() -> None:
 def test_of_many_rivals_a_few_are_named() -> None:
     """Thousands of Services with one name are told in proportion to their number: each of a few of the others."""
     crowd = [replace(A, name=f"web-{number:03}", uid=f"uid-{number}") for number in range(200)]
-    found = match_balancers(a_world(crowd, ()), LOCATED)
+    found = match_balancers(a_world(crowd, ()))
 
     def told(name: str) -> str:
         match = found[f"default/{name}"]
@@ -465,7 +463,7 @@ def test_who_is_left_out() -> None:
 
 def test_services_that_were_not_read() -> None:
     """Nothing is said while the part that looks after Services is switched off."""
-    assert match_balancers(replace(a_world([], [OWN]), services=None), LOCATED) == {}
+    assert match_balancers(replace(a_world([], [OWN]), services=None)) == {}
 
 
 GAP = "page 2 timed out"
@@ -510,7 +508,7 @@ def test_load_balancers_that_were_not_all_read(
     """What was not found is not there only in a whole list: neither the label nor the name is proven absent else."""
     snapshot = replace(a_world([service]), load_balancers=section)
 
-    assert match_balancers(snapshot, LOCATED) == {service.id: expected}
+    assert match_balancers(snapshot) == {service.id: expected}
 
 
 @pytest.mark.parametrize(
@@ -532,7 +530,7 @@ def test_services_that_were_not_all_read(section: Section[str, Service], why: st
     """Nobody is known to be dead, or alone in asking for a name, while a Service was not read."""
     snapshot = replace(a_world([], [balancer]), services=section)
 
-    assert match_balancers(snapshot, LOCATED) == {
+    assert match_balancers(snapshot) == {
         "default/web": Undecided(f"load balancer 42 'shared' may be another Service's: {why}")
     }
 
@@ -549,16 +547,7 @@ def test_what_needs_no_other_service(balancers: list[CloudBalancer], expected: s
     """A gap in the list of Services says nothing of what needs none of them to be told."""
     snapshot = replace(a_world([], balancers), services=incomplete(Section({"default/web": A})))
 
-    assert kind_of(match_balancers(snapshot, LOCATED)["default/web"]) == expected
-
-
-def test_environment_names_nothing() -> None:
-    """No default of the environment makes Services rivals."""
-    settings = Settings(balancer_defaults=Defaults(type="lb21", location="fsn1"))
-
-    found = match_balancers(a_world([a_service(), a_service("shop", uid=SHOP_UID)]), settings)
-
-    assert found == {"default/web": Missing(), "default/shop": Missing()}
+    assert kind_of(match_balancers(snapshot)["default/web"]) == expected
 
 
 @pytest.mark.parametrize(

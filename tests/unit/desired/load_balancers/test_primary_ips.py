@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.load_balancers.ownership import match_balancers
 from desired.load_balancers.primary_ips import Purpose, asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
@@ -35,14 +35,14 @@ from tests.builders import NOW
 from tests.support.balancer_plans import HERE, INSIDE, new, plan_of, said
 
 P = "load-balancer.hetzner.cloud/"
-IN_ZONE = Settings(balancer_defaults=Defaults(network_zone="eu-central"))
+IN_ZONE = Settings(balancer_defaults=Options(network_zone="eu-central"))
 BOTH = {"public_net_ipv4": "7", "public_net_ipv6": "8"}
 Found = Mapping[int | str, PrimaryIp | Absent | Unknown]
 
 
 def asked_in(world: Snapshot) -> Mapping[int | str, Purpose]:
     """What is to be looked up in this world."""
-    return asked_primary_ips(world, LOCATED, match_balancers(world, LOCATED))
+    return asked_primary_ips(world, LOCATED, match_balancers(world))
 
 
 def having(*held: int | None, **overrides: Any) -> CloudBalancer:

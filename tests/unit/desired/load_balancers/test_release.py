@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.table import ANNOTATIONS, BY_FIELD
+from desired.annotations.options import ANNOTATIONS, OPTIONS
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.release import LoadBalancerRelease, release
 from desired.model.load_balancer import CloudBalancer, Owner
@@ -22,7 +22,7 @@ from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.judging import judge
 from tests.support.keys import key_of
 
-POLICY, UNDO = (BY_FIELD[field].full_key for field in ("deletion_policy", "undo_window"))
+POLICY, UNDO = (OPTIONS[field].full_key for field in ("deletion_policy", "undo_window"))
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
 BALANCER, RETAIN, RELEASE = (
     "load_balancer/default/web",

@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from desired.annotations.options import Options
-from desired.annotations.table import BY_FIELD
-from desired.load_balancers.size import DEFAULT_TYPE, Demand, Size, fitting_size, larger_type
+from desired.annotations.options import DEFAULT_TYPE, OPTIONS, Options
+from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.plan.notes import NoteKind
 from desired.section import Unknown
@@ -18,7 +17,7 @@ from tests.builders import NOW
 UNSET, ASKS_11, ASKS_21 = Options(), Options(type="lb11"), Options(type="lb21")
 ON_11, ON_21 = a_balancer(), a_balancer(type=LB21, spec={"type": "lb21"})
 LITTLE = Demand(services=1, targets=1)
-KEY = f"{BY_FIELD['type'].full_key} (or HCLOUD_LOAD_BALANCERS_TYPE)"
+KEY = f"{OPTIONS['type'].full_key} (or HCLOUD_LOAD_BALANCERS_TYPE)"
 SECOND = timedelta(seconds=1)
 
 
@@ -71,7 +70,7 @@ def test_a_location_without_the_type(
     types = {"lb11": replace(LB11, locations=frozenset(sold_in))}
     found = fitting_size(UNSET, present, LITTLE, a_world(balancer_types=types), location)
 
-    key = f"{BY_FIELD['location'].full_key} (or HCLOUD_LOAD_BALANCERS_LOCATION)"
+    key = f"{OPTIONS['location'].full_key} (or HCLOUD_LOAD_BALANCERS_LOCATION)"
     problem = None if why is None else f"{key} is moon: {why}; choose one of them; nothing is created"
     assert (found.problem, found.type is None) == (problem, why is not None)
 

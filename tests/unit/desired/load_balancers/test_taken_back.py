@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Algorithm
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.load_balancer import Listener, LoadBalancer
 from desired.planner import compute_desired
@@ -23,7 +23,7 @@ def checked(**overrides: Any) -> Listener:
 
 
 def wanted(
-    former: Defaults | None, spec: dict[str, Any], listener: Listener, annotations: dict[str, str]
+    former: Options | None, spec: dict[str, Any], listener: Listener, annotations: dict[str, str]
 ) -> LoadBalancer:
     """What a load balancer should be that has this."""
     service = a_served_service(claim=a_claim(annotations=annotations))
@@ -37,24 +37,24 @@ def wanted(
 @pytest.mark.parametrize(
     ("former", "spec", "annotations", "expected"),
     [
-        pytest.param(Defaults(disable_public_network=True), CLOSED, {}, (UNMANAGED, True), id="opened"),
+        pytest.param(Options(disable_public_network=True), CLOSED, {}, (UNMANAGED, True), id="opened"),
         pytest.param(
-            Defaults(disable_public_network=True),
+            Options(disable_public_network=True),
             CLOSED,
             annotated(disable_public_network="true", use_private_ip="false"),
             (UNMANAGED, UNMANAGED),
             id="an-annotation-asks-for-it",
         ),
         pytest.param(None, CLOSED, {}, (UNMANAGED, UNMANAGED), id="no-default-before"),
-        pytest.param(Defaults(algorithm_type=Algorithm.ROUND_ROBIN), LEAST, {}, (UNMANAGED, UNMANAGED), id="by-hand"),
+        pytest.param(Options(algorithm_type=Algorithm.ROUND_ROBIN), LEAST, {}, (UNMANAGED, UNMANAGED), id="by-hand"),
         pytest.param(
-            Defaults(algorithm_type=Algorithm.LEAST_CONNECTIONS), LEAST, {}, (Algorithm.ROUND_ROBIN, UNMANAGED), id="rr"
+            Options(algorithm_type=Algorithm.LEAST_CONNECTIONS), LEAST, {}, (Algorithm.ROUND_ROBIN, UNMANAGED), id="rr"
         ),
-        pytest.param(Defaults(type="lb11"), {}, {}, (UNMANAGED, UNMANAGED), id="the-type-stays"),
+        pytest.param(Options(type="lb11"), {}, {}, (UNMANAGED, UNMANAGED), id="the-type-stays"),
     ],
 )
 def test_what_the_whole_load_balancer_has(
-    former: Defaults | None, spec: dict[str, Any], annotations: dict[str, str], expected: tuple[object, object]
+    former: Options | None, spec: dict[str, Any], annotations: dict[str, str], expected: tuple[object, object]
 ) -> None:
     """Algorithm and public interface."""
     found = wanted(former, spec, a_listener(), annotations)
@@ -65,18 +65,18 @@ def test_what_the_whole_load_balancer_has(
 @pytest.mark.parametrize(
     ("former", "listener", "expected"),
     [
-        pytest.param(Defaults(uses_proxyprotocol=True), a_listener(proxyprotocol=True), a_listener(), id="proxy"),
-        pytest.param(Defaults(), a_listener(proxyprotocol=True), a_listener(proxyprotocol=True), id="proxy-by-hand"),
-        pytest.param(Defaults(health_check_interval=30), checked(interval_s=30), a_listener(), id="interval"),
-        pytest.param(Defaults(health_check_interval=30), checked(interval_s=20), checked(interval_s=20), id="by-hand"),
+        pytest.param(Options(uses_proxyprotocol=True), a_listener(proxyprotocol=True), a_listener(), id="proxy"),
+        pytest.param(Options(), a_listener(proxyprotocol=True), a_listener(proxyprotocol=True), id="proxy-by-hand"),
+        pytest.param(Options(health_check_interval=30), checked(interval_s=30), a_listener(), id="interval"),
+        pytest.param(Options(health_check_interval=30), checked(interval_s=20), checked(interval_s=20), id="by-hand"),
         pytest.param(
-            Defaults(health_check_timeout=5, health_check_retries=2),
+            Options(health_check_timeout=5, health_check_retries=2),
             checked(timeout_s=5, retries=4),
             checked(retries=4),
             id="each-by-itself",
         ),
     ],
 )
-def test_what_a_listener_has(former: Defaults, listener: Listener, expected: Listener) -> None:
+def test_what_a_listener_has(former: Options, listener: Listener, expected: Listener) -> None:
     """PROXY protocol and health checks, port by port."""
     assert wanted(former, {}, listener, {}).listeners == {80: expected}

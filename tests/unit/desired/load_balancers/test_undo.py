@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS
 from desired.explain.service import why_no_service
 from desired.load_balancers.ownership import Adoptable, Foreign, Missing, former_of, match_balancers
 from desired.load_balancers.release import due_of, window_of
@@ -39,7 +39,7 @@ from tests.balancers import (
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.judging import judge
 
-UNDO = BY_FIELD["undo_window"].full_key
+UNDO = OPTIONS["undo_window"].full_key
 MINUTES = replace(LOCATED, undo_window=timedelta(minutes=10))
 LATER, EARLIER = "20260701T121000Z", "20260701T115959Z"
 """Ten minutes after the snapshot is taken, and a second before."""
@@ -248,7 +248,7 @@ def test_it_goes_back(at: str | None) -> None:
 )
 def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], expected: int | None) -> None:
     """By what its label remembers, and by nothing else."""
-    (found,) = match_balancers(a_world([service], there), LOCATED).values()
+    (found,) = match_balancers(a_world([service], there)).values()
 
     assert (found.balancer.id if isinstance(found, Adoptable) and found.returns else None) == expected
     assert expected is not None or found == Missing()
@@ -318,8 +318,8 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
     """Another Service that asks for its name meanwhile is refused; where nobody gets it back it may have it."""
     thief = a_service("api", uid="uid-api", claim=a_claim(annotations=annotated(name="was-42")))
 
-    both = match_balancers(a_world([thief, a_service()], [left()]), LOCATED)
-    alone = match_balancers(a_world([thief], [left()]), LOCATED)
+    both = match_balancers(a_world([thief, a_service()], [left()]))
+    alone = match_balancers(a_world([thief], [left()]))
 
     assert both["default/api"] == Foreign(left(), "load balancer 42 'was-42' goes back to Service default/web")
     assert both["default/web"] == Adoptable(left(), returns=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desired.annotations.options import Defaults
+from desired.annotations.options import Options
 from desired.load_balancers.wanted import matters, needs_cleanup, uses_certificates, wanted_types, wants_balancer
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service, ServiceCondition
@@ -62,15 +62,15 @@ def test_who_wants_and_who_lets_go(
 @pytest.mark.parametrize(
     ("options", "defaults", "uses"),
     [
-        pytest.param({}, Defaults(), False, id="tcp"),
-        pytest.param({"protocol": "http"}, Defaults(), False, id="http"),
-        pytest.param({"protocol": "HTTPS"}, Defaults(), True, id="https"),
-        pytest.param({"protocol": "gopher", "http_certificates": "1"}, Defaults(), False, id="unreadable"),
-        pytest.param({"certificate_type": "managed"}, Defaults(), False, id="managed without https"),
-        pytest.param({"protocol": "https", "health_check_port": "0"}, Defaults(), True, id="https and a mistake"),
+        pytest.param({}, Options(), False, id="tcp"),
+        pytest.param({"protocol": "http"}, Options(), False, id="http"),
+        pytest.param({"protocol": "HTTPS"}, Options(), True, id="https"),
+        pytest.param({"protocol": "gopher", "http_certificates": "1"}, Options(), False, id="unreadable"),
+        pytest.param({"certificate_type": "managed"}, Options(), False, id="managed without https"),
+        pytest.param({"protocol": "https", "health_check_port": "0"}, Options(), True, id="https and a mistake"),
     ],
 )
-def test_who_uses_certificates(options: dict[str, str], defaults: Defaults, uses: bool) -> None:
+def test_who_uses_certificates(options: dict[str, str], defaults: Options, uses: bool) -> None:
     """Whoever speaks https, and nobody else; a Service that lets go needs none."""
     service = a_service(claim=a_claim(annotations=annotated(**options)))
 
@@ -84,16 +84,16 @@ def naming(name: str, uid: str = "other", **options: str) -> Service:
     return a_service(name, uid=uid, claim=a_claim(annotations=annotated(**options)))
 
 
-LARGE = Defaults(type="lb31")
+LARGE = Options(type="lb31")
 
 
 @pytest.mark.parametrize(
     ("services", "balancers", "defaults", "types"),
     [
         pytest.param([], [], LARGE, set(), id="no Service"),
-        pytest.param([a_service()], [], Defaults(), {"lb11"}, id="to be created"),
-        pytest.param([a_service()], [a_balancer()], Defaults(), set(), id="there, and keeps its type"),
-        pytest.param([naming("web")], [a_balancer()], Defaults(), {"lb11"}, id="another one's is there"),
+        pytest.param([a_service()], [], Options(), {"lb11"}, id="to be created"),
+        pytest.param([a_service()], [a_balancer()], Options(), set(), id="there, and keeps its type"),
+        pytest.param([naming("web")], [a_balancer()], Options(), {"lb11"}, id="another one's is there"),
         pytest.param([a_service()], [a_balancer()], LARGE, {"lb31"}, id="of the environment"),
         pytest.param([naming("web", type="lb21")], [], LARGE, {"lb21"}, id="the annotation wins"),
         pytest.param([naming("web", type="")], [], LARGE, {"lb11"}, id="an empty one is none"),
@@ -102,6 +102,6 @@ LARGE = Defaults(type="lb31")
         pytest.param([a_service(finalizers=CLAIMED, deleted_at=NOW)], [], LARGE, set(), id="releasing"),
     ],
 )
-def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Defaults, types: set[str]) -> None:
+def test_types(services: list[Service], balancers: list[CloudBalancer], defaults: Options, types: set[str]) -> None:
     """A type is asked for by name, or is the default one of a load balancer that is still to be created."""
     assert wanted_types(services, balancers, defaults) == types

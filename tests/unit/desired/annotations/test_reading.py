@@ -1,18 +1,19 @@
 """Annotations and defaults become options: every row of the table set, wrong, empty, unset, with a default."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from ipaddress import ip_address, ip_network
+from dataclasses import dataclass
+from ipaddress import IPv4Network, ip_address, ip_network
 from typing import Any
 
 import pytest
 
 from desired.annotations.choices import Algorithm, CertificateType, DeletionPolicy, Protocol
-from desired.annotations.options import BadAnnotation, Defaults, Options, defaults_of
-from desired.annotations.parsing import Origin, origin_of, parse_options, read_annotations, with_defaults
-from desired.annotations.table import ANNOTATIONS, BY_FIELD
+from desired.annotations.grammars import RESERVED
+from desired.annotations.options import ANNOTATIONS, OPTIONS, VARIABLES, BadAnnotation, Options, defaults_of
+from desired.annotations.reading import Origin, read_annotations, with_defaults
 from desired.section import UNMANAGED
 from desired.syntax.selector import Selector, parse_selector
+from tests.support.options import parse_options
 
 PREFIX = "load-balancer.hetzner.cloud/"
 ERROR = "error"
@@ -99,29 +100,28 @@ DEFAULTS: Mapping[str, Any] = {
 
 def key_of(field: str) -> str:
     """The annotation of an option."""
-    return BY_FIELD[field].full_key
+    return OPTIONS[field].full_key
 
 
 def options_of(field: str, text: str | None, **defaults: Any) -> Options:
     """The options when one annotation is set and is fine."""
-    found = parse_options({} if text is None else {key_of(field): text}, Defaults(**defaults))
+    found = parse_options({} if text is None else {key_of(field): text}, Options(**defaults))
     assert isinstance(found, Options)
     return found
 
 
-def test_every_row_has_its_field_and_its_cases() -> None:
-    """Table, options, defaults and the cases of this file have the same rows, in the same order where they have one."""
-    assert list(BY_FIELD) == [field.name for field in fields(Options)] == list(ROWS)
-    with_variable = {field for field, row in BY_FIELD.items() if row.variable}
-    assert with_variable == {field.name for field in fields(Defaults)} == DEFAULTS.keys()
+def test_every_option_has_its_cases() -> None:
+    """This file has a row for each option, in the same order, and a default for each that has a variable."""
+    assert list(OPTIONS) == list(ROWS)
+    assert {row.name for row in VARIABLES.values()} == DEFAULTS.keys()
 
 
 def test_reserved_rows() -> None:
     """Three keys are documentation only, and change nothing whatever they say."""
-    reserved = {key for key, row in ANNOTATIONS.items() if row.field is None}
+    reserved = {key for key, row in ANNOTATIONS.items() if row.grammar is RESERVED}
 
     assert reserved == {f"{PREFIX}ipv4", f"{PREFIX}ipv6", f"{PREFIX}id"}
-    assert parse_options(dict.fromkeys(reserved, "x"), Defaults()) == Options()
+    assert parse_options(dict.fromkeys(reserved, "x"), Options()) == Options()
 
 
 @pytest.mark.parametrize("field", ROWS)
@@ -137,7 +137,7 @@ def test_invalid(field: str) -> None:
     """A value that means nothing is one sentence with key, value and what was expected; never the default."""
     text = ROWS[field].invalid
     assert text is not None
-    found = parse_options({key_of(field): text}, Defaults(**{field: DEFAULTS[field]} if field in DEFAULTS else {}))
+    found = parse_options({key_of(field): text}, Options(**{field: DEFAULTS[field]} if field in DEFAULTS else {}))
 
     assert isinstance(found, tuple)
     (bad,) = found
@@ -151,7 +151,7 @@ def test_invalid(field: str) -> None:
 @pytest.mark.parametrize("default", [False, True], ids=["no-default", "default"])
 def test_empty(field: str, default: bool) -> None:
     """An empty value is an error, a value, or takes the environment's default away, as the table says."""
-    defaults = Defaults(**{field: DEFAULTS[field]} if default and field in DEFAULTS else {})
+    defaults = Options(**{field: DEFAULTS[field]} if default and field in DEFAULTS else {})
     found = parse_options({key_of(field): ""}, defaults)
 
     match ROWS[field].empty:
@@ -201,7 +201,7 @@ def test_location_and_zone(
     annotations: Mapping[str, str], defaults: Mapping[str, Any], location: Any, zone: Any
 ) -> None:
     """Per key the annotation beats the environment, and of both the location remains."""
-    found = parse_options({f"{PREFIX}{key}": text for key, text in annotations.items()}, Defaults(**defaults))
+    found = parse_options({f"{PREFIX}{key}": text for key, text in annotations.items()}, Options(**defaults))
 
     assert found == Options(location=location, network_zone=zone)
 
@@ -209,20 +209,20 @@ def test_location_and_zone(
 def test_all_problems_at_once() -> None:
     """Every bad annotation is told, in the table's order, whatever the order in the Service; contradictions follow."""
     invalid = {key_of(field): row.invalid for field, row in ROWS.items() if row.invalid is not None}
-    found = parse_options(dict(reversed(invalid.items())), Defaults())
+    found = parse_options(dict(reversed(invalid.items())), Options())
 
     assert isinstance(found, tuple)
     assert [bad.key for bad in found] == list(invalid)
 
     redirected = {f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "http"}
-    found = parse_options({**redirected, f"{PREFIX}health-check-port": "0"}, Defaults())
+    found = parse_options({**redirected, f"{PREFIX}health-check-port": "0"}, Options())
     assert isinstance(found, tuple)
     assert [bad.key for bad in found] == [f"{PREFIX}health-check-port", f"{PREFIX}http-redirect-http"]
 
 
 def test_a_problem_is_no_cause_of_another() -> None:
     """Nothing is concluded from a value that could not be read."""
-    found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "htps"}, Defaults())
+    found = parse_options({f"{PREFIX}http-redirect-http": "true", f"{PREFIX}protocol": "htps"}, Options())
 
     assert isinstance(found, tuple)
     assert [bad.key for bad in found] == [f"{PREFIX}protocol"]
@@ -230,7 +230,7 @@ def test_a_problem_is_no_cause_of_another() -> None:
 
 def test_long_values_are_cut() -> None:
     """Nobody wants to read kilobytes of a wrong value, nor control characters."""
-    found = parse_options({f"{PREFIX}protocol": "\x1b" + "x" * 500}, Defaults())
+    found = parse_options({f"{PREFIX}protocol": "\x1b" + "x" * 500}, Options())
 
     assert isinstance(found, tuple)
     assert found[0].text == (
@@ -260,7 +260,7 @@ def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said
     ((field, _),) = defaults.items()
     name = f"HCLOUD_LOAD_BALANCERS_{variable}"
 
-    assert parse_options({}, Defaults(**defaults)) == (
+    assert parse_options({}, Options(**defaults)) == (
         BadAnnotation(name, f"{name} is {said}; correct it, or set {key_of(field)}"),
     )
     assert options_of(field, ROWS[field].text, **defaults) == Options(**{field: ROWS[field].value})
@@ -281,7 +281,7 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     """Where a value comes from."""
     annotations = {} if text is None else {key_of(field): text}
 
-    assert origin_of(field, read_annotations(annotations), Defaults(**defaults)) is origin
+    assert with_defaults(read_annotations(annotations), Options(**defaults)).origins[field] is origin
 
 
 @pytest.mark.parametrize(
@@ -307,39 +307,39 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
 @pytest.mark.parametrize(
     ("variable", "value", "defaults"),
     [
-        pytest.param("TYPE", "lb31", Defaults(type="lb31"), id="text"),
-        pytest.param("TYPE", "", Defaults(), id="empty-text"),
-        pytest.param("LOCATION", None, Defaults(), id="unset"),
+        pytest.param("TYPE", "lb31", Options(type="lb31"), id="text"),
+        pytest.param("TYPE", "", Options(), id="empty-text"),
+        pytest.param("LOCATION", None, Options(), id="unset"),
         pytest.param(
-            "ALGORITHM_TYPE", "least_connections", Defaults(algorithm_type=Algorithm.LEAST_CONNECTIONS), id="algorithm"
+            "ALGORITHM_TYPE", "least_connections", Options(algorithm_type=Algorithm.LEAST_CONNECTIONS), id="algorithm"
         ),
-        pytest.param("DISABLE_IPV6", False, Defaults(), id="false-where-that-is-the-default"),
-        pytest.param("DISABLE_IPV6", True, Defaults(ipv6_disabled=True), id="true"),
-        pytest.param("USES_PROXYPROTOCOL", False, Defaults(uses_proxyprotocol=False), id="false-of-three"),
-        pytest.param("HEALTH_CHECK_INTERVAL", 0.0, Defaults(), id="zero-is-unset"),
-        pytest.param("HEALTH_CHECK_INTERVAL", 15.9, Defaults(health_check_interval=15), id="whole-seconds"),
-        pytest.param("HEALTH_CHECK_INTERVAL", 0.5, Defaults(health_check_interval=0), id="nothing-is-left-of-it"),
-        pytest.param("HEALTH_CHECK_TIMEOUT", float("inf"), Defaults(health_check_timeout=10**9), id="without-end"),
-        pytest.param("HEALTH_CHECK_RETRIES", 0, Defaults(), id="no-retries-is-unset"),
-        pytest.param("HEALTH_CHECK_RETRIES", 4, Defaults(health_check_retries=4), id="retries"),
+        pytest.param("DISABLE_IPV6", False, Options(), id="false-where-that-is-the-default"),
+        pytest.param("DISABLE_IPV6", True, Options(ipv6_disabled=True), id="true"),
+        pytest.param("USES_PROXYPROTOCOL", False, Options(uses_proxyprotocol=False), id="false-of-three"),
+        pytest.param("HEALTH_CHECK_INTERVAL", 0.0, Options(), id="zero-is-unset"),
+        pytest.param("HEALTH_CHECK_INTERVAL", 15.9, Options(health_check_interval=15), id="whole-seconds"),
+        pytest.param("HEALTH_CHECK_INTERVAL", 0.5, Options(health_check_interval=0), id="nothing-is-left-of-it"),
+        pytest.param("HEALTH_CHECK_TIMEOUT", float("inf"), Options(health_check_timeout=10**9), id="without-end"),
+        pytest.param("HEALTH_CHECK_RETRIES", 0, Options(), id="no-retries-is-unset"),
+        pytest.param("HEALTH_CHECK_RETRIES", 4, Options(health_check_retries=4), id="retries"),
         pytest.param(
             "PRIVATE_SUBNET_IP_RANGE",
             "10.0.0.7/24",
-            Defaults(private_subnet_ip_range=ip_network("10.0.0.0/24")),
+            Options(private_subnet_ip_range=IPv4Network("10.0.0.0/24")),
             id="range",
         ),
     ],
 )
-def test_defaults(variable: str, value: Any, defaults: Defaults) -> None:
+def test_defaults(variable: str, value: Any, defaults: Options) -> None:
     """Variables as they were parsed become defaults."""
     assert defaults_of({f"HCLOUD_LOAD_BALANCERS_{variable}": value, "HCLOUD_TOKEN": "x"}) == defaults
 
 
 def test_what_can_be_read_is_read() -> None:
     """Beside a wrong annotation the others are there, for whoever explains them."""
-    options, bad = with_defaults(read_annotations({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}), Defaults())
+    found = with_defaults(read_annotations({f"{PREFIX}type": "lb21", f"{PREFIX}protocol": "udp"}), Options())
 
-    assert (options, set(bad)) == (Options(type="lb21"), {"protocol"})
+    assert (found.options, set(found.bad)) == (Options(type="lb21"), {"protocol"})
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,121 @@
-"""What nothing reads stops nothing, however wrong it is; where it is read it is an error."""
+"""Options that depend on each other: what cannot be together or is missing, and what nothing reads."""
 
 from collections.abc import Mapping
-from ipaddress import ip_network
+from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
 import pytest
 
+from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.claims import ClaimCheck, ClaimedPort, check_claim
-from desired.annotations.options import Defaults
-from desired.annotations.table import BY_FIELD
+from desired.annotations.options import OPTIONS, BadAnnotation, Options
+from desired.annotations.rules import ALWAYS, TO_CREATE, WITHOUT_NETWORK, Rule, broken
 from tests.balancers import a_claim, annotated
+
+P = "load-balancer.hetzner.cloud/"
+ADDRESS, RANGE = IPv4Address("10.0.0.5"), IPv4Network("10.0.0.0/24")
+Rules = tuple[Rule, ...]
+
+
+@pytest.mark.parametrize(
+    ("rules", "options", "text"),
+    [
+        pytest.param(
+            ALWAYS,
+            {"private_ipv4": IPv4Address("10.0.1.5"), "private_subnet_ip_range": RANGE},
+            f"{P}private-ipv4 is 10.0.1.5: it is outside 10.0.0.0/24, the range of the subnet; choose an address"
+            f" inside, or correct {P}private-subnet-ip-range",
+            id="address-outside-its-range",
+        ),
+        pytest.param(
+            ALWAYS,
+            {"http_redirect_http": True, "protocol": Protocol.HTTP},
+            f"{P}http-redirect-http is true: only https can be redirected to, and the protocol is http; set"
+            f" {P}protocol to https, or remove this",
+            id="redirect-without-https",
+        ),
+        pytest.param(
+            ALWAYS,
+            {"certificate_type": CertificateType.MANAGED, "protocol": Protocol.HTTPS},
+            f"{P}http-managed-certificate-domains is not set: a managed certificate needs domains, such as"
+            f" example.com,*.example.com; name them, or remove {P}certificate-type",
+            id="managed-without-domains",
+        ),
+        pytest.param(
+            TO_CREATE,
+            {},
+            f"{P}location (or HCLOUD_LOAD_BALANCERS_LOCATION) is not set: a load balancer that has to be created needs"
+            f" a location, such as fsn1, or a zone in {P}network-zone, such as eu-central; set one of the two",
+            id="neither-location-nor-zone",
+        ),
+        pytest.param(
+            TO_CREATE,
+            {"location": "fsn1", "protocol": Protocol.HTTPS},
+            f"{P}http-certificates is not set: protocol https needs a certificate; name one that was uploaded, or set"
+            f" {P}certificate-type to managed",
+            id="https-without-certificate",
+        ),
+        pytest.param(
+            WITHOUT_NETWORK,
+            {"use_private_ip": True},
+            f"{P}use-private-ip (or HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP) is true: there are no private addresses"
+            " without a network; set HCLOUD_NETWORK, or this to false",
+            id="private-targets-without-network",
+        ),
+        pytest.param(
+            WITHOUT_NETWORK,
+            {"disable_public_network": True},
+            f"{P}disable-public-network (or HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK) is true: nothing could reach"
+            " a load balancer that has no network either; set HCLOUD_NETWORK, or this to false",
+            id="not-public-without-network",
+        ),
+    ],
+)
+def test_refused(rules: Rules, options: dict[str, Any], text: str) -> None:
+    """One sentence with key, value, reason and remedy; none when one of the options could not be read."""
+    (bad,) = broken(rules, Options(**options))
+
+    assert bad == BadAnnotation(text.split(" ", 1)[0], text)
+    for field in options:
+        assert [*broken(rules, Options(**options), {field})] == [] or field == "location"
+
+
+@pytest.mark.parametrize(
+    ("rules", "options"),
+    [
+        pytest.param(ALWAYS, {}, id="nothing"),
+        pytest.param(ALWAYS, {"private_ipv4": ADDRESS}, id="address-without-range"),
+        pytest.param(ALWAYS, {"private_subnet_ip_range": RANGE}, id="range-without-address"),
+        pytest.param(ALWAYS, {"private_ipv4": ADDRESS, "private_subnet_ip_range": RANGE}, id="address-in-range"),
+        pytest.param(ALWAYS, {"http_redirect_http": True, "protocol": Protocol.HTTPS}, id="redirect-to-https"),
+        pytest.param(ALWAYS, {"http_redirect_http": False}, id="no-redirect"),
+        pytest.param(ALWAYS, {"http_sticky_sessions": True, "protocol": Protocol.HTTP}, id="sessions"),
+        pytest.param(ALWAYS, {"http_sticky_sessions": False}, id="no-sessions"),
+        pytest.param(ALWAYS, {"http_cookie_name": "x"}, id="a-cookie-with-tcp-is-only-without-effect"),
+        pytest.param(
+            ALWAYS,
+            {"certificate_type": CertificateType.MANAGED, "http_managed_certificate_domains": ("example.com",)},
+            id="managed-with-domains",
+        ),
+        pytest.param(TO_CREATE, {"location": "fsn1"}, id="location"),
+        pytest.param(TO_CREATE, {"network_zone": "eu-central"}, id="zone"),
+        pytest.param(
+            TO_CREATE,
+            {"location": "fsn1", "protocol": Protocol.HTTPS, "http_certificates": (12,)},
+            id="https-with-certificate",
+        ),
+        pytest.param(
+            TO_CREATE,
+            {"location": "fsn1", "protocol": Protocol.HTTPS, "certificate_type": CertificateType.MANAGED},
+            id="https-with-managed-certificate",
+        ),
+        pytest.param(WITHOUT_NETWORK, {"disable_public_network": False}, id="public-without-network"),
+    ],
+)
+def test_accepted(rules: Rules, options: dict[str, Any]) -> None:
+    """What may be is not spoken of."""
+    assert [*broken(rules, Options(**options))] == []
+
 
 HTTPS = {"protocol": "https", "http_certificates": "1"}
 MANAGED = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "example.com"}
@@ -25,7 +131,7 @@ def checked(annotations: Mapping[str, str], given: Mapping[str, Any], **defaults
     around = {"has_network": True, **{key: value for key, value in given.items() if key != "external_traffic_policy"}}
     policy = str(given.get("external_traffic_policy", "Cluster"))
     claim = a_claim(ClaimedPort(443), annotations=annotated(**annotations), external_traffic_policy=policy)
-    return check_claim(claim, Defaults(location="fsn1", **defaults), **around)
+    return check_claim(claim, Options(location="fsn1", **defaults), **around)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +191,7 @@ def test_a_wrong_value(
     otherwise: Mapping[str, Any],
 ) -> None:
     """A warning with the error and the reason beside ``unread``, where nothing reads it; an error beside ``read``."""
-    key = BY_FIELD[field].full_key
+    key = OPTIONS[field].full_key
     idle = checked({**unread, field: text}, given)
     wrong = checked({**read, field: text}, otherwise)
 
