@@ -1,17 +1,18 @@
 """Request bodies for Hetzner, made from the planner's values. What is UNMANAGED is not sent."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.load_balancers.listeners import api_defaults
 from desired.model.load_balancer import (
-    KNOWN_AFTER_APPLY,
     Attachment,
     HealthCheck,
     HttpCheck,
     HttpOptions,
     IpTarget,
+    KnownAfterApply,
     Listener,
     LoadBalancer,
     SelectorTarget,
@@ -49,15 +50,7 @@ def creation_body(wanted: LoadBalancer) -> Body:
 
 def listener_body(listener: Listener) -> Body:
     """A whole listener. Raises TypeError when its certificates are not known yet."""
-    body = {
-        "protocol": listener.protocol.value,
-        "listen_port": listener.port,
-        "destination_port": listener.destination_port,
-        "proxyprotocol": listener.proxyprotocol,
-        "health_check": _health_check(listener.health_check),
-        "http": _http(listener.http) if listener.http else UNMANAGED,
-    }
-    return _managed(body)
+    return {"listen_port": listener.port, **_fields(listener, but="port")}
 
 
 def listener_changes(before: Listener, after: Listener) -> Body:
@@ -76,7 +69,7 @@ def _new_service(listener: Listener) -> Body:
     body, defaults = listener_body(listener), api_defaults(listener)
     body.setdefault("proxyprotocol", defaults.proxyprotocol)
     if defaults.http is not None:
-        known = _http(defaults.http)
+        known = _fields(defaults.http)
         if listener.protocol is Protocol.HTTP:
             known = {name: value for name, value in known.items() if name not in _HTTPS_ONLY}
         body["http"] = {**known, **body.get("http", {})}
@@ -111,41 +104,22 @@ def attachment_body(place: Attachment) -> Body:
     return {name: value if isinstance(value, int) else str(value) for name, value in _managed(body).items()}
 
 
-def _health_check(check: HealthCheck) -> Body:
-    body = {
-        "protocol": check.protocol.value,
-        "port": check.port,
-        "interval": check.interval_s,
-        "timeout": check.timeout_s,
-        "retries": check.retries,
-        "http": _http_check(check.http) if check.http else UNMANAGED,
-    }
-    return _managed(body)
-
-
-def _http_check(check: HttpCheck) -> Body:
-    body = {
-        "domain": check.domain,
-        "path": check.path,
-        "response": check.response,
-        "status_codes": check.status_codes,
-        "tls": check.tls,
-    }
-    return _managed(body)
-
-
-def _http(http: HttpOptions) -> Body:
-    if http.certificates is KNOWN_AFTER_APPLY:
-        raise TypeError("the certificates of a listener are not known yet")
-    body = {
-        "cookie_name": http.cookie_name,
-        "cookie_lifetime": http.cookie_lifetime_s,
-        "timeout_idle": http.timeout_idle_s,
-        "certificates": http.certificates,
-        "redirect_http": http.redirect_http,
-        "sticky_sessions": http.sticky_sessions,
-    }
-    return _managed(body)
+def _fields(part: Listener | HealthCheck | HttpCheck | HttpOptions, but: str = "") -> Body:
+    """The fields of a part, by the API's names: ours without a unit. None, UNMANAGED and a part that nothing is left of
+    are not sent. Raises TypeError when certificates are not known yet."""
+    body: Body = {}
+    for field in fields(part):
+        name = field.name.removesuffix("_s")
+        match getattr(part, field.name):
+            case None | Unmanaged():
+                continue
+            case KnownAfterApply():
+                raise TypeError("the certificates of a listener are not known yet")
+            case HealthCheck() | HttpCheck() | HttpOptions() as inner:
+                body |= {name: found} if (found := _fields(inner)) else {}
+            case value if name != but:
+                body[name] = value
+    return body
 
 
 def _managed(body: Mapping[str, Any]) -> Body:

@@ -7,9 +7,12 @@ that it is as unreadable in the file as it was at the API, and loses its content
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import inspect
+
 from desired.annotations.options import OWN_PREFIX, PREFIX
 from desired.model.snapshot import IMAGE
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
+from reconciler.observe.load_balancers import ServiceShape
 
 Mask = Callable[[Any], Any]
 """A JSON value → what of it is kept."""
@@ -46,6 +49,18 @@ def texts(is_kept: Callable[[str], bool] = lambda _key: True) -> Mask:
         return {key: value(text) for key, text in found.items() if is_kept(key)}
 
     return mask
+
+
+def read_by(shape: inspect.Type) -> Mask:
+    """What is decoded from an object of this shape."""
+    match shape:
+        case inspect.UnionType(types):
+            return next(read_by(each_type) for each_type in types if not isinstance(each_type, inspect.NoneType))
+        case inspect.ListType(item_type):
+            return each(read_by(item_type))
+        case inspect.StructType():
+            return only(**{field.encode_name: read_by(field.type) for field in shape.fields})
+    return value
 
 
 def _is_read(annotation: str) -> bool:
@@ -176,30 +191,7 @@ LOAD_BALANCER = only(
     protection=only("delete"),
     labels=texts(),
     algorithm=only("type"),
-    services=each(
-        only(
-            "listen_port",
-            "destination_port",
-            "protocol",
-            "proxyprotocol",
-            http=only(
-                "cookie_name",
-                "cookie_lifetime",
-                "timeout_idle",
-                "sticky_sessions",
-                "redirect_http",
-                certificates=each(value),
-            ),
-            health_check=only(
-                "protocol",
-                "port",
-                "interval",
-                "timeout",
-                "retries",
-                http=only("domain", "path", "response", "tls", status_codes=each(value)),
-            ),
-        )
-    ),
+    services=each(read_by(inspect.type_info(ServiceShape))),
     targets=each(only("type", "use_private_ip", **_TARGET, targets=each(only("type", **_TARGET)))),
 )
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import msgspec
+from msgspec.structs import asdict
 
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
@@ -53,16 +54,16 @@ class _HttpCheck(msgspec.Struct, gc=False):
 class _HealthCheck(msgspec.Struct, gc=False):
     protocol: Protocol
     port: int
-    interval: int
-    timeout: int
+    interval_s: int = msgspec.field(name="interval")
+    timeout_s: int = msgspec.field(name="timeout")
     retries: int
     http: _HttpCheck | None = None
 
 
 class _Http(msgspec.Struct, gc=False):
     cookie_name: str
-    cookie_lifetime: int
-    timeout_idle: int
+    cookie_lifetime_s: int = msgspec.field(name="cookie_lifetime")
+    timeout_idle_s: int = msgspec.field(name="timeout_idle")
     sticky_sessions: bool
     certificates: list[int] | None = None
     redirect_http: bool | None = None
@@ -71,7 +72,7 @@ class _Http(msgspec.Struct, gc=False):
 class ServiceShape(msgspec.Struct, gc=False):
     """A service of a load balancer."""
 
-    listen_port: int
+    port: int = msgspec.field(name="listen_port")
     destination_port: int
     protocol: Protocol
     proxyprotocol: bool
@@ -81,14 +82,7 @@ class ServiceShape(msgspec.Struct, gc=False):
 
 def listener_of(service: ServiceShape) -> Listener:
     """The service as a Listener. Raises ValueError for one that lacks what its protocol needs."""
-    return Listener(
-        port=service.listen_port,
-        destination_port=service.destination_port,
-        protocol=service.protocol,
-        health_check=_health_check(service),
-        proxyprotocol=service.proxyprotocol,
-        http=_http(service),
-    )
+    return Listener(**{**asdict(service), "health_check": _health_check(service), "http": _http(service)})
 
 
 def _http(service: ServiceShape) -> HttpOptions | None:
@@ -96,44 +90,28 @@ def _http(service: ServiceShape) -> HttpOptions | None:
     if protocol is Protocol.TCP:
         return None
     if http is None:
-        raise ValueError(f"port {service.listen_port} speaks {protocol}, and there is nothing about that")
+        raise ValueError(f"port {service.port} speaks {protocol}, and there is nothing about that")
     if protocol is Protocol.HTTPS and (http.certificates is None or http.redirect_http is None):
-        raise ValueError(f"port {service.listen_port} speaks https, and its certificates or its redirect are missing")
-    return HttpOptions(
-        cookie_name=http.cookie_name,
-        cookie_lifetime_s=http.cookie_lifetime,
-        timeout_idle_s=http.timeout_idle,
-        certificates=tuple(sorted(http.certificates or ())),
-        redirect_http=http.redirect_http is True,
-        sticky_sessions=http.sticky_sessions,
-    )
+        raise ValueError(f"port {service.port} speaks https, and its certificates or its redirect are missing")
+    read = {"certificates": tuple(sorted(http.certificates or ())), "redirect_http": http.redirect_http is True}
+    return HttpOptions(**{**asdict(http), **read})
 
 
 def _health_check(service: ServiceShape) -> HealthCheck:
     check = service.health_check
     if check.protocol is Protocol.HTTPS:  # to the API that is http with tls
-        raise ValueError(f"the health check of port {service.listen_port} speaks https, which the API does not know")
-    return HealthCheck(
-        protocol=check.protocol,
-        port=check.port,
-        interval_s=check.interval,
-        timeout_s=check.timeout,
-        retries=check.retries,
-        http=_http_check(service) if check.protocol is Protocol.HTTP else None,
-    )
+        raise ValueError(f"the health check of port {service.port} speaks https, which the API does not know")
+    http = _http_check(service) if check.protocol is Protocol.HTTP else None
+    return HealthCheck(**{**asdict(check), "http": http})
 
 
 def _http_check(service: ServiceShape) -> HttpCheck:
     http = service.health_check.http
     if http is None:
-        raise ValueError(f"the health check of port {service.listen_port} speaks http, and there is nothing about that")
-    return HttpCheck(
-        domain=http.domain or "",
-        path=http.path,
-        response=http.response or "",
-        status_codes=_STATUS_CODES if http.status_codes is None else tuple(http.status_codes),
-        tls=http.tls,
-    )
+        raise ValueError(f"the health check of port {service.port} speaks http, and there is nothing about that")
+    codes = _STATUS_CODES if http.status_codes is None else tuple(http.status_codes)
+    read = {"domain": http.domain or "", "response": http.response or "", "status_codes": codes}
+    return HttpCheck(**{**asdict(http), **read})
 
 
 class LeftBehind:
@@ -253,7 +231,7 @@ def observe_load_balancers(reader: HetznerReader) -> tuple[Section[int, CloudBal
 
 def _balancer(found: _Balancer) -> CloudBalancer:
     public = found.public_net
-    listeners = {service.listen_port: listener_of(service) for service in found.services}
+    listeners = {service.port: listener_of(service) for service in found.services}
     if len(listeners) < len(found.services):
         raise ValueError("it has two services on one port")
     targets, members = _shared(tuple(map(_target, found.targets)))
