@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from desired.guards.absence_proof import servers_presumed_gone
+from desired.guards.absence import servers_presumed_gone
 from desired.guards.anchor import AnchorState, anchor_of
+from desired.guards.evidence import other_controllers
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.judge import GUARDS
 from desired.guards.loss import takes_targets
 from desired.guards.nodes import closes_to_pods, losses_of, takes_addresses
-from desired.guards.preconditions import other_controllers
 from desired.model.key import Key
 from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings

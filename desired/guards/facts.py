@@ -22,17 +22,19 @@ from desired.syntax.provider_id import Provider, ServerKey
 
 @dataclass(frozen=True, slots=True)
 class GuardResult:
-    """The decision of one rule on some changes of the plan."""
+    """What a row of a guard decides on some changes of the plan. Made by ``of``."""
 
+    row: Rule
     rule: GuardName
     verdict: Verdict
     keys: tuple[str, ...]
-    why: str
+    facts: Mapping[str, Plain]
+    """What the row's sentence names."""
     value: str = ""
+    """What was measured; "" where nothing was."""
     limit: str = ""
     due_in_s: float | None = None
-    advice: str = ""
-    """What to do, where ``why`` says only what is wrong."""
+    """Seconds until another look is worth it; None when no time is known."""
     end: HoldEnd | None = None
     """How a hold ends by itself, where the guard knows."""
 
@@ -40,19 +42,31 @@ class GuardResult:
     def of(
         cls,
         row: Rule,
-        keys: tuple[str, ...],
+        keys: Iterable[str],
         facts: Mapping[str, Plain] = MappingProxyType({}),
         *,
-        value: str = "",
-        limit: str = "",
+        value: Plain = "",
+        limit: Plain = "",
         due_in_s: float | None = None,
         end: HoldEnd | None = None,
+        guard: GuardName | None = None,
     ) -> "GuardResult":
-        """The result that this row of a guard says with these facts. Raises TypeError for a row of something else."""
-        if not isinstance(row.of, GuardName) or row.verdict is None:
+        """What this row says with these facts, in the name of ``guard`` where the row is no single one's. Raises
+        TypeError for a row of something else."""
+        rule = guard or row.of
+        if not isinstance(rule, GuardName) or row.verdict is None:
             raise TypeError(f"rule {row.name} is no guard's")
-        why, advice = row.says.format_map(facts), row.advice(facts)
-        return cls(row.of, row.verdict, keys, why, value, limit, due_in_s, advice, end)
+        return cls(row, rule, row.verdict, tuple(keys), facts, str(value), str(limit), due_in_s, end)
+
+    @property
+    def why(self) -> str:
+        """The row's sentence without the remedy."""
+        return self.row.says.format_map(self.facts)
+
+    @property
+    def advice(self) -> str:
+        """The row's remedy; "" where there is none."""
+        return self.row.advice(self.facts)
 
 
 @dataclass(frozen=True, slots=True)

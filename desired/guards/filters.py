@@ -12,6 +12,7 @@ from desired.model.settings import Policy
 from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
+from desired.rules.guards import EXCLUDED_BY_POLICY, WITHHELD_BEFORE
 
 
 def policy(facts: Facts) -> Iterator[GuardResult]:
@@ -22,8 +23,8 @@ def policy(facts: Facts) -> Iterator[GuardResult]:
         Policy.SYNC: frozenset(),
     }
     verbs = withheld[facts.settings.policy]
-    keys = tuple(change.key for change in facts.plan.changes if change.verb in verbs)
-    yield GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {facts.settings.policy} does not apply it")
+    keys = [change.key for change in facts.plan.changes if change.verb in verbs]
+    yield GuardResult.of(EXCLUDED_BY_POLICY, keys, {"policy": facts.settings.policy})
 
 
 def withheld_at_first(facts: Facts) -> Iterator[GuardResult]:
@@ -31,12 +32,9 @@ def withheld_at_first(facts: Facts) -> Iterator[GuardResult]:
     says by now, and so does what ``--only`` kept back: what a pass changes itself, such as the providerID of a Node or
     the owner of a load balancer, is no reason to do what its plan did not show as done. Speaks under the name of the
     guard that withheld it."""
-    why = (
-        "it was withheld when this pass began, and what a pass changes itself proves nothing: the next one judges anew"
-    )
     for key, rule in facts.setbacks.withheld.items():
         if key in facts.plan.by_key:
-            yield GuardResult(rule, Verdict.WAITING, (key,), why, due_in_s=0.0)
+            yield GuardResult.of(WITHHELD_BEFORE, (key,), guard=rule, due_in_s=0.0)
 
 
 def withhold(plan: Plan, decisions: Mapping[str, GuardDecision]) -> Plan:

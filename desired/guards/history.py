@@ -13,12 +13,24 @@ from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
-from desired.plan.setbacks import Bar, Setbacks, Suspension
+from desired.plan.setbacks import SUSPENDED_S, WINDOW_S, Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
 from desired.routes.conditions import condition_of
+from desired.rules.guards import (
+    CONDITION_REVERTED,
+    CONDITION_REVERTED_BY,
+    FAILED,
+    FAILED_AGAIN,
+    KIND_REFUSED,
+    NOT_VISIBLE,
+    REVERTED,
+    SERVICE_REVERTED,
+    SERVICE_REVERTED_BY,
+)
+from desired.rules.rule import Plain, Rule
 from desired.syntax.bounds import shown_name
 
 
@@ -73,32 +85,34 @@ def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
             continue
         found = suspension_of(change, facts.snapshot, facts.setbacks)
         if found is not None and found.rule == rule:
-            why = _with_writer(found.why, change, facts.snapshot) if rule == GuardName.FLAPPING else found.why
-            yield GuardResult(rule, Verdict.WAITING, (key,), why, due_in_s=found.due_in_s)
+            row, said = _reverted(found, change, facts.snapshot) if rule == GuardName.FLAPPING else _failed(found)
+            yield GuardResult.of(row, (key,), said, due_in_s=found.due_in_s)
 
 
-_SWITCHES = "Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
-"""What writes the status of Services without a class beside us, or shares the finalizer, and how it is switched off."""
+def _failed(found: Suspension) -> tuple[Rule, dict[str, Plain]]:
+    if found.is_unseen:
+        return NOT_VISIBLE, {"times": found.times}
+    return FAILED if found.times == 1 else FAILED_AGAIN, {"times": found.times, "error": found.error}
 
 
-_NO_ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED=false where the network plug-in routes by itself"
-"""How we are switched off where a network plug-in writes the condition ``NetworkUnavailable`` of Nodes."""
-
-
-def _with_writer(why: str, change: Change, snapshot: Snapshot) -> str:
-    """Why a change is suspended, with what is known of who else writes the field, and the remedy last."""
+def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Rule, dict[str, Plain]]:
+    """The row with what is known of the other writer of the field, and with how either is switched off."""
+    said: dict[str, Plain] = {
+        "times": found.times,
+        "window": f"{WINDOW_S / 60:g} minutes",
+        "since": f"{found.since:%H:%M:%S} UTC" if found.since else "an unknown time",
+        "wait": f"{SUSPENDED_S / 60:g} minutes",
+    }
     service, node = snapshot.service(change.owner), snapshot.node(change.owner)
     if change.kind == ChangeKind.SERVICE_CLAIM:
-        return f"{why}; switch one off: {_SWITCHES}"
+        return SERVICE_REVERTED, said
     if change.kind == ChangeKind.SERVICE_STATUS and service is not None:
-        return f"{_also(_other_writer(service))}{why}; switch one off: {_SWITCHES}"
+        writer = _other_writer(service)
+        return (SERVICE_REVERTED_BY, said | {"writer": writer}) if writer else (SERVICE_REVERTED, said)
     if change.kind == ChangeKind.NODE_NETWORK_CONDITION and node is not None:
-        return f"{_also(_other_plug_in(node))}{why}; switch one off: {_NO_ROUTES}"
-    return f"{why}; find what else writes it"
-
-
-def _also(writer: str) -> str:
-    return f"is also written by {writer}, " if writer else ""
+        writer = _other_plug_in(node)
+        return (CONDITION_REVERTED_BY, said | {"writer": writer}) if writer else (CONDITION_REVERTED, said)
+    return REVERTED, said
 
 
 def _other_plug_in(node: Node) -> str:
@@ -143,9 +157,8 @@ def quota(facts: Facts) -> Iterator[GuardResult]:
         is_due = bar.due_in_s <= 0
         first = min(changes, key=lambda change: (bar.turns.get(change.key, inf), change.order)) if is_due else None
         keys = tuple(change.key for change in changes if change is not first)
-        yield GuardResult(
-            GuardName.QUOTA, Verdict.WAITING, keys, bar.why, due_in_s=bar.again_in_s if is_due else bar.due_in_s
-        )
+        due_in_s = bar.again_in_s if is_due else bar.due_in_s
+        yield GuardResult.of(KIND_REFUSED, keys, {"error": bar.error}, due_in_s=due_in_s)
 
 
 def bars_of(change: Change, setbacks: Setbacks) -> tuple[Bar, ...]:

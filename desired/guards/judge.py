@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from types import MappingProxyType
 
-from desired.guards.absence_proof import absence_proof
+from desired.guards.absence import absence_proof
 from desired.guards.anchor import AnchorState
+from desired.guards.evidence import clock_notes, clock_skew, controller_notes, incomplete_snapshot, other_controller
 from desired.guards.facts import Facts, Guard, GuardResult
 from desired.guards.filters import policy, withheld_at_first
 from desired.guards.history import back_off, flapping, quota
@@ -23,16 +24,7 @@ from desired.guards.load_balancers import (
 )
 from desired.guards.loss import target_floor
 from desired.guards.nodes import address_blast_radius, node_blast_radius
-from desired.guards.preconditions import (
-    anchor_notes,
-    clock_notes,
-    clock_skew,
-    controller_notes,
-    incomplete_snapshot,
-    other_controller,
-    project_anchor,
-    robot_anchor_notes,
-)
+from desired.guards.project import anchor_notes, project_anchor, robot_anchor_notes
 from desired.guards.relations import propagate
 from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.settings_blast_radius import settings_blast_radius, settings_notes

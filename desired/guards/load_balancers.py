@@ -12,12 +12,10 @@
 | ``certificate-issuance`` | an https port without its certificate |
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 
 from desired.annotations.options import OPTIONS
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.loss import Population, all_stay
 from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
@@ -41,9 +39,40 @@ from desired.model.service import Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from desired.rules.guards import ADDRESSES_OF_BALANCER, INTERNAL_BALANCER
+from desired.rules.guards import (
+    ADDRESS_ASSIGNED,
+    ADDRESS_OF_KEPT,
+    ADDRESS_OF_OLDER_SERVICE,
+    ADDRESS_OF_RELEASING,
+    ADDRESS_OF_RETAINED,
+    ADDRESS_OF_UNRELEASED,
+    ADOPTION_OF_RESERVED_REMOVES,
+    ADOPTION_OF_UNKNOWN_REMOVES,
+    ADOPTION_REMOVES,
+    ADOPTION_UNCLEAR,
+    BALANCER_EXPOSED,
+    BALANCER_IN_USE,
+    BALANCER_IN_USE_RELEASED,
+    BALANCER_OF_UNKNOWN,
+    BALANCER_RESERVED,
+    BALANCER_RESERVED_UNTIL,
+    CERTIFICATE_PENDING,
+    CLAIMANT_UNREAD,
+    FOREIGN_BALANCER,
+    LISTENER_LOSS,
+    LISTENER_LOSS_TO_APPROVE,
+    LISTENER_LOSS_TO_DROP,
+    LISTENER_LOSS_TO_KEEP,
+    NEW_BALANCER_EXPOSED,
+    PUBLISHED_ADDRESS_LOST,
+    RETAINED,
+    RETURNED_ADDRESSES_LOST,
+    UNRELEASED_DELETED,
+    WANTED_ADDRESSES_LOST,
+)
+from desired.rules.rule import Plain, Rule
 from desired.section import Unknown, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.bounds import counted
@@ -57,8 +86,7 @@ def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
     for lb, changes in facts.balancers(*_KINDS):
         if isinstance(lb.match, Foreign | Contested):
-            keys = tuple(change.key for change in changes)
-            yield GuardResult(GuardName.FOREIGN_OWNER, Verdict.REFUSED, keys, lb.match.why)
+            yield GuardResult.of(FOREIGN_BALANCER, [change.key for change in changes], {"why": lb.match.why})
 
 
 def adoption(facts: Facts) -> Iterator[GuardResult]:
@@ -75,34 +103,30 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
             continue
         adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
-        keys = tuple(sorted([adopt.key, *(change.key for change in removals)]))
+        keys = sorted([adopt.key, *(change.key for change in removals)])
         balancer = lb.match.balancer
-        named = f"load balancer {balancer.id} {balancer.spec.name}"
         owner = owner_of(balancer.spec.labels)
+        uid, use, due_at = str(owner.service_uid), _use_of(balancer), due_of(owner)
         was_elsewhere = ownership(owner.cluster_uid, facts.snapshot) is Ownership.OTHER_CLUSTER
-        uid, former = owner.service_uid, shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
-        strange = f"{named} was a Service's, of the UID {uid}, and nothing says that it was one of this cluster"
+        former = shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
+        found: dict[str, Plain] = {"balancer": _named(balancer), "uid": uid, "former": former, "use": use}
         if removals:
-            parts = ", ".join(" ".join(change.key.parts) for change in removals)
-            why = f"{named} is to be taken over, and would lose what the Service does not ask for: {parts}"
-            why += f"; {strange}" if lb.match.is_stranger else ""
-            why += f"; {_awaited(balancer)}" if lb.match.is_awaited else ""
-            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, str(len(removals)), "0")
+            found["parts"] = ", ".join(" ".join(change.key.parts) for change in removals)
+            row = ADOPTION_OF_RESERVED_REMOVES if lb.match.is_awaited else ADOPTION_REMOVES
+            row = ADOPTION_OF_UNKNOWN_REMOVES if lb.match.is_stranger else row
+            yield GuardResult.of(row, keys, found, value=len(removals), limit=0)
         elif lb.match.is_stranger:
-            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, strange, str(uid), "a Service of this cluster")
+            yield GuardResult.of(BALANCER_OF_UNKNOWN, keys, found, value=uid, limit="a Service of this cluster")
         elif lb.match.is_awaited:
-            mine = former_of(lb.service)
-            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, _awaited(balancer), str(owner.former), mine)
+            row = BALANCER_RESERVED if due_at is None else BALANCER_RESERVED_UNTIL
+            found |= {"former": shown_former(owner)} | ({} if due_at is None else {"time": shown_time(due_at)})
+            yield GuardResult.of(row, keys, found, value=str(owner.former), limit=former_of(lb.service))
         elif lb.match.is_in_use_by_nobody_known:
-            use = _use_of(balancer)
-            whose = f"was released with {former}" if lb.match.is_anothers else "nothing says whose it is"
-            way = ", as its address is published" if lb.match.is_published else ""
-            why = f"{named} is to be taken over{way}, and {whose}: somebody uses it, with {use}"
-            yield GuardResult(GuardName.ADOPTION, Verdict.HELD, keys, why, use, "no listener, no target")
+            row = BALANCER_IN_USE_RELEASED if lb.match.is_anothers else BALANCER_IN_USE
+            yield GuardResult.of(row, keys, found, value=use, limit="no listener, no target")
         gap = _hides_removals(lb, balancer, facts.snapshot)
         if gap is not None:
-            why = f"it cannot be told yet what {named} would lose: {gap}"
-            yield GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (adopt.key,), why)
+            yield GuardResult.of(ADOPTION_UNCLEAR, (adopt.key,), {"balancer": _named(balancer), "error": gap})
 
 
 def undo_window(facts: Facts) -> Iterator[GuardResult]:
@@ -111,17 +135,12 @@ def undo_window(facts: Facts) -> Iterator[GuardResult]:
     services = facts.snapshot.services
     unread = min(services.unreadable.values(), default=None) if services is not None else None
     for pending in facts.desired.pending_deletions:
-        keys = tuple(change.key for change in facts.by_owner.get(pending.balancer.key, ()))
+        keys = [change.key for change in facts.by_owner.get(pending.balancer.key, ())]
         left_s = (pending.due_at - facts.snapshot.taken_at).total_seconds()
         if left_s > 0:
-            why = f"a Service of the same namespace and name gets it back until {shown_time(pending.due_at)}"
-            yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why, due_in_s=left_s)
+            yield GuardResult.of(RETAINED, keys, {"time": shown_time(pending.due_at)}, due_in_s=left_s)
         elif unread is not None:
-            why = f"a Service that may want it back could not be read: {unread}"
-            yield GuardResult(GuardName.UNDO_WINDOW, Verdict.WAITING, keys, why)
-
-
-_ADDRESSES = Population(ADDRESSES_OF_BALANCER, all_stay)
+            yield GuardResult.of(CLAIMANT_UNREAD, keys, {"error": unread})
 
 
 def ip_loss(facts: Facts) -> Iterator[GuardResult]:
@@ -138,29 +157,23 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
         if other is not None:
             creations = [change.key for change in changes if change.kind == ChangeKind.LB_CREATE]
             keys = creations or [change.key for change in changes if change.kind == ChangeKind.SERVICE_STATUS]
-            why = f"Service {lb.service.id} publishes an address of load balancer {other.id} {other.spec.name}, which"
-            why += f" carries traffic, with {_use_of(other)}, and would publish another one"
-            label = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
-            yield from _ADDRESSES.losses(keys, 0, 1, why=why, advice=f"where it is the Service's: {label}")
+            command = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
+            found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
+            yield GuardResult.of(PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
     now = facts.snapshot.taken_at
     due = {each.balancer.key: each for each in facts.desired.pending_deletions if deletions and each.due_at <= now}
     for change in deletions:
         service, pending = facts.snapshot.service(change.owner), due.get(change.owner)
         if service is not None and wants_balancer(service):
-            why = f"Service {service.id} still wants a load balancer, and the addresses of this one would be lost"
+            row, found = WANTED_ADDRESSES_LOST, {"service": service.id}
         elif pending and pending.returned is not None and loses_addresses(pending.balancer, facts.snapshot):
-            why = f"Service {pending.returned} has come back, and the addresses of this one, which was its, would be"
-            why += " lost: it gets it back once it has no other, so delete that, or approve this"
+            row, found = RETURNED_ADDRESSES_LOST, {"service": pending.returned}
         elif pending and pending.vanished is not None:
-            why = f"{change.reason}, and load balancer {change.cloud_id} was not released: it may be in use, is paid"
-            why += " for, and its deletion policy is not known; approve its deletion, or protect it against deletion"
+            row, found = UNRELEASED_DELETED, {"balancer": _named(pending.balancer), "uid": pending.vanished}
         else:
             continue
-        yield from _ADDRESSES.losses((change.key,), 0, 1, why=why, advice="")
-
-
-_INTERNAL = Population(INTERNAL_BALANCER, all_stay)
+        yield GuardResult.of(row, (change.key,), found, value=1, limit=0)
 
 
 def exposure(facts: Facts) -> Iterator[GuardResult]:
@@ -172,11 +185,11 @@ def exposure(facts: Facts) -> Iterator[GuardResult]:
         opening = [change.key for change in changes if _opens(change, lb)]
         if _ANNOTATION in lb.service.claim.annotations or elsewhere.issuperset(opening):
             continue
-        why = f"Service {lb.service.id} publishes private addresses alone, and its new load balancer would be public"
+        found: dict[str, Plain] = {"service": lb.service.id, "annotation": _ANNOTATION}
+        row = NEW_BALANCER_EXPOSED
         if lb.present is not None:
-            why = f"load balancer {lb.present.id} {lb.present.spec.name} is internal and would become public"
-        for loss in _INTERNAL.losses(opening, 0, 1, why=why, service=lb.service.id, annotation=_ANNOTATION):
-            yield replace(loss, value="public", limit="internal")
+            row, found = BALANCER_EXPOSED, found | {"balancer": _named(lb.present)}
+        yield GuardResult.of(row, sorted(opening), found, value="public", limit="internal")
 
 
 def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
@@ -206,39 +219,36 @@ def address_in_use(facts: Facts) -> Iterator[GuardResult]:
             holder = holder_of(found, facts.snapshot)
             if holder is None and found.assignee_id is None:
                 continue
-            leaving = None if holder is None else _why_it_gets_free(holder, facts)
-            verdict = Verdict.REFUSED if leaving is None else Verdict.WAITING
-            remedy = "an address is never taken from something else: unassign it there, or name another one"
-            why = f"{found.shown} is assigned to {_assignee(found, holder)}; {leaving or remedy}"
-            yield GuardResult(GuardName.ADDRESS_IN_USE, verdict, keys, why)
+            named: dict[str, Plain] = {"address": found.shown, "assignee": _assignee(found, holder)}
+            row, of_holder = (ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, facts)
+            yield GuardResult.of(row, keys, named | of_holder)
         oldest = askers[0][1].service
         for found, _, keys in askers[1:]:
-            why = f"{found.shown} goes to Service {oldest.id}, which is older and asks for it as well; name another one"
-            yield GuardResult(GuardName.ADDRESS_IN_USE, Verdict.REFUSED, keys, why)
+            yield GuardResult.of(ADDRESS_OF_OLDER_SERVICE, keys, {"address": found.shown, "service": oldest.id})
 
 
-def _why_it_gets_free(balancer: CloudBalancer, facts: Facts) -> str | None:
-    """What becomes of the load balancer that has a Primary IP, where this cluster deletes or has released it; None
-    where it stays as it is."""
+def _way_it_gets_free(balancer: CloudBalancer, facts: Facts) -> tuple[Rule, dict[str, Plain]]:
+    """What becomes of the load balancer that has a Primary IP: this cluster deletes it, has released it, or it stays as
+    it is."""
     for pending in facts.desired.pending_deletions:
         if pending.balancer.id == balancer.id:
             if pending.vanished is not None:
-                return f"the deletion of that one waits for an approval ({GuardName.IP_LOSS})"
-            return f"that one is deleted after {shown_time(pending.due_at)}"
+                return ADDRESS_OF_UNRELEASED, {}
+            return ADDRESS_OF_RETAINED, {"time": shown_time(pending.due_at)}
     for release in facts.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
-            return f"that one is being released with Service {release.service.id}"
+            return ADDRESS_OF_RELEASING, {"service": release.service.id}
     owner = owner_of(balancer.spec.labels)
     is_ours = ownership(owner.cluster_uid, facts.snapshot) is Ownership.OURS
     if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
-        return f"that one was released and stays: delete it to set the address free (reconcile orphans, {balancer.id})"
-    return None
+        return ADDRESS_OF_KEPT, {"id": balancer.id}
+    return ADDRESS_ASSIGNED, {}
 
 
 def _assignee(found: PrimaryIp, balancer: CloudBalancer | None) -> str:
-    """``load balancer 7 web``."""
+    """``load balancer 7 web``, ``server 7``."""
     if balancer is not None:
-        return f"load balancer {balancer.id} {balancer.spec.name}"
+        return _named(balancer)
     what = found.assignee_type.replace("_", " ") or "resource"
     return f"{what} {found.assignee_id}"
 
@@ -258,21 +268,26 @@ def listener_loss(facts: Facts) -> Iterator[GuardResult]:
             if kept == after:
                 continue
             losses = listener_losses(kept, after, lb.asked)
-            named = "its load balancer" if lb.present is None else f"load balancer {lb.present.id}"
-            why = f"Service {lb.service.id} does not ask for this change of port {after.port} of {named}"
-            why = f"{why}: {'; '.join(loss.text for loss in losses)}"
-            way, end = lb.remedy(losses), lb.letting_go(losses)
-            advice = [f"to keep what is there, set {way}"] * bool(way)
-            advice += [f"to let it go set {end}, or approve it"] * bool(end)
-            yield GuardResult(
-                GuardName.LISTENER_LOSS,
-                Verdict.HELD,
-                (change.key,),
-                why,
-                str(len(losses)),
-                "0",
-                advice="; ".join(advice),
-            )
+            keep, drop = lb.remedy(losses), lb.letting_go(losses)
+            found: dict[str, Plain] = {
+                "service": lb.service.id,
+                "port": after.port,
+                "balancer": "its load balancer" if lb.present is None else f"load balancer {lb.present.id}",
+                "losses": "; ".join(loss.text for loss in losses),
+                "keep": keep,
+                "drop": drop,
+            }
+            row = _LISTENER_LOSSES[bool(keep), bool(drop)]
+            yield GuardResult.of(row, (change.key,), found, value=len(losses), limit=0)
+
+
+_LISTENER_LOSSES: Mapping[tuple[bool, bool], Rule] = {
+    (True, True): LISTENER_LOSS,
+    (True, False): LISTENER_LOSS_TO_KEEP,
+    (False, True): LISTENER_LOSS_TO_DROP,
+    (False, False): LISTENER_LOSS_TO_APPROVE,
+}
+"""Whether annotations keep what would be lost, and whether some ask for its loss → row."""
 
 
 def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
@@ -282,19 +297,13 @@ def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
             continue
         for change in changes:
             if change.kind == ChangeKind.LB_LISTENER and not change.is_known:
-                why, due_in_s = lb.certificates.pending, lb.certificates.due_in_s
-                yield GuardResult(
-                    GuardName.CERTIFICATE_ISSUANCE, Verdict.WAITING, (change.key,), why, due_in_s=due_in_s
-                )
+                found, due_in_s = {"why": lb.certificates.pending}, lb.certificates.due_in_s
+                yield GuardResult.of(CERTIFICATE_PENDING, (change.key,), found, due_in_s=due_in_s)
 
 
-def _awaited(balancer: CloudBalancer) -> str:
-    """The Service whose return the load balancer waits for."""
-    owner = owner_of(balancer.spec.labels)
-    due_at = due_of(owner)
-    until = "" if due_at is None else f" until {shown_time(due_at)}"
-    named = f"load balancer {balancer.id} {balancer.spec.name}"
-    return f"{named} was released{until} with {shown_former(owner)}, which gets it back if it returns"
+def _named(balancer: CloudBalancer) -> str:
+    """``load balancer 7 web``."""
+    return f"load balancer {balancer.id} {balancer.spec.name}"
 
 
 def _use_of(balancer: CloudBalancer) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
+from types import MappingProxyType
 
 from desired.guards.facts import Facts, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -23,7 +24,7 @@ from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import drained_servers
-from desired.plan.change import Change, Verdict
+from desired.plan.change import Change
 from desired.plan.foresight import balancer_after, has_way, healthy, is_down, serving
 from desired.plan.kinds import OF_TRAFFIC, Verb
 from desired.plan.ordering import in_order
@@ -31,8 +32,11 @@ from desired.plan.setbacks import Peak
 from desired.rules.guards import (
     NO_TARGET_LEFT,
     NONE_ANSWERS,
+    TARGETS_NOT_ADDED,
     TARGETS_OF_OTHERS,
+    TARGETS_OF_OTHERS_MEANWHILE,
     TOO_FEW_ANSWER,
+    TOO_FEW_ANSWER_MEANWHILE,
     TOO_FEW_OF_PROVIDER,
 )
 from desired.rules.rule import Plain, Rule
@@ -53,16 +57,22 @@ class Population:
     """Whether value and limit of the hold are how many are left, and have to be; else how many are lost, and may be."""
 
     def losses(
-        self, taking: Collection[str], left: int, most: int, there: int = 0, **words: Plain
+        self,
+        taking: Collection[str],
+        left: int,
+        most: int,
+        words: Mapping[str, Plain] = MappingProxyType({}),
+        row: Rule | None = None,
+        there: int = 0,
     ) -> list[GuardResult]:
-        """The hold of what takes some, by their keys, where too few would be ``left`` of ``most``."""
+        """The hold of what takes some, by their keys, where too few would be ``left`` of ``most``; says another ``row``
+        than its own where one is given."""
         least = self.least(most, there)
         if not taking or left >= least:
             return []
-        facts = words | {"left": left, "lost": most - left, "most": max(most, there)}
+        facts = {**words, "left": left, "lost": most - left, "most": max(most, there)}
         value, limit = (left, least) if self.shows_left else (most - left, most - least)
-        keys = tuple(sorted(taking))
-        return [GuardResult.of(self.rule, keys, facts, value=str(value), limit=str(limit))]
+        return [GuardResult.of(row or self.rule, sorted(taking), facts, value=value, limit=limit)]
 
 
 def all_stay(most: int, _there: int) -> int:
@@ -201,8 +211,8 @@ class _OfTargets(Population):
     members: Callable[[CloudBalancer, _Of], Members]
     announced: Callable[[Target, _Of], bool] = lambda *_: False
     """Whether the loss of a target lowers the number that has to stay."""
-    on_the_way: bool = False
-    """Whether every state counts, or the last one alone."""
+    meanwhile: Rule | None = None
+    """What is said where too few are left only until the changes are done; None where the last state alone counts."""
     lately: Callable[[CloudBalancer, _Of], Members] = lambda *_: {}
     """Those besides the members whose going counts as a loss as well."""
 
@@ -213,7 +223,7 @@ ANSWERING = _OfTargets(
     name="answering",
     members=_answering,
     announced=_is_drained,
-    on_the_way=True,
+    meanwhile=TOO_FEW_ANSWER_MEANWHILE,
     lately=_lately,
 )
 BY_PROVIDER = _OfTargets(
@@ -241,7 +251,7 @@ _TARGETS = (
         TARGETS_OF_OTHERS,
         all_stay,
         members=_foreign,
-        on_the_way=True,
+        meanwhile=TARGETS_OF_OTHERS_MEANWHILE,
     ),
 )
 """In the order in which a loss is told."""
@@ -261,16 +271,16 @@ def _losses(of: _Of, row: _OfTargets) -> Iterator[GuardResult]:
         end, taking = there[-1], [c.key for c, loses in zip(of.changes, losing, strict=True) if loses]
         peak = of.facts.setbacks.peaks.get(_scope(of.present, row, scope), frozenset())
         most = max(len(had - (going - end)), len(peak.difference(target.name for target in announced)))
-        on_the_way = [len(are) for are, loses in zip(there[1:], losing, strict=True) if loses and row.on_the_way]
+        on_the_way = [len(are) for are, loses in zip(there[1:], losing, strict=True) if loses and row.meanwhile]
         left = min([*on_the_way, len(end)])
         words: dict[str, Plain] = {
             "balancer": f"load balancer {of.present.id} {of.present.spec.name}",
             "scope": scope,
             "targets": counted(len(had) - left, "target"),
-            "returns": "" if len(end) <= left else " until the changes are done",
             "cause": of.facts.plan.by_key[taking[0]].reason if taking else "",
         }
-        yield from row.losses(taking, left, most, len(had), **words)
+        said = row.meanwhile if left < len(end) else row.rule
+        yield from row.losses(taking, left, most, words, said, len(had))
 
 
 def target_floor(facts: Facts) -> Iterator[GuardResult]:
@@ -288,8 +298,9 @@ def target_floor(facts: Facts) -> Iterator[GuardResult]:
             continue
         made = _Of(lb, facts, lb.present, [change for change in ordered if change.key not in stalled])
         if stalled and (found := [loss for row in _TARGETS for loss in _losses(made, row)]):
-            advice = f"waits until {several(stalled)} can be added"
-            yield replace(_together(found), verdict=Verdict.WAITING, advice=advice)
+            loss, added = _together(found), str(several(stalled))
+            facts_of = {"balancer": loss.facts["balancer"], "added": added}
+            yield GuardResult.of(TARGETS_NOT_ADDED, loss.keys, facts_of, value=loss.value, limit=loss.limit)
 
 
 def _together(found: Sequence[GuardResult]) -> GuardResult:

@@ -23,7 +23,14 @@ from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.conditions import condition_of
-from desired.rules.guards import ADDRESSES_LOST, CLOSED_TO_PODS, CONTROL_PLANE_LOST, NODES_LOST
+from desired.rules.guards import (
+    ADDRESSES_LOST,
+    CLOSED_TO_PODS,
+    CONTROL_PLANE_LOST,
+    NODES_AND_CONTROL_PLANE_LOST,
+    NODES_LOST,
+    NODES_LOST_OR_UNREAD,
+)
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
@@ -106,24 +113,7 @@ def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[s
     return frozenset() if stays else frozenset(members)
 
 
-def explain_losses(losses: NodeLosses) -> str:
-    """Text: that so many servers are gone."""
-    gone, nodes = len(losses.lost), losses.nodes
-    of_them = "the only Node's server is" if nodes == 1 else f"the servers of {gone} of {nodes} Nodes are"
-    doubt = f" (and {losses.unreadable} more could not be read)" if losses.unreadable else ""
-    return f"{of_them} gone{doubt}, and nobody announced it"
-
-
-def explain_easing(settings: Settings) -> str:
-    """Text: how a hold ends by itself."""
-    return f"what is silent for {settings.waits.given_up_after.total_seconds() / 60:g} minutes counts as announced"
-
-
-_NODES = Population(
-    NODES_LOST,
-    lambda most, there: 1 if most == 1 else three_quarters(most, there),
-)
-_CONTROL_PLANE = Population(CONTROL_PLANE_LOST, lambda *_: 1)
+_NODES = Population(NODES_LOST, lambda most, _: 1 if most == 1 else three_quarters(most, 0))
 
 
 def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
@@ -135,16 +125,15 @@ def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
         going = {key for key, of in deletions.items() if of is provider}
         found, last = losses_of(provider, facts.snapshot, facts.settings), going & members
         left, held = found.nodes - found.value, (going & found.lost) | last
-        final = [replace(loss, value=str(len(last))) for loss in _CONTROL_PLANE.losses(last, 0, len(members))]
-        too_many = _NODES.losses(held, left, found.nodes, why=explain_losses(found))
-        yield from () if too_many else final
-        for loss in too_many:
-            if final:
-                yield replace(loss, why=f"{loss.why}; {final[0].why}")
-            else:
-                due_in_s, end = easing_of(found, facts.snapshot, facts.settings)
-                advice = f"{loss.advice}; {explain_easing(facts.settings)}"
-                yield replace(loss, advice=advice, due_in_s=due_in_s, end=end)
+        if last:
+            final = GuardResult.of(CONTROL_PLANE_LOST, sorted(last), value=len(last), limit=len(members) - 1)
+            yield from _NODES.losses(held, left, found.nodes, row=NODES_AND_CONTROL_PLANE_LOST) or [final]
+            continue
+        wait = f"{facts.settings.waits.given_up_after.total_seconds() / 60:g} minutes"
+        row = NODES_LOST_OR_UNREAD if found.unreadable else NODES_LOST
+        for loss in _NODES.losses(held, left, found.nodes, {"wait": wait}, row):
+            due_in_s, end = easing_of(found, facts.snapshot, facts.settings)
+            yield replace(loss, due_in_s=due_in_s, end=end)
 
 
 def takes_addresses(change: Change) -> bool:
@@ -190,8 +179,8 @@ def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
         most = {node.key for node, _ in ours} | losing.keys()
         leaves_none = any(_ips(c.before, _INTERNAL) and not _ips(c.after, _INTERNAL) for c in losing.values())
         left = most - losing.keys() - _without(provider, facts, leaves_none=leaves_none)
-        where, setting = _OF_PROVIDER[provider]
-        yield from _ADDRESSES.losses(keys, len(left), len(most), where=where, setting=setting)
+        nodes, setting = _OF_PROVIDER[provider]
+        yield from _ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting})
     closing = [change.key for change in facts.plan.changes if closes_to_pods(change)]
     if closing:
         world = after_all(facts.snapshot, [change for change in facts.plan.changes if change.kind in _CLOSING])
@@ -202,8 +191,8 @@ def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
 
 _CLOSING = frozenset({ChangeKind.NODE_INITIALISE, ChangeKind.NODE_NETWORK_CONDITION})
 _OF_PROVIDER = {
-    Provider.CLOUD: ("", "HCLOUD_NETWORK"),
-    Provider.ROBOT: (" on Robot servers", "ROBOT_FORWARD_INTERNAL_IPS"),
+    Provider.CLOUD: ("Nodes", "HCLOUD_NETWORK"),
+    Provider.ROBOT: ("Nodes on Robot servers", "ROBOT_FORWARD_INTERNAL_IPS"),
 }
 _IPS = frozenset({AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP})
 _INTERNAL = frozenset({AddressType.INTERNAL_IP})
@@ -218,7 +207,7 @@ def _without(provider: Provider, facts: Facts, *, leaves_none: bool) -> set[str]
         node.key
         for node, server in nodes_of(provider, facts.snapshot, facts.settings)
         if _is_unknown(server, facts.snapshot)
-        or (node.key in refused and _speaks_for_itself(node))
+        or (node.key in refused and _publishes_its_own_ip(node))
         or (leaves_none and provider is Provider.CLOUD and _is_outside(node, server, facts.snapshot))
     }
 
@@ -237,7 +226,7 @@ def _is_outside(node: Node, server: ServerKey, snapshot: Snapshot) -> bool:
     return all(place != network.id for place, _ in found.value.private_ips)
 
 
-def _speaks_for_itself(node: Node) -> bool:
+def _publishes_its_own_ip(node: Node) -> bool:
     """Whether the Node publishes what its kubelet was started with: that is evidence against any other answer."""
     ips = () if node.provided_node_ip is None else parse_node_ips(node.provided_node_ip)
     return isinstance(ips, tuple) and not _ips(node.addresses).isdisjoint(map(str, ips))

@@ -12,6 +12,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
+from desired.rules.guards import CLUSTER_UNREAD, LIST_INCOMPLETE
 from desired.section import Unknown
 
 
@@ -22,11 +23,11 @@ def why_no_orphans(snapshot: Snapshot) -> str | None:
     """
     services = snapshot.services
     if isinstance(snapshot.cluster_uid, Unknown):
-        return f"the cluster's identity could not be read: {snapshot.cluster_uid.why}"
+        return CLUSTER_UNREAD.text(error=snapshot.cluster_uid.why)
     if services is None:
-        return "the Services were not read"
+        return LIST_INCOMPLETE.text(list="services", error="not read")
     gap = services.why_incomplete or next(iter(services.unreadable.values()), None)
-    return None if gap is None else f"the Services could not all be read: {gap}"
+    return None if gap is None else LIST_INCOMPLETE.text(list="services", error=gap)
 
 
 def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Settings, desired: DesiredState) -> Plan:

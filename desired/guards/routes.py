@@ -3,16 +3,15 @@
 from collections.abc import Iterator
 
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.loss import Population, all_stay, three_quarters
+from desired.guards.loss import Population, three_quarters
 from desired.model.route import route_key
 from desired.plan.kinds import ChangeKind
 from desired.routes.actions import RouteAction
 from desired.routes.address_owners import Holding
-from desired.rules.guards import CLUSTER_CIDR_MISMATCH, ROUTE_OF_OTHERS, ROUTES_LOST
+from desired.rules.guards import CLUSTER_CIDR_MISMATCH, ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
 
 _TAKING = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 _ROUTES = Population(ROUTES_LOST, three_quarters)
-_STRANGERS = Population(ROUTE_OF_OTHERS, all_stay)
 
 
 def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
@@ -28,15 +27,18 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     removed = {key: found for key, found in routes.by_key.items() if going.get(key) == ChangeKind.ROUTE_DELETE}
     living = [key for key, decided in removed.items() if decided.action is not RouteAction.DEAD]
     within = sum(destination.subnet_of(cidr) for destination in routes.decided)
-    too_many = _ROUTES.losses(living, within - len(living), within, cidr=str(cidr))
+    too_many = _ROUTES.losses(living, within - len(living), within, {"cidr": str(cidr)})
     yield from too_many
-    strangers = {} if too_many else {k: each.why for k, each in removed.items() if each.action is RouteAction.STRANGER}
+    for key, found in removed.items() if not too_many else ():
+        if found.action is RouteAction.STRANGER and found.holder is not None:
+            of_server = {"destination": str(found.route.destination), "server": found.holder.what}
+            yield GuardResult.of(ROUTE_OF_SERVER, (key,), of_server, value=1, limit=0)
     for claim in routes.claims:
-        key: str = route_key(network.id, claim.destination)
+        key = route_key(network.id, claim.destination)
         if claim.holder is not None and claim.holder.holding is Holding.SERVER and key in going:
-            strangers[key] = f"{claim.why}, and Node {claim.endpoint.node.name} has the pods"
-    for key, why in strangers.items():
-        yield from _STRANGERS.losses((key,), 0, 1, why=why)
+            of_server = {"destination": str(claim.destination), "server": claim.holder.what}
+            found_on = of_server | {"node": claim.endpoint.node.name}
+            yield GuardResult.of(ROUTE_OF_WRONG_SERVER, (key,), found_on, value=1, limit=0)
 
 
 def cluster_cidr(facts: Facts) -> Iterator[GuardResult]:

@@ -18,15 +18,15 @@ from desired.model.load_balancer import Listener
 from desired.model.route import UNROUTED
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, Plan
 from desired.plan.foresight import healthy, subject
 from desired.plan.kinds import ChangeKind, Verb
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, diff
+from desired.rules.guards import FORMER_SETTINGS_UNREAD, SETTINGS_DIFFER, SETTINGS_INTERRUPT, SETTINGS_TAKE
+from desired.rules.rule import Plain, Rule
 from desired.section import Present, Unknown
-
-_ADVICE = "restore the settings, or approve it if the change was meant"
 
 
 def settings_change(
@@ -37,7 +37,7 @@ def settings_change(
     if former is None:
         return None
     if isinstance(former, Unknown):
-        return SettingsChange(f"the former settings could not be read: {former.why}", plan.changes, is_known=False)
+        return SettingsChange(former.why, plan.changes, is_known=False)
     differing = former.differing(settings)
     if not differing:
         return None
@@ -77,15 +77,21 @@ def settings_blast_radius(facts: Facts) -> Iterator[GuardResult]:
     change = facts.settings_change
     if change is None or change.is_accepted or not (taking := _taking(change, facts.snapshot)):
         return
-    keys, count = tuple(sorted(each.key for each in taking)), len({each.owner for each in taking})
-    limit = "1" if count > 1 else "0"
-    if not change.is_known:
-        yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.WAITING, keys, change.says, str(count), limit)
-        return
-    what = f"{count} objects would lose something or become public"
-    what = what if count > 1 else f"{taking[0].owner} would have no target that answers for a while"
-    why = f"{what} by changed settings alone: {change.says}"
-    yield GuardResult(GuardName.SETTINGS_BLAST_RADIUS, Verdict.HELD, keys, why, str(count), limit, advice=_ADVICE)
+    keys, count = sorted(each.key for each in taking), len({each.owner for each in taking})
+    row, found = _row(change)
+    if change.is_known:
+        row = SETTINGS_TAKE if count > 1 else SETTINGS_INTERRUPT
+        found = {**found, "objects": count, "object": str(taking[0].owner)}
+    yield GuardResult.of(row, keys, found, value=count, limit=1 if count > 1 else 0)
+
+
+def _row(change: SettingsChange) -> tuple[Rule, Mapping[str, Plain]]:
+    """What is said of a change that takes nothing."""
+    return (
+        (SETTINGS_DIFFER, {"settings": change.says})
+        if change.is_known
+        else (FORMER_SETTINGS_UNREAD, {"error": change.says})
+    )
 
 
 def _taking(change: SettingsChange, snapshot: Snapshot) -> list[Change]:
@@ -116,7 +122,8 @@ def settings_notes(facts: Facts) -> tuple[Note, ...]:
     change = facts.settings_change
     if change is None or not change.follows:
         return ()
-    return (Note(PLAN, NoteKind.SETTINGS, change.says),)
+    row, found = _row(change)
+    return (row.note(PLAN, **found),)
 
 
 def takes(change: Change) -> bool:

@@ -7,22 +7,33 @@ nor remove what the original cluster uses, nor add anything for Nodes that do no
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
+from desired.guards.evidence import roughly
 from desired.guards.facts import Facts, GuardResult
-from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS, explain_clocks
+from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.nodes.desired import is_uninitialized
 from desired.nodes.matching import cloud_nodes, is_ignored
-from desired.plan.change import Change, GuardName, HoldEnd, Verdict
+from desired.plan.change import Change, HoldEnd
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction
+from desired.rules.guards import (
+    ADDITIONS_WAIT,
+    HEARTBEATS_STALE,
+    HEARTBEATS_UNCERTAIN,
+    NONE_FRESH,
+    NONE_READY,
+    NOT_REPORTING,
+    ONLY_TARGETS_RUN,
+    TARGETS_WITHOUT_NODES,
+)
+from desired.rules.rule import Rule
 from desired.section import Absent, Present
-from desired.syntax.bounds import counted
 
 STALE_AFTER = timedelta(minutes=100)
 """Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
@@ -40,18 +51,18 @@ class Silence:
     """Those of our Nodes whose servers run, as far as is known: others than Hetzner Cloud's, where load balancers lead
     to their addresses."""
     is_total: bool
-    """Whether every Node says that Ready is Unknown: False, or no word at all, comes of a kubelet that speaks, or of a
+    """Whether every Node says that Ready is Unknown: False, or no word at all, comes of a kubelet that reports, or of a
     Node that is just being born. An old heartbeat is not enough: kubelets may be set to report but once an hour."""
-    mute: int = 0
-    """Where some Node is Ready: the number of those that run and do not report, strangers included."""
+    not_reporting: int = 0
+    """Where some Node is Ready: the number of those that run and do not report, those without a Node included."""
     counted: int = 0
-    """Where some Node is Ready: Nodes that are, of any provider, or whose servers run, and strangers."""
-    strangers: int = 0
+    """Where some Node is Ready: Nodes that are, of any provider, or whose servers run, and servers without a Node."""
+    without_node: int = 0
     """Running servers to which load balancers of this cluster's Services lead, and that are no Nodes of it."""
     stale: int = 0
     """Number of those that do not report and whose condition Ready is True all the same."""
-    speaks: bool = False
-    """Whether no Node is Ready, and yet kubelets of half of them say so themselves, or have not spoken yet: a cluster
+    some_report: bool = False
+    """Whether no Node is Ready, and yet kubelets of half of them say so themselves, or have not reported yet: a cluster
     that is being born, or whose network of pods is broken. It keeps what it has, and may change it."""
 
 
@@ -67,10 +78,10 @@ def readiness_heard(node: Node, snapshot: Snapshot) -> Readiness:
 
 def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     """The silence of the cluster's Nodes; None while no machine of theirs is known to run, or some Node is Ready and no
-    more than half of those that count are silent; half is enough where strangers are among them.
+    more than half of those that count are silent; half is enough where servers without a Node are among them.
 
     One Ready Node proves little, as a copy may have machines of its own, and its old Nodes may be deleted. What says
-    False speaks: a network of pods that is broken is no silence.
+    False reports: a network of pods that is broken is no silence.
     """
     heard = {node.key: readiness_heard(node, snapshot) for node in snapshot.nodes if not is_ignored(node, settings)}
     ready = {key for key, said in heard.items() if said is Readiness.TRUE}
@@ -80,31 +91,31 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     others = (node for node in snapshot.nodes if node.key in heard.keys() - cloud.keys())
     reached = {node.key for node in others if any(IpTarget(each.address) in led_to for each in node.addresses)}
     running = {key for key, server_id in cloud.items() if _runs(snapshot, server_id)} | reached
-    strangers = len(_strangers(snapshot, settings, led_to))
-    if not running and not strangers:
+    without_node = len(_without_node(snapshot, settings, led_to))
+    if not running and not without_node:
         return None
     ours = cloud.keys() | reached
     if not ready:
         said = [node.ready for node in snapshot.nodes if node.key in ours]
         is_total = bool(running) and all(each is Readiness.UNKNOWN for each in said)
         silent = sum(heard[key] is Readiness.UNKNOWN for key in ours)
-        speaks = not strangers and 2 * silent <= len(ours)
-        return Silence(len(ours), len(running), is_total, strangers=strangers, stale=len(stale), speaks=speaks)
-    mute = sum(heard[key] is Readiness.UNKNOWN for key in running) + strangers
-    counted = len(ready | running) + strangers
-    if 2 * mute + bool(strangers) <= counted:
+        some_report = not without_node and 2 * silent <= len(ours)
+        return Silence(
+            len(ours), len(running), is_total, without_node=without_node, stale=len(stale), some_report=some_report
+        )
+    not_reporting = sum(heard[key] is Readiness.UNKNOWN for key in running) + without_node
+    counted = len(ready | running) + without_node
+    if 2 * not_reporting + bool(without_node) <= counted:
         return None
-    return Silence(len(ours), len(running), False, mute, counted, strangers, len(stale & running))
+    return Silence(len(ours), len(running), False, not_reporting, counted, without_node, len(stale & running))
 
 
 def silence_by_any_clock(snapshot: Snapshot, settings: Settings) -> Silence | None:
     """The silence that there may be while the clocks differ: by heartbeats at the latest time that any of them tells.
     None while they agree, and where it is none by that time either."""
-    clocks = snapshot.clocks
-    if not clocks.differ:
+    if not snapshot.clocks.differ:
         return None
-    ahead = max(timedelta(0), clocks.hetzner or timedelta(0), clocks.process or timedelta(0), abs(clocks.jump))
-    latest = replace(snapshot, taken_at=snapshot.taken_at + ahead, clocks=NO_OTHER_CLOCKS)
+    latest = replace(snapshot, taken_at=snapshot.taken_at + snapshot.clocks.ahead, clocks=NO_OTHER_CLOCKS)
     return silence_of(latest, settings)
 
 
@@ -115,7 +126,7 @@ def _led_to(snapshot: Snapshot) -> frozenset[Target]:
     return frozenset(target for each in found for target in each.targets)
 
 
-def _strangers(snapshot: Snapshot, settings: Settings, led_to: Iterable[Target]) -> set[int]:
+def _without_node(snapshot: Snapshot, settings: Settings, led_to: Iterable[Target]) -> set[int]:
     """The running servers among these that are no Node's, ignored or not: they are somebody's Nodes. One that has the
     name of a Node which waits to be initialized is that Node's: a target may come before the providerID."""
     known = {server_id for _, server_id in cloud_nodes(snapshot, replace(settings, ignore_nodes=None))}
@@ -132,7 +143,7 @@ def _runs(snapshot: Snapshot, server_id: int, other_than: Collection[str] = ()) 
     )
 
 
-_END = HoldEnd("when a Node is Ready again, and most kubelets report")
+_END = HoldEnd("once a Node is Ready and most kubelets report")
 
 
 def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
@@ -144,54 +155,27 @@ def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
     silence = silence_of(facts.snapshot, facts.settings) if changes else None
     if not changes or not (silence or silence_by_any_clock(facts.snapshot, facts.settings)):
         return
-    kept = {Verb.REMOVE} if silence and silence.speaks else set(Verb) - {Verb.ADD}
-    held = tuple(change.key for change in changes if change.verb in kept and not _is_dead(change, facts))
+    kept = {Verb.REMOVE} if silence and silence.some_report else set(Verb) - {Verb.ADD}
+    held = [change.key for change in changes if change.verb in kept and not _is_dead(change, facts)]
     if silence is None:
-        why = f"heartbeats of most Nodes may be too old: {explain_clocks(facts.snapshot.clocks)}"
-        yield GuardResult(GuardName.CLOCK_SKEW, Verdict.WAITING, held, why, due_in_s=LOOK_AGAIN_S)
+        apart = roughly(facts.snapshot.clocks.ahead)
+        yield GuardResult.of(HEARTBEATS_UNCERTAIN, held, {"apart": apart}, due_in_s=LOOK_AGAIN_S)
         return
-    speak, enough = silence.counted - silence.mute, (silence.counted + 1 + bool(silence.strangers)) // 2
-    value, limit = (speak, enough) if silence.mute else (0, 1)
-    why = explain_silence(silence)
-    yield GuardResult(GuardName.SILENT_CLUSTER, Verdict.HELD, held, why, str(value), str(limit), end=_END)
+    report, enough = silence.counted - silence.not_reporting, (silence.counted + 1 + bool(silence.without_node)) // 2
+    value, limit = (report, enough) if silence.not_reporting else (0, 1)
+    numbers = asdict(silence) | {"age": _STALE}
+    yield GuardResult.of(row_of(silence), held, numbers, value=value, limit=limit, end=_END)
     if silence.is_total:
-        others = tuple(change.key for change in changes if change.key not in held)
-        why = f"no kubelet reports to this cluster{_while(silence)}: it may be a copy (a restored backup)"
-        yield GuardResult(GuardName.SILENT_CLUSTER, Verdict.WAITING, others, why)
+        yield GuardResult.of(ADDITIONS_WAIT, [c.key for c in changes if c.key not in held], {"nodes": silence.nodes})
 
 
-def explain_silence(silence: Silence) -> str:
-    """Text: what silence means while servers run, and what to do."""
-    rarely = ", or kubelets report less often than that (nodeStatusReportFrequency)" if silence.stale else ""
-    return (
-        f"{who_is_silent(silence)}. This may be a copy of the cluster (a restored backup), and what it changes or takes"
-        f" away would be the living cluster's; or Nodes are down{rarely}. Approve this if no other cluster runs on"
-        " these servers"
-    )
-
-
-def who_is_silent(silence: Silence) -> str:
-    """In numbers."""
-    if silence.mute:
-        nodes = "Node while its server runs" if silence.counted == 1 else "Nodes while their servers run"
-        of_whom = counted(silence.counted, "machine") if silence.strangers else f"{silence.counted} {nodes}"
-        who = f"nothing is heard of {silence.mute} of {of_whom}"
-        who += f" ({silence.stale} say Ready, and for {_STALE} no kubelet has repeated it)" if silence.stale else ""
-    elif silence.stale:
-        nodes = "Node that says" if silence.stale == 1 else "Nodes that say"
-        who = f"for {_STALE} nothing was heard of {silence.stale} {nodes} Ready, and no other Node is{_while(silence)}"
-    else:
-        who = f"no Node is Ready{_while(silence)}"
-    if not silence.strangers:
-        return who
-    lead = f"{counted(silence.strangers, 'running server')} to which load balancers of this cluster's Services lead"
-    return f"{who}, and {lead} {'is no Node' if silence.strangers == 1 else 'are no Nodes'}"
-
-
-def _while(silence: Silence) -> str:
-    if silence.running == 1:
-        return " while the server of one of them runs" if silence.nodes > 1 else " while its server runs"
-    return f" while {silence.running} of their servers run" if silence.running else ""
+def row_of(silence: Silence) -> Rule:
+    """What is said of a silence."""
+    if silence.without_node:
+        return TARGETS_WITHOUT_NODES if silence.not_reporting else ONLY_TARGETS_RUN
+    if silence.not_reporting:
+        return HEARTBEATS_STALE if silence.stale else NOT_REPORTING
+    return NONE_FRESH if silence.stale else NONE_READY
 
 
 def _is_dead(change: Change, facts: Facts) -> bool:

@@ -25,10 +25,12 @@ from desired.guards.loss import answered_lately, quiet_ports, takes_targets
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
-from desired.plan.change import Change, GuardName, Verdict
+from desired.plan.change import Change
 from desired.plan.foresight import balancer_after, healthy, is_down, serving
 from desired.plan.kinds import OF_TRAFFIC, ChangeKind, Verb
 from desired.plan.ordering import in_order
+from desired.rules.guards import NEWCOMERS_UNCHECKED, NEWCOMERS_UNHEALTHY, WAY_IN_USE
+from desired.rules.rule import Plain
 from desired.section import Unmanaged
 from desired.syntax.bounds import several
 from desired.syntax.provider_id import ServerKey
@@ -36,10 +38,6 @@ from desired.syntax.provider_id import ServerKey
 _KINDS = (ServerTarget, IpTarget)
 _CHECK_INTERVAL_S = 15
 """Where a listener does not say (Hetzner Cloud API, load balancers)."""
-_LOOK_AT = (
-    "look at firewalls (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or"
-    " approve it to let all that are left go at once"
-)
 
 
 def target_health(facts: Facts) -> Iterator[GuardResult]:
@@ -70,32 +68,32 @@ class _Replacement:
         for kind in _KINDS:
             self._take_turns(kind)
         self._go()
-        named = f"load balancer {self.present.id} {self.present.spec.name}"
         due_in_s = look_again_s(self.present.spec.listeners.values())
         for kind in _KINDS:
             waiting = [change for change in self.waiting if isinstance(change.before, kind)]
-            keys, silent = tuple(sorted(change.key for change in waiting)), self._silent(kind)
-            if silent and any(change in self._swaps or self._follower(change.before) for change in waiting):
-                left = "1 other stays" if len(keys) == 1 else f"{len(keys)} others stay"
-                why = f"{named}: {several(silent)} came and fails its health checks; {left}"
-                yield GuardResult(GuardName.TARGET_HEALTH, Verdict.HELD, keys, why, "0", "1", due_in_s, advice=_LOOK_AT)
+            keys, failing = sorted(change.key for change in waiting), self._failing(kind)
+            if failing and any(change in self._swaps or self._follower(change.before) for change in waiting):
+                found = self._named | {"targets": str(several(failing)), "kept": len(keys)}
+                yield GuardResult.of(NEWCOMERS_UNHEALTHY, keys, found, value=0, limit=1, due_in_s=due_in_s)
             else:
-                why = f"{named}: waits until what replaces it answers its health checks"
-                yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, keys, why, due_in_s=due_in_s)
+                yield GuardResult.of(NEWCOMERS_UNCHECKED, keys, self._named, due_in_s=due_in_s)
         if self.waiting or any(self._may_answer(t) for t in self.present.targets if self._led_to(t) is not None):
-            closing = tuple(sorted(change.key for change in self.ordered if _closes_a_way(change, self.ordered)))
-            why = f"{named}: waits until all targets are reached another way"
-            yield GuardResult(GuardName.TARGET_HEALTH, Verdict.WAITING, closing, why, due_in_s=due_in_s)
+            closing = sorted(change.key for change in self.ordered if _closes_a_way(change, self.ordered))
+            yield GuardResult.of(WAY_IN_USE, closing, self._named, due_in_s=due_in_s)
+
+    @property
+    def _named(self) -> dict[str, Plain]:
+        return {"balancer": f"load balancer {self.present.id} {self.present.spec.name}"}
 
     def _take_turns(self, kind: type[Target]) -> None:
         """Let as many go at once as answer the new way, one at least: so never more than half are out."""
         swaps = [change for change in self._swaps if isinstance(change.before, kind)]
         if not swaps or len(self.present.targets) == 1:
             return
-        kinds = self._with_heirs(kind)
+        kinds = self._with_successors(kind)
         answering = sum(isinstance(t, kinds) and self._answers(t) for t in self._newcomers)
         out = len(self._in_doubt(kind))
-        most = 0 if self._silent(kind) else max(1, answering)
+        most = 0 if self._failing(kind) else max(1, answering)
         sound = [change for change in swaps if self._answered(change.before)]
         for change in sorted(sound, key=lambda change: turn_of(change, self.present)):
             out += 1
@@ -163,7 +161,7 @@ class _Replacement:
             )
         )
 
-    def _with_heirs(self, kind: type[Target]) -> tuple[type[Target], ...]:
+    def _with_successors(self, kind: type[Target]) -> tuple[type[Target], ...]:
         """The kind, and those of the targets for which targets of this kind make room."""
         going = {change.key for change in self._swaps if isinstance(change.before, kind)}
         added = [change for change in self.ordered if change.verb is Verb.ADD and going.intersection(change.depends_on)]
@@ -192,8 +190,8 @@ class _Replacement:
         if by_old or by_new:
             return bool(by_new) and by_old <= by_new
         others = (target for target in self._newcomers if isinstance(target, IpTarget) and target != new)
-        is_told = self._is_told(old) and self._is_told(new)
-        return is_told and not self._has_lost_a_port and any(map(self._answers, others))
+        is_checked = self._is_checked(old) and self._is_checked(new)
+        return is_checked and not self._has_lost_a_port and any(map(self._answers, others))
 
     @property
     def _has_lost_a_port(self) -> bool:
@@ -201,9 +199,9 @@ class _Replacement:
         old = [target for target in self.present.targets if target not in self.lb.targets.targets]
         pairs = ((target, self._follower(target)) for target in old)
         answering = self.present.answering
-        return any(new is not None and self._is_told(new) and answering(was) - answering(new) for was, new in pairs)
+        return any(new is not None and self._is_checked(new) and answering(was) - answering(new) for was, new in pairs)
 
-    def _is_told(self, target: Target) -> bool:
+    def _is_checked(self, target: Target) -> bool:
         """Whether health checks have said whether it answers."""
         return bool(self.present.checks.get(target)) and not self.present.is_unchecked(target)
 
@@ -211,22 +209,22 @@ class _Replacement:
         """Newcomers that do not answer at some port at which another target does, or did lately where nothing does
         now, and whose servers and Nodes are up. Where only Nodes with a pod answer (externalTrafficPolicy Local), one
         that answers shows the way for all."""
-        kinds = self._with_heirs(kind)
+        kinds = self._with_successors(kind)
         came = [target for target in self._newcomers if isinstance(target, kinds) and not self._is_down(target)]
         if self.lb.service.claim.is_local and any(map(self._answers, came)):
             return []
         ports = self._answering | self._lately.keys()
         return [t for t in came if self.present.checks.get(t) and not ports <= self.present.answering(t)]
 
-    def _silent(self, kind: type[Target]) -> list[str]:
+    def _failing(self, kind: type[Target]) -> list[str]:
         """Names of those in doubt that fail checks which others pass. A Node without a pod fails none."""
         if self.lb.service.claim.is_local:
             return []
-        return [target.name for target in self._in_doubt(kind) if self._failing(target) & self._answering]
+        return [target.name for target in self._in_doubt(kind) if self._failing_at(target) & self._answering]
 
-    def _failing(self, target: Target) -> frozenset[int]:
-        said = self.present.checks.get(target, {})
-        return frozenset(port for port, health in said.items() if health is Health.UNHEALTHY)
+    def _failing_at(self, target: Target) -> frozenset[int]:
+        found = self.present.checks.get(target, {})
+        return frozenset(port for port, health in found.items() if health is Health.UNHEALTHY)
 
     def _led_to(self, target: Target) -> ServerKey | None:
         return self.lb.targets.node_targets.led_to(target)

@@ -7,8 +7,6 @@ of a control plane is enough, each silent Node looks as if it had been silent fo
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from desired.syntax.bounds import counted
-
 TOLERANCE = timedelta(minutes=1)
 """How far two clocks may be apart and still agree."""
 LOOK_AGAIN_S = 60.0
@@ -31,58 +29,21 @@ class Clocks:
         """Whether Kubernetes' clock cannot be trusted with an age: it disagrees with itself or with Hetzner's, or with
         this machine's where Hetzner's is not known. This machine may have the API server's own wrong clock, so that
         the two of them outvote nobody."""
-        return _is_far(self.jump) or _is_far(self.process if self.hetzner is None else self.hetzner)
+        return is_far(self.jump) or is_far(self.process if self.hetzner is None else self.hetzner)
+
+    @property
+    def ahead(self) -> timedelta:
+        """How far the latest of the other clocks is ahead of Kubernetes'; never negative."""
+        return max(timedelta(0), self.hetzner or timedelta(0), self.process or timedelta(0), abs(self.jump))
 
 
 NO_OTHER_CLOCKS = Clocks()
 """Nothing is known but Kubernetes' time."""
 
 
-def explain_clocks(clocks: Clocks) -> str | None:
-    """Text: whose clock is off, by how much, what that means, and what to do; None when all agree."""
-    if clocks.differ:
-        return (
-            f"{_disagreement(clocks)}; what depends on an age waits, such as the deletion of a Node, and no approval in"
-            " the ConfigMap counts. Set the time of the machines by NTP, those of the control plane first"
-        )
-    if _is_far(clocks.process):
-        others = "Kubernetes'" if clocks.hetzner is None else "Kubernetes' and Hetzner's"
-        ahead = _ahead(clocks.process or timedelta(0))
-        return f"this machine's clock is {ahead} {others}; nothing waits for that. Set the machine's time by NTP"
-    return None
-
-
-def _disagreement(clocks: Clocks) -> str:
-    """Text: whose clock disagrees with which, Kubernetes' being one of them."""
-    hetzner, process = clocks.hetzner, clocks.process
-    if _is_far(hetzner) and hetzner is not None:
-        if process is not None and not _is_far(process):
-            return f"Hetzner's clock is {_ahead(hetzner)} Kubernetes' and this machine's"
-        if process is not None and not _is_far(process - hetzner):
-            return f"Kubernetes' clock is {_ahead(-hetzner)} Hetzner's and this machine's"
-        alone = "" if process is None else ", and this machine's agrees with neither"
-        return f"Kubernetes' clock is {_ahead(-hetzner)} Hetzner's{alone}"
-    if _is_far(clocks.jump):
-        return f"answers of Kubernetes' API servers differ by {_roughly(clocks.jump)}: one of them has a wrong clock"
-    return f"Kubernetes' clock is {_ahead(-(process or timedelta(0)))} this machine's, and Hetzner's is not known"
-
-
-def _is_far(apart: timedelta | None) -> bool:
+def is_far(apart: timedelta | None) -> bool:
+    """Whether two clocks that are so far apart disagree; False where it is not known."""
     return apart is not None and abs(apart) > TOLERANCE
-
-
-def _ahead(apart: timedelta) -> str:
-    """``about 60 minutes ahead of``, or behind."""
-    return f"{_roughly(abs(apart))} {'ahead of' if apart > timedelta(0) else 'behind'}"
-
-
-def _roughly(apart: timedelta) -> str:
-    """So coarse that the same trouble reads the same in the next pass."""
-    minutes = round(apart.total_seconds() / 60)
-    if minutes < 120:
-        return f"about {counted(max(1, minutes), 'minute')}"
-    hours = round(minutes / 60)
-    return f"about {hours} hours" if hours < 72 else f"about {round(hours / 24)} days"
 
 
 def parse_moment(text: str) -> datetime:

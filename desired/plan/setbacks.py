@@ -14,6 +14,11 @@ from desired.model.clocks import parse_moment
 from desired.model.record import Format, parse_text
 from desired.plan.change import GuardName
 
+WINDOW_S = 600.0
+"""Within how many seconds a change that is reverted three times is suspended (``flapping``)."""
+SUSPENDED_S = 3600.0
+"""For how many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
@@ -22,9 +27,13 @@ class Suspension:
     rule: GuardName
     mark: str
     """Of the change that is meant (``desired.guards.history.mark_of``): another one of the same key is free."""
-    why: str
-    """One sentence for people; the same for as long as nothing new happens."""
     due_in_s: float
+    times: int = 1
+    """How often it was made and reverted, or failed in a row."""
+    since: datetime | None = None
+    """When it was first seen reverted, by the API server's clock; None when that did not say, or it was not."""
+    is_unseen: bool = False
+    """Whether it was made, and no list has shown it since."""
     error: str = ""
     """What it failed with the last time; "" unless it failed."""
     retry_after_s: float | None = None
@@ -43,11 +52,6 @@ class Bar:
     """What the others wait then."""
     turns: Mapping[str, int] = field(default_factory=dict)
     """Key of a change → when it had its turn, or joined the others: higher is later. Who is not in here is last."""
-
-    @property
-    def why(self) -> str:
-        """One sentence for people on those that are not tried."""
-        return f"Hetzner refused another change of this kind, and one is tried at a time: {self.error}"
 
 
 @dataclass(frozen=True, slots=True)

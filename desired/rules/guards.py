@@ -1,83 +1,479 @@
-"""Rows of the guards: the sentence of each hold, wait and refusal."""
+"""Rows of the guards: the sentence of each hold, wait and refusal, in the order of the table ``GUARDS``.
+
+A wait and a hold of the same guard are two rows. What a guard also says where it withholds nothing is ``noted``.
+"""
 
 from desired.plan.change import GuardName, Verdict
+from desired.plan.notes import NoteKind
 from desired.rules.rule import Rule
 
 
-def _held(guard: GuardName, name: str, says: str, remedy: str = "") -> Rule:
+def _held(guard: GuardName, name: str, says: str, remedy: str = "", noted: NoteKind | None = None) -> Rule:
     """A row whose changes wait for the approval of a person."""
-    return Rule(name, says, remedy, guard, Verdict.HELD)
+    return Rule(name, says, remedy, guard, Verdict.HELD, noted=noted)
 
 
-def _waiting(guard: GuardName, name: str, says: str, remedy: str = "") -> Rule:
+def _waiting(guard: GuardName, name: str, says: str, remedy: str = "", noted: NoteKind | None = None) -> Rule:
     """A row whose changes wait for time or for data."""
-    return Rule(name, says, remedy, guard, Verdict.WAITING)
+    return Rule(name, says, remedy, guard, Verdict.WAITING, noted=noted)
 
 
+def _refused(guard: GuardName, name: str, says: str, remedy: str = "") -> Rule:
+    """A row whose changes concern what belongs to another owner."""
+    return Rule(name, says, remedy, guard, Verdict.REFUSED)
+
+
+CLUSTER_UNREAD = _waiting(
+    GuardName.INCOMPLETE_SNAPSHOT, "cluster-unread", "cannot read the UID of the cluster: {error}"
+)
+LIST_INCOMPLETE = _waiting(GuardName.INCOMPLETE_SNAPSHOT, "list-incomplete", "list of {list} is incomplete: {error}")
+PROJECT_UNVERIFIED = _waiting(
+    GuardName.INCOMPLETE_SNAPSHOT,
+    "project-unverified",
+    "cannot verify {project}: {found} of {needed} required servers found, {unread} unreadable",
+)
+REMOVALS_UNVERIFIED = _waiting(
+    GuardName.INCOMPLETE_SNAPSHOT,
+    "removals-unverified",
+    "cannot verify the project of HCLOUD_TOKEN for removals: {nodes} unreadable",
+)
+PROJECT_IDS_UNREAD = _waiting(
+    GuardName.INCOMPLETE_SNAPSHOT,
+    "project-ids-unread",
+    "cannot read the recorded ids of the project: {error}",
+    noted=NoteKind.UNKNOWN,
+)
+ADOPTION_UNCLEAR = _waiting(
+    GuardName.INCOMPLETE_SNAPSHOT,
+    "adoption-unclear",
+    "cannot determine what adoption removes from {balancer}: {error}",
+)
+
+CONTROLLER_RUNS = _held(
+    GuardName.OTHER_CONTROLLER,
+    "controller-runs",
+    "another cloud controller ({image}) is running: {workloads}",
+    "scale it to 0 or delete it",
+    noted=NoteKind.OTHER_CONTROLLER,
+)
+CONTROLLER_UNKNOWN = _waiting(
+    GuardName.OTHER_CONTROLLER,
+    "controller-unknown",
+    "cannot determine whether another cloud controller is running: {error}",
+    noted=NoteKind.OTHER_CONTROLLER,
+)
+
+PROJECT_MISMATCH = _held(
+    GuardName.PROJECT_ANCHOR,
+    "project-mismatch",
+    "{found} of {most} Ready Nodes have their server in the project of HCLOUD_TOKEN",
+    "check the token, or approve if the servers were deleted",
+    noted=NoteKind.ANCHOR,
+)
+ROBOT_MISMATCH = _held(
+    GuardName.PROJECT_ANCHOR,
+    "robot-mismatch",
+    "{found} of {most} Nodes have their server in the account of ROBOT_USER",
+    "check ROBOT_USER, or approve if the servers were returned to Hetzner",
+    noted=NoteKind.ANCHOR,
+)
+PROJECT_UNKNOWN = _held(
+    GuardName.PROJECT_ANCHOR,
+    "project-unknown",
+    "no Node is Ready; 0 of {most} servers and no other object of the cluster found in the project of HCLOUD_TOKEN",
+    "check the token, or approve if all servers were deleted or replaced",
+    noted=NoteKind.ANCHOR,
+)
+SERVED_ELSEWHERE = _held(
+    GuardName.PROJECT_ANCHOR,
+    "served-elsewhere",
+    "no load balancer in the project of HCLOUD_TOKEN has an address that Services publish",
+    "check the token, or approve if the load balancers were deleted",
+)
+PROJECT_EMPTY = _held(
+    GuardName.PROJECT_ANCHOR,
+    "project-empty",
+    "no Node is Ready; no object of the cluster found in the project of HCLOUD_TOKEN",
+    "check the token, or approve if all objects were deleted",
+)
+
+_COPY = "approve if no other cluster uses these servers (this may be a copy, such as a restored backup)"
+_RARELY = f"{_COPY}, or have kubelets report more often (nodeStatusReportFrequency)"
+NOT_REPORTING = _held(
+    GuardName.SILENT_CLUSTER,
+    "not-reporting",
+    "{not_reporting} of {counted} Nodes stopped reporting; their servers are running",
+    _COPY,
+)
+HEARTBEATS_STALE = _held(
+    GuardName.SILENT_CLUSTER,
+    "heartbeats-stale",
+    "{not_reporting} of {counted} Nodes stopped reporting, {stale} of them Ready with a heartbeat older than {age};"
+    " their servers are running",
+    _RARELY,
+)
+NONE_READY = _held(
+    GuardName.SILENT_CLUSTER,
+    "none-ready",
+    "0 of {nodes} Nodes are Ready; {running} of their servers are running",
+    _COPY,
+)
+NONE_FRESH = _held(
+    GuardName.SILENT_CLUSTER,
+    "none-fresh",
+    "0 of {nodes} Nodes are Ready with a heartbeat within {age}; {running} of their servers are running",
+    _RARELY,
+)
+TARGETS_WITHOUT_NODES = _held(
+    GuardName.SILENT_CLUSTER,
+    "targets-without-nodes",
+    "{not_reporting} of {counted} servers do not report, {without_node} of them load balancer targets without a Node",
+    _RARELY,
+)
+ONLY_TARGETS_RUN = _held(
+    GuardName.SILENT_CLUSTER,
+    "only-targets-run",
+    "0 of {nodes} Nodes are Ready; {without_node} running load balancer targets have no Node",
+    _RARELY,
+)
+ADDITIONS_WAIT = _waiting(
+    GuardName.SILENT_CLUSTER,
+    "additions-wait",
+    "0 of {nodes} Nodes report; the cluster may be a copy, such as a restored backup",
+)
+
+ABSENCE_UNPROVEN = _waiting(GuardName.ABSENCE_PROOF, "absence-unproven", "no proof that the server is gone")
+SERVERS_INCOMPLETE = _waiting(GuardName.ABSENCE_PROOF, "servers-incomplete", "list of servers is incomplete: {error}")
+SERVER_EXISTS = _waiting(GuardName.ABSENCE_PROOF, "server-exists", "{server} exists")
+SERVER_UNKNOWN = _waiting(
+    GuardName.ABSENCE_PROOF, "server-unknown", "cannot determine whether {server} exists: {error}"
+)
+LOOKUP_FAILED = _waiting(GuardName.ABSENCE_PROOF, "lookup-failed", "lookup of {server} by id failed: {error}")
+LOOKUP_PENDING = _waiting(GuardName.ABSENCE_PROOF, "lookup-pending", "lookup of {server} by id is pending")
+LIST_TOO_OLD = _waiting(
+    GuardName.ABSENCE_PROOF, "list-too-old", "list of Robot servers is too old to prove that {server} is gone"
+)
+NOT_READY_TOO_SHORT = _waiting(GuardName.ABSENCE_PROOF, "not-ready-too-short", "Node must be NotReady for {wait}")
+NODE_TOO_YOUNG = _waiting(GuardName.ABSENCE_PROOF, "node-too-young", "Node must be older than {wait}")
+
+_NTP = "synchronize the machines by NTP, the control plane first"
+_AGES = "deletions by age wait and approvals in the ConfigMap do not count"
+CLOCKS_DIFFER = _waiting(
+    GuardName.CLOCK_SKEW,
+    "clocks-differ",
+    f"clock of {{clock}} is {{apart}} {{others}}; {_AGES}",
+    _NTP,
+    noted=NoteKind.CLOCK_SKEW,
+)
+API_SERVERS_DIFFER = _waiting(
+    GuardName.CLOCK_SKEW,
+    "api-servers-differ",
+    f"clocks of the API servers differ by {{apart}}; {_AGES}",
+    _NTP,
+    noted=NoteKind.CLOCK_SKEW,
+)
+MACHINE_CLOCK_OFF = Rule(
+    "machine-clock-off",
+    "clock of this machine is {apart} {others}; nothing waits for it",
+    "synchronize the machine by NTP",
+    NoteKind.CLOCK_SKEW,
+)
+HEARTBEATS_UNCERTAIN = _waiting(
+    GuardName.CLOCK_SKEW,
+    "heartbeats-uncertain",
+    "heartbeats of most Nodes are too old by a clock that is {apart} ahead",
+    _NTP,
+)
+
+_DRAIN = (
+    "cordon Nodes before deleting their servers (Nodes that are NotReady for {wait} count as planned removals), or"
+    " approve if intended"
+)
 NODES_LOST = _held(
     GuardName.NODE_BLAST_RADIUS,
     "nodes-lost",
-    "{why}",
-    "cordon Nodes before their servers are deleted, and approve these if it was meant",
+    "{lost} of {most} Nodes lost their servers without a drain",
+    _DRAIN,
+)
+NODES_LOST_OR_UNREAD = _held(
+    GuardName.NODE_BLAST_RADIUS,
+    "nodes-lost-or-unread",
+    "{lost} of {most} Nodes lost their servers without a drain or cannot be read",
+    _DRAIN,
+)
+NODES_AND_CONTROL_PLANE_LOST = _held(
+    GuardName.NODE_BLAST_RADIUS,
+    "nodes-and-control-plane-lost",
+    "{lost} of {most} Nodes lost their servers without a drain, and no Node of the control plane would remain",
+    "cordon Nodes before deleting their servers, or approve if intended",
 )
 CONTROL_PLANE_LOST = _held(
     GuardName.NODE_BLAST_RADIUS,
     "control-plane-lost",
-    "no Node of the control plane would be left, and that is always for a person to approve",
+    "no Node of the control plane would remain",
+    "approve if intended",
 )
+
+FORMER_SETTINGS_UNREAD = _waiting(
+    GuardName.SETTINGS_BLAST_RADIUS,
+    "former-settings-unread",
+    "cannot read the former settings: {error}",
+    noted=NoteKind.SETTINGS,
+)
+_RESTORE = "restore the settings, or approve if the change was intended"
+SETTINGS_TAKE = _held(
+    GuardName.SETTINGS_BLAST_RADIUS,
+    "settings-take",
+    "{objects} objects would be interrupted, reduced or made public by changed settings: {settings}",
+    _RESTORE,
+)
+SETTINGS_INTERRUPT = _held(
+    GuardName.SETTINGS_BLAST_RADIUS,
+    "settings-interrupt",
+    "{object} would briefly have no healthy target by changed settings: {settings}",
+    _RESTORE,
+)
+SETTINGS_DIFFER = Rule("settings-differ", "changed settings: {settings}", of=NoteKind.SETTINGS)
+
 ADDRESSES_LOST = _held(
     GuardName.ADDRESS_BLAST_RADIUS,
     "addresses-lost",
-    "{lost} of {most} Nodes{where} would be without an address that they had or should have",
-    "check {setting} and HCLOUD_INSTANCES_ADDRESS_FAMILY, and approve this if it was meant",
+    "{lost} of {most} {nodes} would lack an address",
+    "check {setting} and HCLOUD_INSTANCES_ADDRESS_FAMILY, or approve if intended",
 )
 CLOSED_TO_PODS = _held(
     GuardName.ADDRESS_BLAST_RADIUS,
     "closed-to-pods",
-    "{lost} of {most} Nodes would be closed to pods",
-    "check HCLOUD_NETWORK and the servers' attachments to it, and approve this if it was meant",
+    "{lost} of {most} Nodes would be closed to pods (NetworkUnavailable)",
+    "check HCLOUD_NETWORK and the servers' attachments to it, or approve if intended",
 )
-ROUTES_LOST = _held(
-    GuardName.ROUTE_BLAST_RADIUS,
-    "routes-lost",
-    "{lost} of {most} routes within {cidr} lead to servers that live, and no Node has their pods",
-    "check --cluster-cidr and the Nodes' pod CIDRs, and approve this if it was meant",
-)
-ROUTE_OF_OTHERS = _held(GuardName.ROUTE_BLAST_RADIUS, "route-of-others", "{why}", "approve this if the route is unused")
-CLUSTER_CIDR_MISMATCH = _waiting(GuardName.CLUSTER_CIDR, "cluster-cidr-mismatch", "{why}")
 
-_CHECK_TARGETS = "check the Nodes and settings that are named, or approve it if an outage does no harm"
+FOREIGN_BALANCER = _refused(GuardName.FOREIGN_OWNER, "foreign-balancer", "{why}")
+
+_ADOPT = "approve to adopt it"
+ADOPTION_REMOVES = _held(GuardName.ADOPTION, "adoption-removes", "adoption of {balancer} would remove {parts}", _ADOPT)
+ADOPTION_OF_UNKNOWN_REMOVES = _held(
+    GuardName.ADOPTION,
+    "adoption-of-unknown-removes",
+    "adoption of {balancer}, labeled with unknown Service UID {uid}, would remove {parts}",
+    _ADOPT,
+)
+ADOPTION_OF_RESERVED_REMOVES = _held(
+    GuardName.ADOPTION,
+    "adoption-of-reserved-removes",
+    "adoption of {balancer}, reserved for {former}, would remove {parts}",
+    _ADOPT,
+)
+BALANCER_OF_UNKNOWN = _held(
+    GuardName.ADOPTION, "balancer-of-unknown", "{balancer} is labeled with unknown Service UID {uid}", _ADOPT
+)
+BALANCER_RESERVED = _held(GuardName.ADOPTION, "balancer-reserved", "{balancer} is reserved for {former}", _ADOPT)
+BALANCER_RESERVED_UNTIL = _held(
+    GuardName.ADOPTION, "balancer-reserved-until", "{balancer} is reserved for {former} until {time}", _ADOPT
+)
+BALANCER_IN_USE = _held(
+    GuardName.ADOPTION, "balancer-in-use", "{balancer} is in use ({use}) and has no owner label", _ADOPT
+)
+BALANCER_IN_USE_RELEASED = _held(
+    GuardName.ADOPTION,
+    "balancer-in-use-released",
+    "{balancer} is in use ({use}) and was released with {former}",
+    _ADOPT,
+)
+
+RETAINED = _waiting(GuardName.UNDO_WINDOW, "retained", "kept until {time} for a Service of the same namespace and name")
+CLAIMANT_UNREAD = _waiting(GuardName.UNDO_WINDOW, "claimant-unread", "cannot read a Service that may claim it: {error}")
+
+PUBLISHED_ADDRESS_LOST = _held(
+    GuardName.IP_LOSS,
+    "published-address-lost",
+    "Service {service} would stop publishing the address of {balancer}, which is in use ({use})",
+    "to keep it, label it for the Service: {command}",
+)
+WANTED_ADDRESSES_LOST = _held(
+    GuardName.IP_LOSS,
+    "wanted-addresses-lost",
+    "Service {service} still uses this load balancer and would lose its addresses",
+    "approve if intended",
+)
+RETURNED_ADDRESSES_LOST = _held(
+    GuardName.IP_LOSS,
+    "returned-addresses-lost",
+    "Service {service} was created again and would lose the addresses of its former load balancer",
+    "delete its new load balancer to get the former one back, or approve",
+)
+UNRELEASED_DELETED = _held(
+    GuardName.IP_LOSS,
+    "unreleased-deleted",
+    "{balancer} was not released by its deleted Service (UID {uid}) and may be in use",
+    "approve its deletion, or protect it against deletion",
+)
+
+ADDRESS_ASSIGNED = _refused(
+    GuardName.ADDRESS_IN_USE,
+    "address-assigned",
+    "{address} is assigned to {assignee}",
+    "unassign it there, or name another one",
+)
+ADDRESS_OF_OLDER_SERVICE = _refused(
+    GuardName.ADDRESS_IN_USE,
+    "address-of-older-service",
+    "{address} goes to the older Service {service}",
+    "name another one",
+)
+ADDRESS_OF_UNRELEASED = _waiting(
+    GuardName.ADDRESS_IN_USE,
+    "address-of-unreleased",
+    "{address} is assigned to {assignee}, whose deletion needs approval (ip-loss)",
+)
+ADDRESS_OF_RETAINED = _waiting(
+    GuardName.ADDRESS_IN_USE,
+    "address-of-retained",
+    "{address} is assigned to {assignee}, which is deleted after {time}",
+)
+ADDRESS_OF_RELEASING = _waiting(
+    GuardName.ADDRESS_IN_USE,
+    "address-of-releasing",
+    "{address} is assigned to {assignee}, which is being released with Service {service}",
+)
+ADDRESS_OF_KEPT = _waiting(
+    GuardName.ADDRESS_IN_USE,
+    "address-of-kept",
+    "{address} is assigned to {assignee}, which was released and stays",
+    "delete it to free the address (reconcile orphans, {id})",
+)
+
+_LISTENER = "Service {service} does not ask for this change of port {port} of {balancer}: {losses}"
+LISTENER_LOSS = _held(
+    GuardName.LISTENER_LOSS, "listener-loss", _LISTENER, "set {keep} to keep it, or set {drop} or approve to drop it"
+)
+LISTENER_LOSS_TO_KEEP = _held(
+    GuardName.LISTENER_LOSS, "listener-loss-to-keep", _LISTENER, "set {keep} to keep it, or approve to drop it"
+)
+LISTENER_LOSS_TO_DROP = _held(
+    GuardName.LISTENER_LOSS, "listener-loss-to-drop", _LISTENER, "set {drop} or approve to drop it"
+)
+LISTENER_LOSS_TO_APPROVE = _held(GuardName.LISTENER_LOSS, "listener-loss-to-approve", _LISTENER, "approve to drop it")
+
+_CHECK_TARGETS = "check the Nodes and settings, or approve if an outage is acceptable"
 TOO_FEW_ANSWER = _held(
     GuardName.TARGET_FLOOR,
     "too-few-answer",
-    "{balancer}: {left} of {most} targets would answer at {scope}{returns}; {cause}",
+    "{balancer} would have {left} of {most} healthy targets at {scope}: {cause}",
+    _CHECK_TARGETS,
+)
+TOO_FEW_ANSWER_MEANWHILE = _held(
+    GuardName.TARGET_FLOOR,
+    "too-few-answer-meanwhile",
+    "{balancer} would have {left} of {most} healthy targets at {scope} during the changes: {cause}",
     _CHECK_TARGETS,
 )
 TOO_FEW_OF_PROVIDER = _held(
     GuardName.TARGET_FLOOR,
     "too-few-of-provider",
-    "{balancer}: {left} of {most} targets at Hetzner {scope} would be left; {cause}",
+    "{balancer} would keep {left} of {most} targets at Hetzner {scope}: {cause}",
     _CHECK_TARGETS,
 )
 NONE_ANSWERS = _held(
     GuardName.TARGET_FLOOR,
     "none-answers",
-    "{balancer}: no target that answers would be left of {most}; {cause}",
+    "{balancer} would have 0 of {most} healthy targets: {cause}",
     _CHECK_TARGETS,
 )
 NO_TARGET_LEFT = _held(
     GuardName.TARGET_FLOOR,
     "no-target-left",
-    "{balancer}: no target would be left, and {most} lead to servers that exist; {cause}",
+    "{balancer} would keep 0 of {most} targets with existing servers: {cause}",
     _CHECK_TARGETS,
 )
 TARGETS_OF_OTHERS = _held(
     GuardName.TARGET_FLOOR,
     "targets-of-others",
-    "{balancer}: {targets} of other owners would be lost{returns}; {cause}",
+    "{balancer} would lose {targets} of other owners: {cause}",
     _CHECK_TARGETS,
 )
-ADDRESSES_OF_BALANCER = _held(GuardName.IP_LOSS, "addresses-of-balancer", "{why}", "{advice}")
-INTERNAL_BALANCER = _held(
-    GuardName.EXPOSURE, "internal-balancer", "{why}", "set {annotation} on Service {service} to say which it is"
+TARGETS_OF_OTHERS_MEANWHILE = _held(
+    GuardName.TARGET_FLOOR,
+    "targets-of-others-meanwhile",
+    "{balancer} would lose {targets} of other owners during the changes: {cause}",
+    _CHECK_TARGETS,
+)
+TARGETS_NOT_ADDED = _waiting(
+    GuardName.TARGET_FLOOR, "targets-not-added", "{balancer} would have too few targets until {added} can be added"
+)
+
+NEWCOMERS_UNHEALTHY = _held(
+    GuardName.TARGET_HEALTH,
+    "newcomers-unhealthy",
+    "{balancer} has unhealthy new targets ({targets}); {kept} former targets stay",
+    "check firewalls (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or"
+    " approve to remove all former targets at once",
+)
+NEWCOMERS_UNCHECKED = _waiting(
+    GuardName.TARGET_HEALTH, "newcomers-unchecked", "new targets of {balancer} are not healthy yet"
+)
+WAY_IN_USE = _waiting(
+    GuardName.TARGET_HEALTH, "way-in-use", "some targets of {balancer} still depend on this connection"
+)
+
+BALANCER_EXPOSED = _held(
+    GuardName.EXPOSURE,
+    "balancer-exposed",
+    "{balancer} is internal and would become public",
+    "set {annotation} on Service {service} to true or false",
+)
+NEW_BALANCER_EXPOSED = _held(
+    GuardName.EXPOSURE,
+    "new-balancer-exposed",
+    "Service {service} publishes private addresses only, and its new load balancer would be public",
+    "set {annotation} on Service {service} to true or false",
+)
+
+CERTIFICATE_PENDING = _waiting(GuardName.CERTIFICATE_ISSUANCE, "certificate-pending", "{why}")
+
+ROUTES_LOST = _held(
+    GuardName.ROUTE_BLAST_RADIUS,
+    "routes-lost",
+    "{lost} of {most} routes within {cidr} would be removed while their servers exist",
+    "check --cluster-cidr and the Nodes' pod CIDRs, or approve if intended",
+)
+ROUTE_OF_SERVER = _held(
+    GuardName.ROUTE_BLAST_RADIUS,
+    "route-of-server",
+    "route {destination} leads to {server}, and no Node has that pod CIDR",
+    "approve if the route is unused",
+)
+ROUTE_OF_WRONG_SERVER = _held(
+    GuardName.ROUTE_BLAST_RADIUS,
+    "route-of-wrong-server",
+    "route {destination} leads to {server}, and Node {node} has that pod CIDR",
+    "approve if the route is unused",
+)
+CLUSTER_CIDR_MISMATCH = _waiting(GuardName.CLUSTER_CIDR, "cluster-cidr-mismatch", "{why}")
+
+_REVERTED = "reverted {times} times in {window} (first at {since}); suspended for {wait}"
+_IN_SERVICE = "disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set"
+_IN_SERVICE += " loadBalancerClass"
+_IN_NODE = "set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes"
+REVERTED = _waiting(GuardName.FLAPPING, "reverted", _REVERTED, "find the other writer")
+SERVICE_REVERTED = _waiting(GuardName.FLAPPING, "service-reverted", _REVERTED, _IN_SERVICE)
+SERVICE_REVERTED_BY = _waiting(
+    GuardName.FLAPPING, "service-reverted-by", f"also written by {{writer}}, {_REVERTED}", _IN_SERVICE
+)
+CONDITION_REVERTED = _waiting(GuardName.FLAPPING, "condition-reverted", _REVERTED, _IN_NODE)
+CONDITION_REVERTED_BY = _waiting(
+    GuardName.FLAPPING, "condition-reverted-by", f"also written by {{writer}}, {_REVERTED}", _IN_NODE
+)
+FAILED = _waiting(GuardName.BACK_OFF, "failed", "failed: {error}")
+FAILED_AGAIN = _waiting(GuardName.BACK_OFF, "failed-again", "failed {times} times in a row, last with: {error}")
+NOT_VISIBLE = _waiting(GuardName.BACK_OFF, "not-visible", "applied {times} times; not yet visible in the API")
+KIND_REFUSED = _waiting(
+    GuardName.QUOTA, "kind-refused", "Hetzner refused another change of this kind; retried one at a time: {error}"
+)
+
+EXCLUDED_BY_POLICY = _waiting(GuardName.POLICY, "excluded-by-policy", "excluded by --policy {policy}")
+WITHHELD_BEFORE = Rule(
+    "withheld-before",
+    "withheld at the start of this pass; the next pass decides again",
+    verdict=Verdict.WAITING,
 )

@@ -72,6 +72,9 @@ class Rule:
     """What becomes of the changes that a guard's row is about; None for every other row."""
     basis: Basis | None = None
     """What decides on the field that it is about; None where it is about no single one."""
+    noted: NoteKind | None = None
+    """The kind of the note in which a guard says the same where it withholds nothing; None where it says nothing then.
+    """
 
     def text(self, **facts: Plain) -> str:
         """The whole sentence, the remedy last. Raises KeyError for a fact that is missing."""
@@ -84,9 +87,10 @@ class Rule:
 
     def note(self, key: Key, **facts: Plain) -> Note:
         """The note that says it of the object with this key. Raises TypeError for a row that no note says."""
-        if not isinstance(self.of, NoteKind):
+        kind = self.noted or self.of
+        if not isinstance(kind, NoteKind):
             raise TypeError(f"rule {self.name} is no note's")
-        return Note(key, self.of, self.text(**facts))
+        return Note(key, kind, self.text(**facts))
 
 
 _NO_FACTS: Mapping[str, Plain] = MappingProxyType({})

@@ -24,7 +24,7 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.hetzner_lists import Decoded, read_list
 from actuators.http.kubernetes import KubernetesReader, segment
 from actuators.http.robot import RobotReader
-from desired.guards.absence_proof import missing_servers, servers_to_confirm
+from desired.guards.absence import missing_servers, servers_to_confirm
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot

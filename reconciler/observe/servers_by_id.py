@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.robot import RobotReader
-from desired.guards.absence_proof import servers_to_confirm
+from desired.guards.absence import servers_to_confirm
 from desired.guards.anchor import AnchorState, anchor_of, is_own_project, witnesses
 from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot

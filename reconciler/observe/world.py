@@ -12,7 +12,7 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
-from desired.guards.absence_proof import servers_to_confirm
+from desired.guards.absence import servers_to_confirm
 from desired.guards.anchor import asks_for_memory
 from desired.load_balancers.ownership import BalancerMatch, match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips

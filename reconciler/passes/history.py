@@ -14,7 +14,7 @@ from actuators.outcome import Applied, Failed, Skipped
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
-from desired.plan.setbacks import Bar, Setbacks, Suspension
+from desired.plan.setbacks import SUSPENDED_S, WINDOW_S, Bar, Setbacks, Suspension
 from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
@@ -25,12 +25,9 @@ JITTER = 0.1
 TOGETHER = 0.2
 """Share of a wait by which it may end early, when there is a pass anyhow: more than the jitter, so that a hundred
 failures cost a pass a minute, and not a hundred."""
-WINDOW_S = 600.0
-"""How long a trail is of interest: undone three times within it is too often."""
 MOST_UNDONE = 3
 LAG_S = 30.0
 """How long a list may still lack a change that was made."""
-SUSPENDED_S = 3600.0
 MOST_TRAILS = 10_000
 """Maximum number of changes that are remembered; those are forgotten first of which nothing was heard for longest."""
 _MOST_DOUBLINGS = 10
@@ -55,8 +52,8 @@ class _Trail:
     undone: list[tuple[float, datetime | None]] = field(default_factory=list)
     """When it was seen to be undone, by the injected clock and, where it had been seen done, by the API server's."""
     suspended_until: float = 0.0
-    why: str = ""
-    """Why it is suspended; "" unless it is."""
+    since: datetime | None = None
+    """When it was first seen to be undone, before it was suspended."""
 
     def may_lag(self, now: float) -> bool:
         """Whether the change may be planned only because nobody sees yet that it was done."""
@@ -252,34 +249,26 @@ def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
     trail.undone = [*trail.lately(now), *[(now, taken_at)] * trail.applied]
     trail.applied = 0
     if len(trail.undone) >= MOST_UNDONE:
-        trail.why, trail.undone = _why_suspended(trail.undone[0][1]), []
+        trail.since, trail.undone = trail.undone[0][1], []
         trail.suspended_until = now + SUSPENDED_S
 
 
 def _suspension(trail: _Trail, now: float) -> Suspension | None:
     """The suspension of the change at ``now``; None when it may be tried."""
     if trail.suspended_until > now:
-        return Suspension(GuardName.FLAPPING, trail.mark, trail.why, trail.suspended_until - now)
+        return Suspension(GuardName.FLAPPING, trail.mark, trail.suspended_until - now, MOST_UNDONE, trail.since)
     if trail.is_enough(now) and trail.may_lag(now):
-        return Suspension(GuardName.BACK_OFF, trail.mark, _NEVER_SEEN, trail.retry_at - now, _NEVER_SEEN)
+        due_in_s = trail.retry_at - now
+        return Suspension(GuardName.BACK_OFF, trail.mark, due_in_s, trail.applied, is_unseen=True, error=_NEVER_SEEN)
     if trail.is_enough(now):
         first = next(iter(trail.lately(now)), (now, None))
-        return Suspension(GuardName.FLAPPING, trail.mark, _why_suspended(first[1]), SUSPENDED_S)
+        return Suspension(GuardName.FLAPPING, trail.mark, SUSPENDED_S, MOST_UNDONE, first[1])
     if trail.early_at > now and trail.last is not None:
-        error, times = trail.last.error, trail.failures
-        why = f"failed: {error}" if times == 1 else f"failed {times} times in a row, the last time with: {error}"
-        return Suspension(GuardName.BACK_OFF, trail.mark, why, trail.retry_at - now, error, trail.last.retry_after_s)
+        error, retry_after_s = trail.last.error, trail.last.retry_after_s
+        due_in_s, times = trail.retry_at - now, trail.failures
+        return Suspension(GuardName.BACK_OFF, trail.mark, due_in_s, times, error=error, retry_after_s=retry_after_s)
     return None
 
 
-_NEVER_SEEN = "was made again and again, and is not seen in the world"
-"""Why a change waits until no list can lag behind any more."""
-
-
-def _why_suspended(since: datetime | None) -> str:
-    """``since``: when it was first seen undone, by the API server's clock; None: it did not say."""
-    seen = f", first at {since:%H:%M:%S} UTC" if since else ""
-    return (
-        f"was reverted {MOST_UNDONE} times in {WINDOW_S / 60:g} minutes{seen}; suspended for"
-        f" {SUSPENDED_S / 60:g} minutes"
-    )
+_NEVER_SEEN = "applied; not yet visible in the API"
+"""As what a change counts that waits until no list can lag behind any more."""

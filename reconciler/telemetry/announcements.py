@@ -290,7 +290,7 @@ def _warnings_on_settings(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
     if isinstance(snapshot.cluster_uid, Present):
         subject = Subject("Namespace", IDENTITY_NAMESPACE, snapshot.cluster_uid.value)
         notes = (note for note in plan.notes if note.key == PLAN and note.kind is NoteKind.SETTINGS)
-        yield from (Event(subject, EventType.WARNING, "SettingsChanged", f"settings: {note.text}") for note in notes)
+        yield from (Event(subject, EventType.WARNING, "SettingsChanged", note.text) for note in notes)
 
 
 def _suspensions(plan: Plan, snapshot: Snapshot, setbacks: Setbacks) -> Iterator[Event]:
@@ -303,7 +303,7 @@ def _suspensions(plan: Plan, snapshot: Snapshot, setbacks: Setbacks) -> Iterator
             flapping.setdefault(subject_of(owner), []).append(change)
     for subject, (first, *others) in flapping.items():
         more = f" (and {len(others)} more)" if others else ""
-        text = f"{first.kind} {first.key} is suspended{more}: it {first.decision.why}"
+        text = f"{first.kind} {first.key} is suspended{more}: {first.decision.why}"
         yield Event(subject, EventType.WARNING, "ChangeSuspended", text)
 
 

@@ -60,7 +60,7 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
     assert hold["keys"] == ["node/web-2", "node/web-3"]
     assert hold["approve"] == f"reconcile approve {hold['hash']}"
     assert f"approve: {hold['approve']}   (once, within 1 h)" in told.stdout
-    assert "the servers of 2 of 3 Nodes are gone, and nobody announced it" in told.stdout
+    assert "2 of 3 Nodes lost their servers without a drain" in told.stdout
 
     made = {"metadata": {"name": "hcloud-reconciler-status"}}
     stage.cluster.request("POST", "/api/v1/namespaces/kube-system/configmaps", made)

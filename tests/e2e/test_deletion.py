@@ -88,7 +88,7 @@ def test_a_young_node_waits(losing: Stage) -> None:
     (change,) = ran.report["changes"]
     assert (change["key"], change["verdict"], change["rule"]) == ("node/lost", "waiting", "absence-proof")
     assert 60 < change["due_in_s"] <= 120
-    assert "the Node has to be older than 120 s; due in" in told.stdout
+    assert "Node must be older than 120 s; due in" in told.stdout
     assert (ran.report["result"], ran.code, deletions(losing), questions(losing)) == ("changes", 0, [], [])
     assert "lost" in losing.nodes()
 

@@ -42,7 +42,7 @@ def varied(stage: Stage) -> Stage:
         pytest.param(
             "leaving",
             "departing",
-            ["the Node has to be older than 120 s; due in", "announced to go: it is cordoned"],
+            ["Node must be older than 120 s; due in", "announced to go: it is cordoned"],
             id="awaiting deletion",
         ),
         pytest.param(

@@ -16,7 +16,7 @@ def test_a_token_of_an_empty_project_is_refused_though_the_plan_is_empty(stage: 
 
     assert (ran.report["result"], ran.report["changes"], ran.code) == ("refused", [], 3)
     assert [note["kind"] for note in ran.report["notes"]] == ["project-anchor"]
-    assert "token of another project" in told.stdout
+    assert "in the project of HCLOUD_TOKEN" in told.stdout
     assert "warning" in told.stderr
     assert "No changes" not in told.stdout
     assert [e.method for e in stage.proxy.journal.entries() if e.method != "GET"] == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from desired.rules.guards import SERVICE_REVERTED_BY
 from reconciler.passes.converge import converge
 from reconciler.passes.history import History
 from reconciler.sandbox.exchange import Exchange, Request
@@ -18,7 +19,7 @@ from tests.support.stage import Stage
 
 SERVICE = "/api/v1/namespaces/default/services/web"
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
-REMEDY = "switch one off: Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
+REMEDY = SERVICE_REVERTED_BY.remedy
 OTHERS = {
     "loadBalancer": {"ingress": [{"ip": "10.20.0.5"}]},
     "conditions": [
@@ -103,8 +104,8 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     )
     (event,) = [event for event in events(stage) if event["reason"] == "ChangeSuspended"]
     assert event["message"].startswith(
-        "service.status service/default/web/status is suspended: it is also written by 'cilium-operator' (condition"
-        " 'cilium.io/IPAMRequestSatisfied'), was reverted 3 times in 10 minutes"
+        "service.status service/default/web/status is suspended: also written by 'cilium-operator' (condition"
+        " 'cilium.io/IPAMRequestSatisfied'), reverted 3 times in 10 minutes"
     )
     assert event["message"].endswith(REMEDY)
 

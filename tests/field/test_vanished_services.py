@@ -36,7 +36,7 @@ def test_it_waits_for_an_approval(vanished: Stage, flags: dict[str, str]) -> Non
         assert (change["key"], change["kind"], change["verdict"]) == ("load_balancer/#1", "lb.delete", "held")
         (hold,) = report["holds"]
         assert hold["rule"] == "ip-loss"
-        assert "is gone" in hold["why"]
+        assert "was not released" in hold["why"]
         assert "protect it against deletion" in hold["why"]
         assert len(balancers(vanished)) == 1
 

@@ -7,8 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.guards.absence_proof import servers_to_confirm
-from desired.model.absence import doubt_about
+from desired.guards.absence import doubt_about, servers_to_confirm
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.plan.change import Change, LostNode

@@ -22,6 +22,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.notes import Note, NoteKind
+from desired.rules.guards import ADOPTION_REMOVES
 from desired.section import Section
 from reconciler.result import Line, Report, Requests
 from tests.balancers import (
@@ -99,10 +100,7 @@ def _adopted() -> Report:
         ),
         *removals,
     )
-    why = (
-        "load balancer 42 shop is to be taken over, and would lose what the Service does not ask for: listener 8080,"
-        " target server:9"
-    )
+    why = ADOPTION_REMOVES.text(balancer="load balancer 42 shop", parts="listener 8080, target server:9")
     hold = Hold(
         hold_hash("adoption", held, snapshot), GuardName.ADOPTION, "2", "0", tuple(each.key for each in held), why
     )

@@ -144,7 +144,7 @@ def test_changed_settings() -> None:
         Subject("Namespace", "kube-system", CLUSTER_UID),
         EventType.WARNING,
         "SettingsChanged",
-        "settings: HCLOUD_NETWORK k8s -> (unset)",
+        "HCLOUD_NETWORK k8s -> (unset)",
     )
 
 
@@ -218,7 +218,7 @@ def test_a_held_deletion() -> None:
     assert [first.subject, second.subject] == [subject_of(node) for node in lost]
     assert {first.reason, second.reason} == {"ChangeHeld"}
     assert first.message == second.message
-    assert first.message.startswith("node.delete is held by node-blast-radius: the servers of 2 of 3 Nodes are gone")
+    assert first.message.startswith(f"node.delete is held by node-blast-radius: {hold.said}")
     assert first.message.endswith(f"Approve with: reconcile approve {hold.hash}")
 
 

@@ -27,7 +27,7 @@ def world(rule: str, *changes: Change) -> tuple[Plan, Setbacks]:
     """The judged plan of these three changes while some of them are held back, and by what."""
     marks = {change.key: mark_in(change, a_snapshot([NODE])) for change in changes}
     held: dict[str, Suspension] = {
-        key: Suspension(GuardName(rule), mark, "failed: no", 7.0, "no", 1.0) for key, mark in marks.items()
+        key: Suspension(GuardName(rule), mark, 7.0, 1, error="no", retry_after_s=1.0) for key, mark in marks.items()
     }
     setbacks = Setbacks(suspensions=held)
     return judge(Plan((CHANGE, AFTER, OTHER)), WORLD, Settings(), setbacks=setbacks), setbacks
@@ -65,9 +65,7 @@ def test_a_warning_of_what_flaps() -> None:
     (event,) = warnings(plan, WORLD, Settings(), setbacks=setbacks)
 
     assert (event.subject, event.type, event.reason) == (subject_of(NODE), EventType.WARNING, "ChangeSuspended")
-    assert (
-        event.message
-        == "node.labels node/web-1/labels is suspended (and 1 more): it failed: no; find what else writes it"
-    )
+    why = plan.by_key[CHANGE.key].decision.why
+    assert event.message == f"node.labels node/web-1/labels is suspended (and 1 more): {why}"
     plan, setbacks = world(GuardName.BACK_OFF, CHANGE)
     assert list(warnings(plan, WORLD, Settings(), setbacks=setbacks)) == []

@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -226,7 +228,7 @@ Made from the tables in `desired/rules`.
 Each row is one sentence that a plan, a note, a hold or an explanation says, with what a person does about it. Words in
 angle brackets stand for what was found. The last column is the [note](notes.md), the [guard](../safety.md) or the kind
 of change whose sentence it is, and what a guard makes of the changes; where it is empty, `reconcile explain` alone says
-it.
+it. Rows of guards stand under the name of the guard, and say in which note the same is told where nothing is withheld.
 """
 _TITLES = {
     "guards": "Guards",
@@ -242,17 +244,26 @@ def _shown_template(template: str) -> str:
 
 
 def _rule_row(row: Rule) -> str:
-    said_by = f"`{row.of}`" + (f": {row.verdict}" if row.verdict else "") if row.of else ""
+    noted = f", note `{row.noted}`" if row.noted else ""
+    said_by = f"`{row.of}`" + (f": {row.verdict}" if row.verdict else "") + noted if row.of else row.verdict or ""
     return f"| `{row.name}` | {_shown_template(row.says)} | {_shown_template(row.remedy)} | {said_by} |\n"
 
 
 def rules() -> str:
     """The text of docs/reference/rules.md."""
-    head = "| rule | sentence | remedy | said by |\n|---|---|---|---|\n"
-    tables = (
-        f"\n## {_TITLES[table]}\n\n{head}" + "".join(map(_rule_row, rows)) for table, rows in rules_by_table().items()
+    return RULES_INTRODUCTION + "".join(
+        f"\n## {_TITLES[table]}\n" + ("".join(_by_guard(rows)) if table == "guards" else _rule_table(rows))
+        for table, rows in rules_by_table().items()
     )
-    return RULES_INTRODUCTION + "".join(tables)
+
+
+def _by_guard(rows: Iterable[Rule]) -> Iterator[str]:
+    for guard, group in groupby(rows, lambda row: row.of or "any guard"):
+        yield f"\n### {guard}\n{_rule_table(group)}"
+
+
+def _rule_table(rows: Iterable[Rule]) -> str:
+    return "\n| rule | sentence | remedy | said by |\n|---|---|---|---|\n" + "".join(map(_rule_row, rows))
 
 
 def test_rules_are_documented_as_they_are() -> None:

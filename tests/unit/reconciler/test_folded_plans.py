@@ -188,7 +188,7 @@ nodes
   ! node/worker-4  node.delete  held by node-blast-radius
 Held until somebody approves
   ! node-blast-radius: measured 2, limit 1, 2 changes
-      the servers of 2 of 6 Nodes are gone, and nobody announced it
+      2 of 6 Nodes lost their servers without a drain
       ends by itself in 24 min, if both stay not Ready
       look:    reconcile holds show 3f9a1c
       approve: reconcile approve sha256:3f9a1c0b7e55d214   (once, within 1 h)

@@ -9,11 +9,12 @@ from actuators.http.call_budget import CallBudget
 from actuators.http.own_writes import OwnWrites
 from actuators.lanes import Lane, UnderWay
 from actuators.outcome import Applied
+from desired.plan.setbacks import SUSPENDED_S
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.controller import Pacing, Passes
 from reconciler.live_page.serving import LivePage
-from reconciler.passes.history import SUSPENDED_S, History
+from reconciler.passes.history import History
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry.health import Health, Request
 from reconciler.telemetry.metrics import Metrics

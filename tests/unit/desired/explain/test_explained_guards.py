@@ -14,10 +14,8 @@ from desired.explain.guards import (
     explain_guards,
     explain_guards_on_deletion,
 )
-from desired.guards.anchor import Anchor
 from desired.guards.history import mark_in
 from desired.guards.judge import GUARDS
-from desired.guards.preconditions import explain_unfound
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
@@ -26,6 +24,15 @@ from desired.plan.change import GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import KINDS
 from desired.plan.setbacks import Setbacks, Suspension
 from desired.planner import compute_plan
+from desired.rules.guards import (
+    EXCLUDED_BY_POLICY,
+    LIST_INCOMPLETE,
+    LOOKUP_PENDING,
+    NODES_LOST,
+    NODES_LOST_OR_UNREAD,
+    NOT_READY_TOO_SHORT,
+    PROJECT_UNKNOWN,
+)
 from desired.section import Absent
 from tests.balancers import LOCATED, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
 from tests.builders import (
@@ -66,11 +73,11 @@ PASSES = guard("incomplete-snapshot", Verdict.ALLOWED)
 POLICY = guard("policy", Verdict.ALLOWED)
 ANCHOR = guard("project-anchor", Verdict.ALLOWED, None, "1", "1")
 WEB_2_AND_THE_REST = [CONTROL_SERVER, a_server(2, "web-2")]
-WHY_HELD = (
-    "the servers of 2 of 3 Nodes are gone, and nobody announced it; cordon Nodes before their servers are deleted,"
-    " and approve these if it was meant; what is silent for 30 minutes counts as announced"
-)
-WHY_HELD_AT_WORST = WHY_HELD.replace("2 of 3 Nodes are gone", "2 of 8 Nodes are gone (and 1 more could not be read)")
+WHY_HELD = NODES_LOST.text(lost=2, most=3, wait="30 minutes")
+WHY_HELD_AT_WORST = NODES_LOST_OR_UNREAD.text(lost=3, most=8, wait="30 minutes")
+OBSERVED = guard("policy", Verdict.WAITING, EXCLUDED_BY_POLICY.text(policy="observe"))
+LOOKUP = LOOKUP_PENDING.text(server="server 1")
+SILENCE = NOT_READY_TOO_SHORT.text(wait="20 s")
 FOUR_MORE = [a_settled_node(f"more-{i}", i, created_at=BORN) for i in range(4, 8)]
 SIX_SERVERS = servers_of(CONTROL_SERVER, a_server(), *(a_server(i, f"more-{i}") for i in range(4, 8)))
 
@@ -117,7 +124,7 @@ def test_nothing_is_said_of_a_node_without_changes() -> None:
         pytest.param(
             a_joining_node(),
             Settings(policy=Policy.OBSERVE),
-            (PASSES, ANCHOR, guard("policy", Verdict.WAITING, "policy observe does not apply it")),
+            (PASSES, ANCHOR, OBSERVED),
             id="observed-only",
         ),
         pytest.param(
@@ -126,7 +133,7 @@ def test_nothing_is_said_of_a_node_without_changes() -> None:
             (
                 PASSES,
                 guard("project-anchor", Verdict.ALLOWED, None, "2", "1"),
-                guard("policy", Verdict.WAITING, "policy observe does not apply it"),
+                OBSERVED,
             ),
             id="said-once-of-several-changes",
         ),
@@ -147,12 +154,12 @@ def test_words_on_writes(node: Node, settings: Settings, expected: tuple[GuardFa
         ),
         pytest.param(
             a_snapshot([CONTROL, LOST], [CONTROL_SERVER]),
-            (PASSES, ANCHOR, proof("server 1 has not been asked for by its id yet", 5.0), losses(1), POLICY),
+            (PASSES, ANCHOR, proof(LOOKUP, 5.0), losses(1), POLICY),
             id="nobody-asked",
         ),
         pytest.param(
             a_snapshot([CONTROL, LOST], [CONTROL_SERVER], taken_at=NOW - timedelta(minutes=4, seconds=50)),
-            (PASSES, ANCHOR, proof("the Node has to be not Ready for 20 s", 10.0), losses(1), POLICY),
+            (PASSES, ANCHOR, proof(SILENCE, 10.0), losses(1), POLICY),
             id="not-silent-for-long",
         ),
     ],
@@ -170,7 +177,7 @@ def test_a_violated_anchor() -> None:
 
     assert (word.rule, word.verdict, word.value, word.limit) == ("project-anchor", Verdict.HELD, "0", "1")
     assert word.hold is not None
-    assert (word.hold.keys, word.hold.why) == (("node/web-1",), word.why)
+    assert (word.hold.keys, word.hold.said) == (("node/web-1",), word.why)
 
 
 def test_an_undetermined_anchor() -> None:
@@ -216,7 +223,7 @@ def test_the_approval_of_another_hold() -> None:
     [
         pytest.param(
             a_snapshot([CONTROL, SETTLED], [CONTROL_SERVER, a_server()]),
-            (PASSES, ANCHOR, proof("the Node has to be not Ready for 20 s", 20.0), losses(1), POLICY),
+            (PASSES, ANCHOR, proof(SILENCE, 20.0), losses(1), POLICY),
             id="settled",
         ),
         pytest.param(
@@ -226,16 +233,15 @@ def test_the_approval_of_another_hold() -> None:
                 guard(
                     "project-anchor",
                     Verdict.HELD,
-                    explain_unfound(Anchor(0, 0, 0, nodes=1)),
+                    PROJECT_UNKNOWN.text(most=1),
                     "0",
                     "1",
                 ),
-                proof("the Node has to be not Ready for 20 s", 20.0),
+                proof(SILENCE, 20.0),
                 guard(
                     "node-blast-radius",
                     Verdict.HELD,
-                    "the only Node's server is gone, and nobody announced it; cordon Nodes before their servers are"
-                    " deleted, and approve these if it was meant; what is silent for 30 minutes counts as announced",
+                    NODES_LOST.text(lost=1, most=1, wait="30 minutes"),
                     "1",
                     "0",
                     1800.0,
@@ -249,7 +255,7 @@ def test_the_approval_of_another_hold() -> None:
             (
                 PASSES,
                 ANCHOR,
-                proof("the Node has to be not Ready for 20 s", 20.0),
+                proof(SILENCE, 20.0),
                 guard("node-blast-radius", Verdict.HELD, WHY_HELD, "2", "1", 1500.0),
                 POLICY,
             ),
@@ -258,9 +264,9 @@ def test_the_approval_of_another_hold() -> None:
         pytest.param(
             a_snapshot([CONTROL, SETTLED], servers_section=incomplete(servers_of(CONTROL_SERVER, a_server()), "429")),
             (
-                guard("incomplete-snapshot", Verdict.WAITING, "the list of servers is incomplete: 429"),
+                guard("incomplete-snapshot", Verdict.WAITING, LIST_INCOMPLETE.text(list="servers", error="429")),
                 ANCHOR,
-                proof("the Node has to be not Ready for 20 s", 20.0),
+                proof(SILENCE, 20.0),
                 losses(0),
                 POLICY,
             ),
@@ -274,7 +280,7 @@ def test_the_approval_of_another_hold() -> None:
             (
                 PASSES,
                 guard("project-anchor", Verdict.ALLOWED, None, "5", "3"),
-                proof("the Node has to be not Ready for 20 s", 20.0),
+                proof(SILENCE, 20.0),
                 guard("node-blast-radius", Verdict.HELD, WHY_HELD_AT_WORST, "3", "2", 1500.0),
                 POLICY,
             ),
@@ -317,7 +323,7 @@ def test_a_silent_node_keeps_its_clock() -> None:
         node, in_cloud(1), a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), Settings()
     )
 
-    assert proof("server 1 has not been asked for by its id yet", 5.0) in planned(words)
+    assert proof(LOOKUP, 5.0) in planned(words)
 
 
 def test_no_second_deletion() -> None:
@@ -352,7 +358,7 @@ def test_what_only_a_loop_remembers() -> None:
     snapshot = a_snapshot([CONTROL, a_joining_node()], [CONTROL_SERVER, a_server()])
     (change,) = compute_plan(snapshot, Settings()).changes
     held: dict[str, Suspension] = {
-        change.key: Suspension(GuardName.BACK_OFF, mark_in(change, snapshot), "failed: no", 7.0)
+        change.key: Suspension(GuardName.BACK_OFF, mark_in(change, snapshot), 7.0, 1, error="no")
     }
     facts = facts_of(compute_plan(snapshot, Settings()), snapshot, Settings(), Setbacks(suspensions=held))
 

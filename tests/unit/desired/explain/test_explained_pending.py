@@ -10,6 +10,7 @@ from desired.model.load_balancer import Issuance
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
+from desired.rules.guards import BALANCER_OF_UNKNOWN, CLUSTER_UNREAD, EXCLUDED_BY_POLICY
 from desired.section import Unknown
 from tests.balancers import (
     LOCATED,
@@ -34,7 +35,7 @@ NAME = f"ccm-managed-certificate-{SERVICE_UID}"
 PENDING = a_certificate(7, NAME, is_managed=True, labels={LABEL_SERVICE_UID: SERVICE_UID}, issuance=Issuance.PENDING)
 ADDRESSES = Wait("status", "the addresses are known once there is a load balancer")
 ISSUING = f"Hetzner is still getting certificate 7 {NAME!r} issued, since 12:00 UTC"
-STRANGE = "load balancer 42 shop was a Service's, of the UID dead, and nothing says that it was one of this cluster"
+STRANGE = BALANCER_OF_UNKNOWN.text(balancer="load balancer 42 shop", uid="dead")
 
 
 @pytest.mark.parametrize(
@@ -46,13 +47,13 @@ STRANGE = "load balancer 42 shop was a Service's, of the UID dead, and nothing s
         pytest.param(
             a_world([a_service()]),
             replace(LOCATED, policy=Policy.OBSERVE),
-            [Wait("policy", "policy observe does not apply it"), ADDRESSES],
+            [Wait("policy", EXCLUDED_BY_POLICY.text(policy="observe")), ADDRESSES],
             id="a-policy",
         ),
         pytest.param(
             a_world([a_service()], cluster_uid=Unknown("403")),
             LOCATED,
-            [Wait("incomplete-snapshot", "the cluster's identity could not be read: 403"), ADDRESSES],
+            [Wait("incomplete-snapshot", CLUSTER_UNREAD.text(error="403")), ADDRESSES],
             id="data",
         ),
         pytest.param(

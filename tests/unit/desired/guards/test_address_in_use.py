@@ -13,6 +13,7 @@ from desired.names import LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABE
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
+from desired.rules.guards import ADDRESS_ASSIGNED
 from tests.balancers import (
     LOCATED,
     a_balancer,
@@ -63,53 +64,52 @@ IN_WINDOW = {**OURS, LABEL_FORMER: "default.gone", LABEL_DELETE_AFTER: "20991231
     ("assigned", "there", "verdict", "why"),
     [
         pytest.param({}, (), Verdict.ALLOWED, "", id="free"),
-        pytest.param({}, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs; an", id="in use by the list"),
+        pytest.param({}, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs;", id="in use by the list"),
         pytest.param(
             {},
             (holding({**OURS, LABEL_SERVICE_UID: OTHER_UID}),),
             Verdict.REFUSED,
-            "to load balancer 43 theirs; an",
+            "to load balancer 43 theirs; unassign",
             id="another Service of this cluster has it",
         ),
         pytest.param(
             {"assignee_id": 9, "assignee_type": "server"},
             (),
             Verdict.REFUSED,
-            "Primary IP 7 web-7 (198.51.100.7) is assigned to server 9; an address is never taken from something else:"
-            " unassign it there, or name another one",
+            ADDRESS_ASSIGNED.text(address="Primary IP 7 web-7 (198.51.100.7)", assignee="server 9"),
             id="a server has it",
         ),
         pytest.param(
             {"assignee_id": 9, "assignee_type": "toaster"}, (), Verdict.REFUSED, "to toaster 9;", id="a new kind has it"
         ),
-        pytest.param(HAD, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs; an", id="somebody's has it"),
-        pytest.param(HAD, (), Verdict.REFUSED, "to load balancer 43; an", id="one has it that is not listed"),
+        pytest.param(HAD, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs;", id="somebody's has it"),
+        pytest.param(HAD, (), Verdict.REFUSED, "to load balancer 43;", id="one has it that is not listed"),
         pytest.param(
             HAD,
             (holding({**IN_WINDOW, "hcloud-reconciler/cluster-uid": "other"}),),
             Verdict.REFUSED,
-            "to load balancer 43 theirs; an",
+            "to load balancer 43 theirs; unassign",
             id="one has it that another cluster has released",
         ),
         pytest.param(
             HAD,
             (holding(IN_WINDOW),),
             Verdict.WAITING,
-            "to load balancer 43 theirs; that one is deleted after 2099-12-31 23:59:59 UTC",
+            "to load balancer 43 theirs, which is deleted after 2099-12-31 23:59:59 UTC",
             id="one has it in its undo window",
         ),
         pytest.param(
             HAD,
             (holding({**OURS, LABEL_FORMER: "default.gone", LABEL_RELEASED: "20200101T000000Z"}),),
             Verdict.WAITING,
-            "that one was released and stays: delete it to set the address free (reconcile orphans, 43)",
+            "which was released and stays; delete it",
             id="one has it that was released for good",
         ),
         pytest.param(
             {**HAD, "assignee_id": 42},
             (a_balancer(spec={"primary_ipv4": 7}),),
             Verdict.WAITING,
-            "that one is being released with Service default/web",
+            "which is being released with Service default/web",
             id="one has it that is being deleted",
         ),
     ],

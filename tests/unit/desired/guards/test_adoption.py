@@ -17,9 +17,17 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_FORMER, LABEL_RELEASED
-from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
+from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
+from desired.rules.guards import (
+    ADOPTION_OF_UNKNOWN_REMOVES,
+    ADOPTION_REMOVES,
+    ADOPTION_UNCLEAR,
+    BALANCER_IN_USE,
+    BALANCER_IN_USE_RELEASED,
+    BALANCER_OF_UNKNOWN,
+)
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -92,9 +100,9 @@ def test_adoption_that_takes_something_away(parts: dict[str, Any], lost: set[str
     found = judged(before_adoption(parts))
 
     keys = {LB, *(f"{LB}/{part}" for part in lost)}
-    why = f"load balancer 42 {DEFAULT_NAME} is to be taken over, and would lose what the Service does not ask for: "
     (hold,) = found.holds
-    assert hold == Hold(hold.hash, GuardName.ADOPTION, str(len(lost)), "0", tuple(sorted(keys)), f"{why}{words}")
+    assert (hold.rule, hold.value, hold.limit) == (GuardName.ADOPTION, str(len(lost)), "0")
+    assert (hold.keys, hold.said) == (tuple(sorted(keys)), ADOPTION_REMOVES.text(balancer=MINE, parts=words))
     assert {change.key for change in found.with_verdict(Verdict.HELD)} == keys
     assert {change.verb for change in found.changes if change.key in keys - {LB}} == {Verb.REMOVE}
     assert set(found.by_key[LB].consequences) == {
@@ -155,10 +163,7 @@ def test_dead_targets_of_an_adoption() -> None:
     assert hold.keys == (LB, f"{LB}/target/server:7")
 
 
-STRANGE = (
-    f"load balancer 42 {DEFAULT_NAME} was a Service's, of the UID {DEAD}, and nothing says that it was one of this"
-    " cluster"
-)
+MINE = f"load balancer 42 {DEFAULT_NAME}"
 
 
 def test_adoption_of_a_dead_services() -> None:
@@ -166,7 +171,8 @@ def test_adoption_of_a_dead_services() -> None:
     snapshot = before_adoption({}, DEAD)
 
     (hold,) = judged(snapshot).holds
-    assert hold == Hold(hold.hash, GuardName.ADOPTION, DEAD, "a Service of this cluster", (LB,), STRANGE)
+    assert (hold.rule, hold.value, hold.limit) == (GuardName.ADOPTION, DEAD, "a Service of this cluster")
+    assert (hold.keys, hold.said) == ((LB,), BALANCER_OF_UNKNOWN.text(balancer=MINE, uid=DEAD))
     assert judged(snapshot).allowed == ()
     assert judged(snapshot, approved={hold.hash}).allowed == judged(snapshot, approved={hold.hash}).changes
 
@@ -176,7 +182,7 @@ def test_adoption_of_a_dead_services_that_takes_something_away() -> None:
     (hold,) = judged(before_adoption({"targets": (OURS, STRAY)}, DEAD)).holds
 
     assert hold.keys == (LB, f"{LB}/target/server:7")
-    assert hold.why.endswith(f"does not ask for: target server:7; {STRANGE}")
+    assert hold.said == ADOPTION_OF_UNKNOWN_REMOVES.text(balancer=MINE, uid=DEAD, parts="target server:7")
 
 
 @pytest.mark.parametrize("name", [DEFAULT_NAME, "shared"])
@@ -227,8 +233,8 @@ def test_adoption_of_what_somebody_uses(parts: dict[str, Any], use: str) -> None
     snapshot = a_world([NAMED], [nobodys(**parts)])
 
     (hold,) = judged(snapshot).holds
-    why = f"load balancer 42 shared is to be taken over, and nothing says whose it is: somebody uses it, with {use}"
-    assert hold == Hold(hold.hash, GuardName.ADOPTION, use, "no listener, no target", (LB,), why)
+    assert (hold.rule, hold.value, hold.limit) == (GuardName.ADOPTION, use, "no listener, no target")
+    assert (hold.keys, hold.said) == ((LB,), BALANCER_IN_USE.text(balancer="load balancer 42 shared", use=use))
     assert judged(snapshot).allowed == ()
     approved = judged(snapshot, approved={hold.hash})
     assert approved.allowed == approved.changes
@@ -260,11 +266,10 @@ def test_adoption_of_what_was_another_services() -> None:
     snapshot = a_world([NAMED], [released("prod.shop")])
 
     (hold,) = judged(snapshot).holds
-    why = (
-        "load balancer 42 shared is to be taken over, and was released with Service prod/shop: somebody uses it, with"
-        " 1 listener and 1 target"
-    )
-    assert hold == Hold(hold.hash, GuardName.ADOPTION, "1 listener and 1 target", "no listener, no target", (LB,), why)
+    use = "1 listener and 1 target"
+    shared = "load balancer 42 shared"
+    assert (hold.rule, hold.value, hold.limit, hold.keys) == (GuardName.ADOPTION, use, "no listener, no target", (LB,))
+    assert hold.said == BALANCER_IN_USE_RELEASED.text(balancer=shared, former="Service prod/shop", use=use)
     approved = judged(snapshot, approved={hold.hash})
     assert approved.allowed == approved.changes
 
@@ -300,7 +305,6 @@ def test_adoptions_are_held_one_by_one() -> None:
 
 
 PRIVATE = a_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
-UNSURE = f"it cannot be told yet what load balancer 42 {DEFAULT_NAME} would lose: "
 
 
 @pytest.mark.parametrize(
@@ -362,7 +366,8 @@ def test_adoption_waits_until_it_is_known_what_would_go(
 
     found = judged(snapshot, IN_NETWORK, {hold.hash for hold in judged(snapshot, IN_NETWORK).holds})
 
-    assert found.by_key[LB].decision == GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, UNSURE + why)
+    unclear = ADOPTION_UNCLEAR.text(balancer=MINE, error=why)
+    assert found.by_key[LB].decision == GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, unclear)
     assert found.allowed == ()
 
 

@@ -5,15 +5,16 @@ from datetime import timedelta
 
 import pytest
 
+from desired.guards.evidence import clock_notes, depends_on_age
 from desired.guards.nodes import easing_of, losses_of
-from desired.guards.preconditions import clock_notes, depends_on_age
-from desired.model.clocks import LOOK_AGAIN_S, Clocks, explain_clocks
+from desired.model.clocks import LOOK_AGAIN_S, Clocks
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Verdict
 from desired.plan.kinds import KINDS
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
+from desired.rules.guards import API_SERVERS_DIFFER, CLOCKS_DIFFER, MACHINE_CLOCK_OFF
 from desired.syntax.provider_id import Provider
 from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node
 from tests.support.judging import judge
@@ -25,65 +26,67 @@ AHEAD = Clocks(hetzner=-HOUR, process=-HOUR)
 """Kubernetes' clock is an hour ahead of the two others."""
 
 
+def off(clock: str, apart: str, others: str) -> str:
+    """The sentence on a clock that disagrees with these."""
+    return CLOCKS_DIFFER.text(clock=clock, apart=apart, others=others)
+
+
 @pytest.mark.parametrize(
-    ("clocks", "differ", "whose"),
+    ("clocks", "differ", "expected"),
     [
         pytest.param(Clocks(), False, None, id="no-other-clock-is-known"),
         pytest.param(Clocks(60 * SECOND, -60 * SECOND, 60 * SECOND), False, None, id="all-within-a-minute"),
         pytest.param(
             AHEAD,
             True,
-            "Kubernetes' clock is about 60 minutes ahead of Hetzner's and this machine's;",
+            off("Kubernetes", "about 60 minutes ahead of", "Hetzner and this machine"),
             id="kubernetes-ahead",
         ),
         pytest.param(
             Clocks(HOUR, HOUR),
             True,
-            "Kubernetes' clock is about 60 minutes behind Hetzner's and this machine's;",
+            off("Kubernetes", "about 60 minutes behind", "Hetzner and this machine"),
             id="behind",
         ),
         pytest.param(
-            Clocks(-HOUR), True, "Kubernetes' clock is about 60 minutes ahead of Hetzner's;", id="two-clocks-alone"
+            Clocks(-HOUR), True, off("Kubernetes", "about 60 minutes ahead of", "Hetzner"), id="two-clocks-alone"
         ),
         pytest.param(
             Clocks(-HOUR, NONE),
             True,
-            "Hetzner's clock is about 60 minutes behind Kubernetes' and this machine's;",
+            off("Hetzner", "about 60 minutes behind", "Kubernetes and this machine"),
             id="this-machine-may-be-the-api-server",
         ),
         pytest.param(
-            Clocks(-HOUR, HOUR),
-            True,
-            "Kubernetes' clock is about 60 minutes ahead of Hetzner's, and this machine's agrees with neither;",
-            id="no-two-agree",
+            Clocks(-HOUR, HOUR), True, off("Kubernetes", "about 60 minutes ahead of", "Hetzner"), id="no-two-agree"
         ),
         pytest.param(
             Clocks(None, -61 * SECOND),
             True,
-            "Kubernetes' clock is about 1 minute ahead of this machine's, and Hetzner's is not known;",
+            off("Kubernetes", "about 1 minute ahead of", "this machine"),
             id="hetzner-unknown",
         ),
         pytest.param(
             Clocks(SECOND, 30 * HOUR),
             False,
-            "this machine's clock is about 30 hours ahead of Kubernetes' and Hetzner's; nothing waits",
+            MACHINE_CLOCK_OFF.text(apart="about 30 hours ahead of", others="Kubernetes and Hetzner"),
             id="only-this-machine",
         ),
         pytest.param(
             Clocks(NONE, NONE, 240 * HOUR),
             True,
-            "answers of Kubernetes' API servers differ by about 10 days: one of them has a wrong clock;",
+            API_SERVERS_DIFFER.text(apart="about 10 days"),
             id="one-replica-of-several",
         ),
     ],
 )
-def test_whose_clock_is_off(clocks: Clocks, differ: bool, whose: str | None) -> None:
-    """The one that two others disagree with; ages wait when Kubernetes' is not one of two that agree."""
-    said = explain_clocks(clocks)
+def test_whose_clock_is_off(clocks: Clocks, differ: bool, expected: str | None) -> None:
+    """The one that two others disagree with; ages wait when Kubernetes' is not one of two that agree. The note is there
+    although nothing waits: who looks at an idle cluster learns of the clock before a Node is silent."""
+    notes = clock_notes(replace(a_fleet(), clocks=clocks))
 
     assert clocks.differ is differ
-    assert said is None if whose is None else said is not None and said.startswith(whose)
-    assert said is None or "NTP" in said
+    assert [(note.key, note.text) for note in notes] == ([] if expected is None else [("plan", expected)])
 
 
 def five_of_eight(clocks: Clocks) -> Snapshot:
@@ -139,9 +142,3 @@ def test_what_hangs_on_an_age(kind: str) -> None:
         assert depends_on_age(a_change(kind=kind))
     elif kind.startswith("node."):
         assert not depends_on_age(a_change(kind=kind))
-
-
-def test_a_note_is_there_although_nothing_waits() -> None:
-    """Who looks at an idle cluster learns of the clock before a Node is silent."""
-    assert [note.key for note in clock_notes(replace(a_fleet(), clocks=AHEAD))] == ["plan"]
-    assert clock_notes(a_fleet()) == ()

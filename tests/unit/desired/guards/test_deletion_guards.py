@@ -6,12 +6,23 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.absence_proof import absence_proof
+from desired.guards.absence import absence_proof
 from desired.guards.facts import Facts, GuardResult
-from desired.guards.nodes import NodeLosses, explain_easing, explain_losses, node_blast_radius
+from desired.guards.nodes import node_blast_radius
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
+from desired.plan.change import Change, HoldEnd, Plan
+from desired.rules.guards import (
+    ABSENCE_UNPROVEN,
+    CONTROL_PLANE_LOST,
+    LOOKUP_FAILED,
+    LOOKUP_PENDING,
+    NODE_TOO_YOUNG,
+    NODES_AND_CONTROL_PLANE_LOST,
+    NODES_LOST,
+    NODES_LOST_OR_UNREAD,
+)
+from desired.rules.rule import Plain, Rule
 from desired.section import Absent, Section, Unknown
 from tests.builders import (
     NOW,
@@ -43,38 +54,37 @@ IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))
     ("change", "snapshot", "expected"),
     [
         pytest.param(DELETE, a_snapshot(confirmations={1: Absent()}), [], id="proven"),
-        pytest.param(DELETE, WHOLE, [("server 1 has not been asked for by its id yet", 5.0)], id="not-asked"),
+        pytest.param(DELETE, WHOLE, [(LOOKUP_PENDING, 5.0)], id="not-asked"),
         pytest.param(
             DELETE,
             a_snapshot(confirmations={1: Unknown("500")}),
-            [("the list of servers lacks 1, and asking for it alone failed: 500", None)],
+            [(LOOKUP_FAILED, None)],
             id="asked-in-vain",
         ),
         pytest.param(
             a_change("node/old", "node.delete", before=a_loss(IN_TEN_SECONDS)),
             a_snapshot(confirmations={1: Absent()}),
-            [("the Node has to be older than 120 s", 10.0)],
+            [(NODE_TOO_YOUNG, 10.0)],
             id="too-young",
         ),
         pytest.param(
             a_change("node/old", "node.delete", before=an_identity()),
             a_snapshot(confirmations={1: Absent()}),
-            [("nothing proves that its server is gone", None)],
+            [(ABSENCE_UNPROVEN, None)],
             id="no-proof-at-all",
         ),
         pytest.param(INITIALISE, WHOLE, [], id="no-deletion"),
         pytest.param(a_change("load_balancer/ns/a", "lb.delete"), WHOLE, [], id="deletion-of-something-else"),
     ],
 )
-def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[str, float | None]]) -> None:
+def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[Rule, float | None]]) -> None:
     """The deletion of a Node waits for its proof, and one without any proof for ever."""
-    assert list(absence_proof(facts([change], snapshot))) == [
-        GuardResult(GuardName.ABSENCE_PROOF, Verdict.WAITING, (change.key,), why, due_in_s=due) for why, due in expected
-    ]
+    found = list(absence_proof(facts([change], snapshot)))
+    assert [(each.row, each.due_in_s) for each in found] == expected
+    assert {each.keys for each in found} <= {(change.key,)}
 
 
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
-LAST = "no Node of the control plane would be left, and that is always for a person to approve"
 HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker", 2)
 READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
 
@@ -82,16 +92,13 @@ READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
 IT_STAYS = HoldEnd("if it stays not Ready", 1500.0)
 
 
-def loss_of(
-    *keys: str, nodes: int, lost: set[str], unreadable: int = 0, last: bool = False, end: HoldEnd | None = None
-) -> GuardResult:
-    """The finding that too many are lost, and whether the last of the control plane is among them."""
-    losses = NodeLosses(nodes, frozenset(lost), unreadable)
-    why = explain_losses(losses) + (f"; {LAST}" if last else "")
-    value, due_in_s = str(len(lost) + unreadable), None if last else 1500.0
-    advice = "cordon Nodes before their servers are deleted, and approve these if it was meant"
-    advice += "" if last else f"; {explain_easing(Settings())}"
-    return GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, keys, why, value, "1", due_in_s, advice, end)
+def loss_of(*keys: str, nodes: int, lost: int = 2, row: Rule = NODES_LOST, end: HoldEnd | None = None) -> GuardResult:
+    """The finding that so many are lost."""
+    measured = {"left": nodes - lost, "lost": lost, "most": nodes}
+    if row is NODES_AND_CONTROL_PLANE_LOST:
+        return GuardResult.of(row, keys, measured, value=lost, limit=1)
+    found: dict[str, Plain] = {"wait": "30 minutes", **measured}
+    return GuardResult.of(row, keys, found, value=lost, limit=1, due_in_s=1500.0, end=end)
 
 
 def unreadable(*server_ids: int) -> Section[int, Server]:
@@ -105,34 +112,34 @@ def unreadable(*server_ids: int) -> Section[int, Server]:
     [
         pytest.param(
             a_fleet(HEAD, WORKER, *READY, gone=[1, 2]),
-            [loss_of("node/head", "node/worker", nodes=5, lost={"node/head", "node/worker"}, last=True)],
+            [loss_of("node/head", "node/worker", nodes=5, row=NODES_AND_CONTROL_PLANE_LOST)],
             id="too-many-and-the-last-one-in-one-hold",
         ),
         pytest.param(
             a_fleet(replace(HEAD, unschedulable=True), WORKER, *READY, gone=[1, 2, 3]),
-            [loss_of("node/head", "node/worker", nodes=5, lost={"node/worker", "node/n-3"}, last=True)],
+            [loss_of("node/head", "node/worker", nodes=5, row=NODES_AND_CONTROL_PLANE_LOST)],
             id="too-many-and-the-last-one-announced",
         ),
         pytest.param(
             a_fleet(HEAD, WORKER, *READY, a_settled_node("head-2", 9, labels=CONTROL_PLANE), gone=[2, 3]),
-            [loss_of("node/worker", nodes=6, lost={"node/worker", "node/n-3"}, end=IT_STAYS)],
+            [loss_of("node/worker", nodes=6, end=IT_STAYS)],
             id="too-many-and-one-of-them-is-not-to-be-deleted",
         ),
         pytest.param(
             a_fleet(WORKER, *READY, servers_section=unreadable(3)),
-            [loss_of("node/worker", nodes=4, lost={"node/worker"}, unreadable=1, end=IT_STAYS)],
+            [loss_of("node/worker", nodes=4, row=NODES_LOST_OR_UNREAD, end=IT_STAYS)],
             id="too-many-at-worst",
         ),
         pytest.param(
             a_fleet(HEAD, *READY, gone=[1]),
-            [GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, ("node/head",), LAST, "1", "0")],
+            [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=1, limit=0)],
             id="the-last-one-alone",
         ),
         pytest.param(
             a_fleet(
                 HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
             ),
-            [GuardResult(GuardName.NODE_BLAST_RADIUS, Verdict.HELD, ("node/head",), LAST, "1", "1")],
+            [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=1, limit=1)],
             id="the-last-two-of-which-one-is-to-be-deleted-here",
         ),
     ],

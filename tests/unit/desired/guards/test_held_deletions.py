@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 
-from desired.guards.nodes import NodeLosses, explain_easing, explain_losses
-from desired.model.settings import Settings, Waits
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Plan, Verdict
 from desired.planner import compute_plan
+from desired.rules.guards import (
+    CONTROL_PLANE_LOST,
+    LOOKUP_PENDING,
+    NODE_TOO_YOUNG,
+    NODES_AND_CONTROL_PLANE_LOST,
+    NODES_LOST,
+)
 from desired.section import Present
 from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node, nodes_of
 from tests.support.judging import judge
@@ -46,48 +52,15 @@ def rulings(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
 
 def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
-    lost = explain_losses(NodeLosses(5, frozenset(BOTH)))
-    advice = "cordon Nodes before their servers are deleted, and approve these if it was meant"
-    advice = f"{advice}; {explain_easing(Settings())}"
-    why = f"{lost}; {advice}"
+    said = NODES_LOST.text(lost=2, most=5, wait="30 minutes")
+    why, _, advice = said.partition("; ")
     end = HoldEnd("if both stay not Ready", 25 * 60.0)
     rule = GuardName.NODE_BLAST_RADIUS
-    assert the_hold(TWO) == Hold(the_hold(TWO).hash, rule, "2", "1", BOTH, lost, advice=advice, end=end)
-    assert the_hold(TWO).said == why
+    assert the_hold(TWO) == Hold(the_hold(TWO).hash, rule, "2", "1", BOTH, why, advice=advice, end=end)
+    assert the_hold(TWO).said == said
     assert [change.decision for change in judged(TWO).changes] == [
-        GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, why, due_in_s=25 * 60.0)
+        GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, said, due_in_s=25 * 60.0)
     ] * 2
-
-
-@pytest.mark.parametrize(
-    ("losses", "start"),
-    [
-        pytest.param(NodeLosses(1, frozenset("a")), "the only Node's server is gone", id="one-node"),
-        pytest.param(NodeLosses(10, frozenset("abc")), "the servers of 3 of 10 Nodes are gone", id="some"),
-        pytest.param(NodeLosses(3, frozenset("abc")), "the servers of 3 of 3 Nodes are gone", id="all"),
-        pytest.param(
-            NodeLosses(4, frozenset("a"), unreadable=2),
-            "the servers of 1 of 4 Nodes are gone (and 2 more could not be read)",
-            id="some-that-could-not-be-read",
-        ),
-    ],
-)
-def test_explain_losses(losses: NodeLosses, start: str) -> None:
-    """A loss is told in numbers."""
-    assert explain_losses(losses) == f"{start}, and nobody announced it"
-
-
-@pytest.mark.parametrize(
-    ("given_up_after", "minutes"),
-    [
-        pytest.param(timedelta(minutes=30), "30", id="half-an-hour"),
-        pytest.param(timedelta(seconds=90), "1.5", id="a-minute-and-a-half"),
-    ],
-)
-def test_explain_easing(given_up_after: timedelta, minutes: str) -> None:
-    """A hold says how long it takes to end without anybody."""
-    settings = Settings(waits=Waits(given_up_after=given_up_after))
-    assert explain_easing(settings) == f"what is silent for {minutes} minutes counts as announced"
 
 
 NINE_AND_TWO_LOST = [a_lost_node(f"n-{i}", i) if i < 3 else a_settled_node(f"n-{i}", i) for i in (1, 2, *range(4, 11))]
@@ -142,17 +115,17 @@ def test_last_of_the_control_plane(heads: Sequence[int], others: Sequence[int], 
     """That no Node of the control plane would be left is for a person alone: no time frees it, announced or not."""
     nodes = [a_lost_node(f"n-{i}", i, unschedulable=i == 1, labels=HEAD) for i in heads]
     snapshot = a_fleet(*nodes, *(a_settled_node(f"n-{i}", i) for i in others), gone=heads)
-    why = "no Node of the control plane would be left, and that is always for a person to approve"
+    row = CONTROL_PLANE_LOST
     keys = tuple(node.key for node in nodes)
-    assert the_hold(snapshot) == Hold(the_hold(snapshot).hash, GuardName.NODE_BLAST_RADIUS, value, limit, keys, why)
+    hold = the_hold(snapshot)
+    assert hold == Hold(hold.hash, GuardName.NODE_BLAST_RADIUS, value, limit, keys, row.says, advice=row.remedy)
     assert {change.decision.due_in_s for change in judged(snapshot).changes} == {None}
 
 
 def test_last_of_the_control_plane_among_too_many() -> None:
     """Held with the others, it makes the hold one that never ends by itself, and the text says why."""
     snapshot = losing(1, 2, lost={"labels": HEAD})
-    why = "no Node of the control plane would be left, and that is always for a person to approve"
-    assert the_hold(snapshot).why == f"{explain_losses(NodeLosses(5, frozenset(BOTH)))}; {why}"
+    assert the_hold(snapshot).said == NODES_AND_CONTROL_PLANE_LOST.text(lost=2, most=5)
     assert (the_hold(snapshot).value, the_hold(snapshot).limit) == ("2", "1")
     assert {change.decision.due_in_s for change in judged(snapshot).changes} == {None}
 
@@ -175,8 +148,8 @@ def test_an_approved_hold_lets_its_deletions_pass() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "doubt"),
     [
-        pytest.param(losing(1, 2, confirmations={}), "server 1 has not been asked for by its id yet", id="not-asked"),
-        pytest.param(losing(1, 2, lost={"created_at": NOW}), "the Node has to be older than 120 s", id="too-young"),
+        pytest.param(losing(1, 2, confirmations={}), LOOKUP_PENDING.text(server="server 1"), id="not-asked"),
+        pytest.param(losing(1, 2, lost={"created_at": NOW}), NODE_TOO_YOUNG.text(wait="120 s"), id="too-young"),
     ],
 )
 def test_an_approved_hold_leaves_the_proof_to_be_had(snapshot: Snapshot, doubt: str) -> None:

@@ -5,16 +5,28 @@ from dataclasses import replace
 
 import pytest
 
+from desired.guards.facts import GuardResult
 from desired.guards.history import back_off, flapping, mark_in, suspension_of
 from desired.model.record import Origin
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Snapshot
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict, with_advice
 from desired.plan.setbacks import Setbacks, Suspension
 from desired.plan.suspended import SUSPENDED, SuspendedChange, trace_in
+from desired.rules.guards import (
+    CONDITION_REVERTED,
+    CONDITION_REVERTED_BY,
+    FAILED,
+    FAILED_AGAIN,
+    NOT_VISIBLE,
+    REVERTED,
+    SERVICE_REVERTED,
+    SERVICE_REVERTED_BY,
+)
+from desired.rules.rule import Rule
 from tests.balancers import a_service, a_world
-from tests.builders import a_change, a_server, a_settled_node, a_snapshot, an_identity
+from tests.builders import NOW, a_change, a_server, a_settled_node, a_snapshot, an_identity
 from tests.support.judging import facts_of, judge
 
 CHANGE = a_change()
@@ -26,7 +38,7 @@ SERVERS = [a_server(), a_server(2, "web-2")]
 
 def against(change: Change, rule: str = GuardName.BACK_OFF) -> Mapping[str, Suspension]:
     """This change, to be left alone for another 7 s."""
-    return {change.key: Suspension(GuardName(rule), mark_in(change, a_snapshot(NODES)), "failed: no", 7.0, "no")}
+    return {change.key: Suspension(GuardName(rule), mark_in(change, a_snapshot(NODES)), 7.0, 1, error="no")}
 
 
 def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
@@ -35,116 +47,115 @@ def judged(suspensions: Mapping[str, Suspension], *changes: Change) -> Plan:
     return judge(Plan(changes), a_snapshot(NODES, SERVERS), Settings(), setbacks=setbacks)
 
 
-@pytest.mark.parametrize(
-    ("rule", "why"),
-    [(GuardName.BACK_OFF, "failed: no"), (GuardName.FLAPPING, "failed: no; find what else writes it")],
-)
-def test_a_suspended_change_waits(rule: str, why: str) -> None:
-    """It waits with its reason and its time, nobody is asked to approve it, and no other waits with it."""
+@pytest.mark.parametrize("rule", [GuardName.BACK_OFF, GuardName.FLAPPING])
+def test_a_suspended_change_waits(rule: GuardName) -> None:
+    """It waits with its time, nobody is asked to approve it, and no other waits with it."""
     plan = judged(against(CHANGE, rule), CHANGE, OTHER)
     decision = plan.by_key[CHANGE.key].decision
 
-    assert (decision.verdict, decision.rule, decision.why, decision.due_in_s) == (
-        Verdict.WAITING,
-        rule,
-        why,
-        7.0,
-    )
+    assert (decision.verdict, decision.rule, decision.due_in_s) == (Verdict.WAITING, rule, 7.0)
     assert plan.by_key[OTHER.key].decision.verdict is Verdict.ALLOWED
     assert plan.holds == ()
 
 
-WHY = "was reverted 3 times in 10 minutes, first at 12:00:00 UTC; suspended for 60 minutes"
-SWITCHES = "; switch one off: Cilium defaultLBServiceIPAM=none, k3s --disable servicelb; or set spec.loadBalancerClass"
+@pytest.mark.parametrize(
+    ("found", "row"),
+    [
+        (Suspension(GuardName.BACK_OFF, "", 7.0, 1, error="no"), FAILED),
+        (Suspension(GuardName.BACK_OFF, "", 7.0, 2, error="no"), FAILED_AGAIN),
+        (Suspension(GuardName.BACK_OFF, "", 7.0, 3, is_unseen=True, error="not seen"), NOT_VISIBLE),
+        (Suspension(GuardName.FLAPPING, "", 7.0, 3), REVERTED),
+    ],
+)
+def test_why_it_waits(found: Suspension, row: Rule) -> None:
+    """A change that failed, that failed again, that no list shows, and that was reverted."""
+    assert _result(found, CHANGE, a_snapshot(NODES, SERVERS)).row is row
 
 
 @pytest.mark.parametrize(
-    ("writers", "types", "expected"),
+    ("writers", "types", "writer"),
     [
-        pytest.param((), (), f"{WHY}{SWITCHES}", id="no hint"),
-        pytest.param((), ("LoadBalancerReady",), f"{WHY}{SWITCHES}", id="ours alone"),
+        pytest.param((), (), None, id="no hint"),
+        pytest.param((), ("LoadBalancerReady",), None, id="ours alone"),
         pytest.param(
             (),
             ("LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"),
-            f"is also written by another controller (condition 'cilium.io/IPAMRequestSatisfied'), {WHY}{SWITCHES}",
+            "another controller (condition 'cilium.io/IPAMRequestSatisfied')",
             id="another's condition",
         ),
         pytest.param(
             ("cilium-operator",),
             ("cilium.io/IPAMRequestSatisfied",),
-            f"is also written by 'cilium-operator' (condition 'cilium.io/IPAMRequestSatisfied'), {WHY}{SWITCHES}",
+            "'cilium-operator' (condition 'cilium.io/IPAMRequestSatisfied')",
             id="another's name and condition",
         ),
-        pytest.param(("k3s",), (), f"is also written by 'k3s', {WHY}{SWITCHES}", id="another's name"),
+        pytest.param(("k3s",), (), "'k3s'", id="another's name"),
         pytest.param(
             ("a\n" + "x" * 200, "b"),
             ("\U0001f600" * 100, "\U0001f600" * 101),
-            "is also written by 'a\\nxxxxxxxxxxxxxxxxxxxxxxxx...'"
-            rf" (condition '\U0001f600\U0001f600\U0001f...' and 1 more), {WHY}{SWITCHES}",
+            "'a\\nxxxxxxxxxxxxxxxxxxxxxxxx...'"
+            r" (condition '\U0001f600\U0001f600\U0001f...' and 1 more)",
             id="hostile",
         ),
     ],
 )
-def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ...], expected: str) -> None:
-    """A suspended status names who else writes it and what the Service carries of another controller, and the switches
-    to look at; short enough for the trace in the ConfigMap, which a dry run reads."""
+def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ...], writer: str | None) -> None:
+    """A suspended status names who else writes it and what the Service carries of another controller; short enough for
+    the trace in the ConfigMap, which a dry run reads."""
     conditions = tuple(ServiceCondition(kind, "True") for kind in types)
     service = a_service(conditions=conditions, status_writers=writers)
     snapshot = a_world([service])
     change = a_change(f"{service.key}/status", "service.status", owner=service.key)
 
-    why = _why_waiting(GuardName.FLAPPING, change, snapshot)
+    result = _result(Suspension(GuardName.FLAPPING, "", 7.0, 3, since=NOW), change, snapshot)
 
-    assert why == expected
-    assert _why_waiting(GuardName.BACK_OFF, change, snapshot) == WHY
+    assert (result.row, result.facts.get("writer")) == (SERVICE_REVERTED_BY if writer else SERVICE_REVERTED, writer)
+    why = with_advice(result.why, result.advice)
     suspended = SuspendedChange(change.key, "", GuardName.FLAPPING, why, snapshot.taken_at)
     stored = trace_in(SUSPENDED.write([suspended], Origin("uid", "me", snapshot.taken_at)), "uid", snapshot.taken_at)
     assert stored.changes[change.key].why == why
 
 
 @pytest.mark.parametrize(
-    ("kind", "part", "expected"),
-    [
-        ("service.claim", "finalizer", f"{WHY}{SWITCHES}"),
-        ("lb.algorithm", "algorithm", f"{WHY}; find what else writes it"),
-    ],
+    ("kind", "part", "row"), [("service.claim", "finalizer", SERVICE_REVERTED), ("lb.algorithm", "algorithm", REVERTED)]
 )
-def test_who_else_writes_another_field(kind: str, part: str, expected: str) -> None:
+def test_who_else_writes_another_field(kind: str, part: str, row: Rule) -> None:
     """The finalizer is shared with k3s' servicelb; of other fields nothing says who writes them."""
     service = a_service(conditions=(ServiceCondition("cilium.io/IPAMRequestSatisfied", "True"),))
     change = a_change(f"{service.key}/{part}", kind, owner=service.key)
 
-    assert _why_waiting(GuardName.FLAPPING, change, a_world([service])) == expected
-
-
-NO_ROUTES = "; switch one off: HCLOUD_NETWORK_ROUTES_ENABLED=false where the network plug-in routes by itself"
+    assert _result(Suspension(GuardName.FLAPPING, "", 7.0, 3), change, a_world([service])).row is row
 
 
 @pytest.mark.parametrize(
-    ("conditions", "expected"),
+    ("conditions", "row", "writer"),
     [
-        pytest.param((), f"{WHY}{NO_ROUTES}", id="taken away"),
-        pytest.param((Condition("NetworkUnavailable", "True", "NoRouteCreated"),), f"{WHY}{NO_ROUTES}", id="ours"),
+        pytest.param((), CONDITION_REVERTED, None, id="taken away"),
+        pytest.param((Condition("NetworkUnavailable", "True", "NoRouteCreated"),), CONDITION_REVERTED, None, id="ours"),
         pytest.param(
             (Condition("NetworkUnavailable", "False", "FlannelIsUp"),),
-            f"is also written by another controller (reason 'FlannelIsUp'), {WHY}{NO_ROUTES}",
+            CONDITION_REVERTED_BY,
+            "another controller (reason 'FlannelIsUp')",
             id="Flannel's",
         ),
     ],
 )
-def test_who_else_writes_the_condition_of_a_node(conditions: tuple[Condition, ...], expected: str) -> None:
+def test_who_else_writes_the_condition_of_a_node(
+    conditions: tuple[Condition, ...], row: Rule, writer: str | None
+) -> None:
     """Network plug-ins write NetworkUnavailable as well, each with a reason of its own."""
     node = replace(a_settled_node(), conditions=conditions)
     change = a_change(f"{node.key}/network", "node.network_condition", owner=node.key)
+    result = _result(Suspension(GuardName.FLAPPING, "", 7.0, 3), change, a_snapshot([node]))
 
-    assert _why_waiting(GuardName.FLAPPING, change, a_snapshot([node])) == expected
+    assert (result.row, result.facts.get("writer")) == (row, writer)
 
 
-def _why_waiting(rule: GuardName, change: Change, snapshot: Snapshot) -> str:
-    setbacks = Setbacks(suspensions={change.key: Suspension(rule, mark_in(change, snapshot), WHY, 7.0)})
-    guard = flapping if rule is GuardName.FLAPPING else back_off
+def _result(found: Suspension, change: Change, snapshot: Snapshot) -> GuardResult:
+    setbacks = Setbacks(suspensions={change.key: replace(found, mark=mark_in(change, snapshot))})
+    guard = flapping if found.rule is GuardName.FLAPPING else back_off
     (result,) = guard(facts_of(Plan((change,)), snapshot, Settings(), setbacks))
-    return result.why
+    return result
 
 
 def test_what_depends_on_it_waits_with_it() -> None:

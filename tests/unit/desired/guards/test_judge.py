@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from desired.guards.anchor import Anchor
 from desired.guards.filters import explain_strange_keys, restrict, withhold
 from desired.guards.judge import hold_hash
-from desired.guards.preconditions import explain_violation
 from desired.guards.statuses import conditions_of
 from desired.model.load_balancer import Health
 from desired.model.service import Service
@@ -20,6 +18,7 @@ from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold,
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan, with_served
+from desired.rules.guards import EXCLUDED_BY_POLICY, PROJECT_MISMATCH
 from desired.section import Present, Section, Unknown
 from tests.balancers import (
     LOCATED,
@@ -58,7 +57,7 @@ MISSING: Section[int, Server] = Section.missing("401")
 INITIALISE = a_change("node/web-1")
 DELETE = a_change("node/old", "node.delete", before=a_loss(OLD, 9))
 BOTH = Plan((INITIALISE, DELETE))
-ASTRAY_WHY = explain_violation(Anchor(1, 0, 0))
+ASTRAY_WHY = PROJECT_MISMATCH.text(found=0, most=1)
 
 
 def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
@@ -81,7 +80,8 @@ def test_hold() -> None:
         "0",
         "1",
         ("node/old", "node/web-1"),
-        ASTRAY_WHY,
+        PROJECT_MISMATCH.says.format(found=0, most=1),
+        advice=PROJECT_MISMATCH.remedy,
     )
     assert judge(BOTH, ASTRAY, Settings()) == Plan(
         (INITIALISE.ruled(decision), DELETE.ruled(decision)), (note,), (hold,)
@@ -161,7 +161,7 @@ def chain(*depends_on: tuple[str, ...]) -> Plan:
     return Plan((removal, *others))
 
 
-UPSERT_WHY = "policy upsert does not apply it"
+UPSERT_WHY = EXCLUDED_BY_POLICY.text(policy="upsert")
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
     [
         pytest.param(a_world([NEW]), LOCATED, Verdict.ALLOWED, None, "", id="nothing in the way"),
         pytest.param(
-            a_world([NEW]), OBSERVE, Verdict.WAITING, "policy", "policy observe does not apply it", id="policy"
+            a_world([NEW]), OBSERVE, Verdict.WAITING, "policy", EXCLUDED_BY_POLICY.text(policy="observe"), id="policy"
         ),
         pytest.param(
             a_world([NEW], servers=[]), LOCATED, Verdict.HELD, "project-anchor", ASTRAY_WHY, id="another project"

@@ -11,7 +11,7 @@ from desired.guards.facts import Guard, GuardResult
 from desired.guards.judge import GUARDS
 from desired.guards.load_balancers import adoption, certificate_issuance, foreign_owner, ip_loss, listener_loss
 from desired.guards.loss import target_floor
-from desired.guards.preconditions import project_anchor
+from desired.guards.project import project_anchor
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     CloudBalancer,
@@ -26,6 +26,7 @@ from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.plan.notes import NoteKind
+from desired.rules.guards import BALANCER_IN_USE_RELEASED, WANTED_ADDRESSES_LOST
 from desired.section import Present, Unknown
 from tests.balancers import (
     IN_NETWORK,
@@ -158,8 +159,11 @@ def test_the_owner_keeps_what_it_has(cluster: str | None) -> None:
         pytest.param({"targets": (), "listeners": ()}, None, id="empty"),
         pytest.param(
             {},
-            f"load balancer 42 shared is to be taken over, and was released with Service default/web of cluster"
-            f" {ELSEWHERE}: somebody uses it, with 1 listener and 1 target",
+            BALANCER_IN_USE_RELEASED.text(
+                balancer="load balancer 42 shared",
+                former=f"Service default/web of cluster {ELSEWHERE}",
+                use="1 listener and 1 target",
+            ),
             id="in use",
         ),
     ],
@@ -255,8 +259,7 @@ DELETE = by_hand(LB, "lb.delete", before=a_balancer().spec)
 def test_ip_loss(service: Service, is_held: bool) -> None:
     """No deletion of what a Service still wants, whoever plans it, without a person's word."""
     snapshot = a_world([service], [a_balancer()])
-    why = "Service default/web still wants a load balancer, and the addresses of this one would be lost"
-    finding = GuardResult(GuardName.IP_LOSS, Verdict.HELD, (LB,), why, "1", "0")
+    finding = GuardResult.of(WANTED_ADDRESSES_LOST, (LB,), {"service": "default/web"}, value=1, limit=0)
 
     assert list(ip_loss(facts([DELETE], snapshot))) == ([finding] if is_held else [])
 

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
+from desired.guards.evidence import controller_notes
 from desired.guards.filters import restrict
-from desired.guards.preconditions import controller_notes
+from desired.model.key import PLAN
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot, Workload, is_another_controller
+from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
 from desired.plan.change import Verdict
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
+from desired.rules.guards import CONTROLLER_RUNS, CONTROLLER_UNKNOWN
 from desired.section import Section
 from tests.builders import (
     a_joining_node,
@@ -91,10 +93,8 @@ def test_the_hold() -> None:
     (hold,) = judge(plan, snapshot, Settings()).holds
 
     assert (hold.rule, hold.value, hold.limit, hold.keys) == ("other-controller", "2", "0", tuple(plan.by_key))
-    assert hold.why == (
-        "DaemonSet kube-system/ccm, Deployment kube-system/hcloud-cloud-controller-manager have ready pods, and their"
-        " image is hcloud-cloud-controller-manager: two cloud controllers would undo each other's work. Scale them to 0"
-        " or delete them first"
+    assert hold.said == CONTROLLER_RUNS.text(
+        image=IMAGE, workloads="DaemonSet kube-system/ccm, Deployment kube-system/hcloud-cloud-controller-manager"
     )
     assert judge(plan, snapshot, Settings(), [hold.hash]).allowed == plan.changes
 
@@ -106,11 +106,12 @@ def test_an_empty_plan_is_told_all_the_same(only: tuple[str, ...]) -> None:
     plan = restrict(judge(compute_plan(snapshot, Settings()), snapshot, Settings()), only)
 
     assert (plan.changes, plan.holds) == ((), ())
-    assert "Scale it to 0 or delete it first" in next(n.text for n in plan.notes if n.key == HCCM.key)
+    workload = "Deployment kube-system/hcloud-cloud-controller-manager"
+    assert CONTROLLER_RUNS.note(HCCM.key, image=IMAGE, workloads=workload) in plan.notes
 
 
 def test_why_it_cannot_be_told() -> None:
     """The note has the API server's own words, which name what is not permitted."""
     (note,) = controller_notes(world(Section.missing(DENIED)))
 
-    assert note.text == f"whether another cloud controller is at work could not be told: {DENIED}"
+    assert note == CONTROLLER_UNKNOWN.note(PLAN, error=DENIED)

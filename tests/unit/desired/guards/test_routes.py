@@ -11,6 +11,7 @@ from desired.model.route import UNROUTED, Route
 from desired.model.settings import Policy
 from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
 from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
+from desired.rules.guards import LIST_INCOMPLETE, ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
 from desired.section import Absent, Unknown
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
@@ -57,7 +58,7 @@ def superfluous(count: int) -> list[Route]:
 
 def why_held(count: int, total: int) -> str:
     """The sentence of a hold of several."""
-    return f"{count} of {total} routes within 10.244.0.0/16 lead to servers that live, and no Node has their pods"
+    return ROUTES_LOST.says.format(lost=count, most=total, cidr="10.244.0.0/16")
 
 
 @pytest.mark.parametrize(
@@ -106,9 +107,9 @@ def test_a_living_server_that_is_no_node() -> None:
 
     assert verdicts(plan) == {key_of(210): HELD, key_of(200): ALLOWED}
     (hold,) = plan.holds
-    why = "it leads to server 90, which is no Node of this cluster, and no Node has the pod CIDR 10.244.210.0/24"
     assert (hold.keys, hold.value, hold.limit) == ((key_of(210),), "1", "0")
-    assert hold.said == f"{why}; approve this if the route is unused"
+    server = "server 90, which is no Node of this cluster"
+    assert hold.said == ROUTE_OF_SERVER.text(destination="10.244.210.0/24", server=server)
 
 
 def test_each_stranger_has_a_hold_of_its_own() -> None:
@@ -173,8 +174,9 @@ def test_a_strangers_route_to_the_pods_of_a_node(numbers: list[int], parts: dict
     assert [(hold.keys, hold.value, hold.limit) for hold in sorted(plan.holds, key=lambda hold: hold.keys)] == [
         ((key_of(number),), "1", "0") for number in held
     ]
-    why = "it leads to server 90, which is no Node of this cluster, and Node web-1 has the pods"
-    assert all(hold.why.startswith(why) for hold in plan.holds if hold.keys == (key_of(1),))
+    server = "server 90, which is no Node of this cluster"
+    said = ROUTE_OF_WRONG_SERVER.text(destination=pods_of(1), server=server, node="web-1")
+    assert {hold.said for hold in plan.holds if hold.keys == (key_of(1),)} <= {said}
 
 
 def test_a_swap_from_a_stranger_that_was_approved() -> None:
@@ -259,7 +261,7 @@ def test_gaps(part: str, gateway: str) -> None:
     gap: Any = {part: incomplete(getattr(whole, part))}
     plan = judged(replace(whole, **gap))
 
-    why = f"the list of {part} is incomplete: page 2 timed out"
+    why = LIST_INCOMPLETE.text(list=part, error="page 2 timed out")
     waiting = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, why)
     swap = {} if part == "nodes" else {key_of(2): GuardDecision(Verdict.ALLOWED)}
     assert {change.key: change.decision for change in plan.changes} == swap | {

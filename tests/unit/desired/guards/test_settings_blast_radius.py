@@ -22,6 +22,7 @@ from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.plan.notes import NoteKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
+from desired.rules.guards import FORMER_SETTINGS_UNREAD, SETTINGS_DIFFER
 from desired.section import UNMANAGED, Present, Unknown
 from tests.balancers import IN_NETWORK, NETWORK, a_balancer, a_claim, a_listener, a_served_service, a_world, annotated
 from tests.builders import NOW, a_change, a_server, a_settled_node
@@ -93,7 +94,8 @@ def held(plan: Plan) -> set[str]:
 
 def says(plan: Plan) -> list[str]:
     """The notes on settings."""
-    return [note.text for note in plan.notes if note.kind is NoteKind.SETTINGS]
+    prefix = SETTINGS_DIFFER.says.format(settings="")
+    return [note.text.removeprefix(prefix) for note in plan.notes if note.kind is NoteKind.SETTINGS]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_what_cannot_be_read_is_not_absent() -> None:
     waiting = [change for change in plan.changes if change.decision.rule is GuardName.SETTINGS_BLAST_RADIUS]
     assert {change.owner.name for change in waiting} == {"default/s-1", "default/s-2"}
     assert {change.decision.verdict for change in waiting} == {Verdict.WAITING}
-    assert says(plan) == ["the former settings could not be read: 503"]
+    assert says(plan) == [FORMER_SETTINGS_UNREAD.text(error="503")]
 
 
 LISTENER = a_listener()

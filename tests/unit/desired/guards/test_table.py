@@ -6,23 +6,30 @@ from dataclasses import replace
 import pytest
 
 from desired.guards.anchor import Anchor, AnchorState, anchor_of
+from desired.guards.evidence import incomplete_snapshot
 from desired.guards.facts import Facts, GuardResult
 from desired.guards.filters import policy
 from desired.guards.judge import GUARDS
-from desired.guards.preconditions import (
-    anchor_notes,
-    explain_unfound,
-    explain_violation,
-    incomplete_snapshot,
-    project_anchor,
-)
+from desired.guards.project import anchor_notes, project_anchor
 from desired.model.route import NetworkCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
-from desired.plan.change import Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, Plan
 from desired.plan.kinds import KINDS, Verb
-from desired.plan.notes import Note, NoteKind
+from desired.rules.guards import (
+    CLUSTER_UNREAD,
+    EXCLUDED_BY_POLICY,
+    LIST_INCOMPLETE,
+    PROJECT_EMPTY,
+    PROJECT_IDS_UNREAD,
+    PROJECT_MISMATCH,
+    PROJECT_UNKNOWN,
+    PROJECT_UNVERIFIED,
+    REMOVALS_UNVERIFIED,
+)
+from desired.rules.rule import Rule
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -53,14 +60,14 @@ def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE, settings: Setti
     return facts_of(Plan(tuple(changes)), snapshot, settings or Settings())
 
 
-def waits(change: Change, why: str) -> GuardResult:
-    """The finding of ``incomplete-snapshot`` on one change."""
-    return GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, (change.key,), why)
+def waits(change: Change, name: str, error: str) -> GuardResult:
+    """The finding that this list is incomplete."""
+    return GuardResult.of(LIST_INCOMPLETE, (change.key,), {"list": name, "error": error})
 
 
 def unread(change: Change, *sections: str) -> list[GuardResult]:
     """The findings on sections that this snapshot has not got."""
-    return [waits(change, f"the list of {name} is incomplete: it was not read") for name in sections]
+    return [waits(change, name, "not read") for name in sections]
 
 
 @pytest.mark.parametrize(
@@ -70,15 +77,15 @@ def unread(change: Change, *sections: str) -> list[GuardResult]:
         pytest.param(
             DELETE,
             a_snapshot(servers_section=incomplete(servers_of(), "429")),
-            [waits(DELETE, "the list of servers is incomplete: 429")],
+            [waits(DELETE, "servers", "429")],
             id="removal-without-all-servers",
         ),
         pytest.param(
             DELETE,
             a_snapshot(nodes_section=incomplete(nodes_of(), "503"), servers_section=MISSING),
             [
-                waits(DELETE, "the list of nodes is incomplete: 503"),
-                waits(DELETE, "the list of servers is incomplete: 401"),
+                waits(DELETE, "nodes", "503"),
+                waits(DELETE, "servers", "401"),
             ],
             id="removal-without-either",
         ),
@@ -103,7 +110,7 @@ def unread(change: Change, *sections: str) -> list[GuardResult]:
         pytest.param(
             a_change(f"{LB}/type", "lb.type"),
             a_snapshot(cluster_uid=Unknown("403")),
-            [waits(a_change(f"{LB}/type", "lb.type"), "the cluster's identity could not be read: 403")],
+            [GuardResult.of(CLUSTER_UNREAD, (f"{LB}/type",), {"error": "403"})],
             id="cloud-write-without-the-cluster-uid",
         ),
         pytest.param(a_change(f"{LB}/type", "lb.type"), WHOLE, [], id="cloud-modification-with-the-cluster-uid"),
@@ -142,7 +149,10 @@ def test_unread_and_unknown_at_once() -> None:
     """A removal in the cloud says all that it waits for."""
     change = a_change("route/4/10.0.0.0/24", "route.delete")
     findings = list(incomplete_snapshot(facts([change], a_snapshot(cluster_uid=Unknown("403")))))
-    assert findings == [waits(change, "the cluster's identity could not be read: 403"), *unread(change, "routes")]
+    assert findings == [
+        GuardResult.of(CLUSTER_UNREAD, (change.key,), {"error": "403"}),
+        *unread(change, "routes"),
+    ]
 
 
 def cluster(found: int, gone: int, servers: Section[int, Server] | None = None) -> Snapshot:
@@ -163,13 +173,12 @@ DERIVED = [DELETE, INITIALISE, TYPE, SERVICE]
 def held(anchor: Anchor, *changes: Change) -> list[GuardResult]:
     """The finding of a violated anchor."""
     return [
-        GuardResult(
-            GuardName.PROJECT_ANCHOR,
-            Verdict.HELD,
-            tuple(change.key for change in Plan(changes).changes),
-            explain_violation(anchor),
-            str(anchor.found),
-            str(anchor.needed),
+        GuardResult.of(
+            PROJECT_MISMATCH,
+            [change.key for change in Plan(changes).changes],
+            {"found": anchor.found, "most": anchor.total},
+            value=anchor.found,
+            limit=anchor.needed,
         )
     ]
 
@@ -189,12 +198,10 @@ def held(anchor: Anchor, *changes: Change) -> list[GuardResult]:
         pytest.param(
             cluster(1, 2, incomplete(servers_of(a_server(1)))),
             [
-                GuardResult(
-                    GuardName.INCOMPLETE_SNAPSHOT,
-                    Verdict.WAITING,
-                    tuple(change.key for change in Plan(tuple(DERIVED)).changes),
-                    "too few servers could be read to tell whether this is the cluster's project"
-                    " (1 of the 2 needed were found)",
+                GuardResult.of(
+                    PROJECT_UNVERIFIED,
+                    [change.key for change in Plan(tuple(DERIVED)).changes],
+                    {"project": "the project of HCLOUD_TOKEN", "found": 1, "needed": 2, "unread": 2},
                 )
             ],
             id="too-little-read",
@@ -222,17 +229,10 @@ def test_removals_wait_for_a_certain_anchor(found: int, gone: int, unreadable: i
     """Where Nodes could not be read an anchor that holds lets additions pass, and removals once it holds at worst."""
     read = cluster(found, gone)
     nodes = replace(read.nodes, unreadable={f"u-{i}": "no uid" for i in range(unreadable)})
-    nodes_of_them = "1 Node" if unreadable == 1 else f"{unreadable} Nodes"
-    why = f"{nodes_of_them} could not be read, so that it is not certain that this is the cluster's project"
-    wanted = [GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, expected, why)] if expected else []
+    wanted = [GuardResult.of(REMOVALS_UNVERIFIED, expected, {"nodes": counted(unreadable, "Node")})] if expected else []
     assert list(project_anchor(facts([*DERIVED, ROBOT], replace(read, nodes=nodes)))) == wanted
 
 
-NO_WITNESS = (
-    "no Node is Ready and nothing of this cluster was found in the project that HCLOUD_TOKEN belongs to: it seems to be"
-    " the token of another project, or all of the cluster's was deleted there. Check the token, and approve this if it"
-    " was deleted"
-)
 NETWORKED = a_change("node/web-1/network", "node.network_condition", after=NetworkCondition("True", "NoRoute"))
 """Of a Node that has no providerID yet: it follows from the network all the same."""
 DOWN = a_settled_node("old", 1, ready=Readiness.FALSE)
@@ -265,10 +265,8 @@ def test_witness_when_no_node_is_ready(
     project."""
     snapshot = a_snapshot(nodes, [a_server(i) for i in servers], network=network)
     changes = Plan((*DERIVED, NETWORKED)).changes
-    why = explain_unfound(anchor_of(Provider.CLOUD, snapshot, Settings()))
-    finding = GuardResult(
-        GuardName.PROJECT_ANCHOR, Verdict.HELD, tuple(change.key for change in changes), why, "0", "1"
-    )
+    unfound = {"found": 0, "most": anchor_of(Provider.CLOUD, snapshot, Settings()).nodes}
+    finding = GuardResult.of(PROJECT_UNKNOWN, [change.key for change in changes], unfound, value=0, limit=1)
     found = project_anchor(facts([*changes, ROBOT], snapshot, Settings(network=setting)))
     assert list(found) == ([finding] if needs_witness else [])
 
@@ -277,28 +275,23 @@ def test_removals_of_a_cluster_that_is_being_born() -> None:
     """It adds without a witness, and removes nothing without one."""
     remove = a_change(LB, "lb.delete")
     found = project_anchor(facts([INITIALISE, TYPE, remove], a_snapshot([a_joining_node()], [a_server()])))
-    assert list(found) == [GuardResult(GuardName.PROJECT_ANCHOR, Verdict.HELD, (LB,), NO_WITNESS, "0", "1")]
+    assert list(found) == [GuardResult.of(PROJECT_EMPTY, (LB,), value=0, limit=1)]
 
 
 @pytest.mark.parametrize(
-    ("servers", "remembered", "why"),
+    ("servers", "remembered", "row"),
     [
-        pytest.param(
-            MISSING, None, "the server of 1 Node could not be read to tell whether this is the cluster's project"
-        ),
-        pytest.param(servers_of(), Unknown("403"), "what this cluster remembers of its project could not be read: 403"),
+        pytest.param(MISSING, None, PROJECT_UNVERIFIED, id="servers"),
+        pytest.param(servers_of(), Unknown("403"), PROJECT_IDS_UNREAD, id="memory"),
     ],
-    ids=["servers", "memory"],
 )
 def test_a_cluster_of_which_too_little_was_read_waits(
-    servers: Section[int, Server], remembered: Unknown | None, why: str
+    servers: Section[int, Server], remembered: Unknown | None, row: Rule
 ) -> None:
     """What could not be read may be the witness: nobody is asked to approve anything, and nothing passes."""
     snapshot = a_snapshot([DOWN], servers_section=servers, remembered=remembered)
     keys = tuple(change.key for change in Plan(tuple(DERIVED)).changes)
-    assert list(project_anchor(facts(DERIVED, snapshot))) == [
-        GuardResult(GuardName.INCOMPLETE_SNAPSHOT, Verdict.WAITING, keys, why)
-    ]
+    assert [(found.row, found.keys) for found in project_anchor(facts(DERIVED, snapshot))] == [(row, keys)]
     assert anchor_notes(anchor_of(Provider.CLOUD, a_snapshot([DOWN], servers_section=MISSING), Settings())) == ()
 
 
@@ -306,7 +299,7 @@ def test_an_unfound_cluster_without_changes() -> None:
     """That nothing of the cluster was found is a finding of its own, unless a witness is there."""
     anchor = anchor_of(Provider.CLOUD, a_snapshot([DOWN, ALIVE]), Settings())
     assert anchor.state is AnchorState.UNFOUND
-    assert anchor_notes(anchor) == (Note(key_of("project/cloud"), NoteKind.ANCHOR, explain_unfound(anchor)),)
+    assert anchor_notes(anchor) == (PROJECT_UNKNOWN.note(key_of("project/cloud"), found=0, most=2),)
     assert anchor_notes(anchor, {"network/4": "network"}) == ()
 
 
@@ -331,7 +324,7 @@ def test_violated_anchor_without_changes() -> None:
     snapshot = cluster(0, 2)
     assert list(project_anchor(facts([], snapshot))) == held(Anchor(2, 0, 0))
     assert anchor_notes(anchor_of(Provider.CLOUD, snapshot, Settings())) == (
-        Note(key_of("project/cloud"), NoteKind.ANCHOR, explain_violation(Anchor(2, 0, 0))),
+        PROJECT_MISMATCH.note(key_of("project/cloud"), found=0, most=2),
     )
 
 
@@ -349,24 +342,6 @@ def test_anchor_that_is_not_violated(snapshot: Snapshot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("anchor", "start"),
-    [
-        pytest.param(Anchor(1, 0, 0), "none of the servers behind the 1 Ready Node is in the project", id="one-node"),
-        pytest.param(Anchor(9, 0, 0), "none of the servers behind the 9 Ready Nodes is in the project", id="none"),
-        pytest.param(Anchor(9, 1, 0), "only 1 of the servers behind the 9 Ready Nodes is in the project", id="one"),
-        pytest.param(Anchor(9, 2, 0), "only 2 of the servers behind the 9 Ready Nodes are in the project", id="some"),
-    ],
-)
-def test_explain_violation(anchor: Anchor, start: str) -> None:
-    """A violation is told in numbers, with its likely cause and what to check."""
-    assert explain_violation(anchor) == (
-        f"{start} that HCLOUD_TOKEN belongs to: it seems to be the token of another project, or the servers were"
-        " deleted. Nothing that is derived from Hetzner Cloud is written. Check the token, and approve this if the"
-        " servers were deleted"
-    )
-
-
-@pytest.mark.parametrize(
     ("chosen", "keys"),
     [
         (Policy.SYNC, ()),
@@ -377,7 +352,7 @@ def test_explain_violation(anchor: Anchor, start: str) -> None:
 def test_policy(chosen: Policy, keys: tuple[str, ...]) -> None:
     """Upsert leaves removals undone, observe everything, sync nothing."""
     assert list(policy(facts(DERIVED, settings=Settings(policy=chosen)))) == [
-        GuardResult(GuardName.POLICY, Verdict.WAITING, keys, f"policy {chosen} does not apply it")
+        GuardResult.of(EXCLUDED_BY_POLICY, keys, {"policy": chosen})
     ]
 
 

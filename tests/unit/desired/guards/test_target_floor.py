@@ -26,6 +26,7 @@ from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
 from desired.planner import compute_plan
+from desired.rules.guards import TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -185,8 +186,9 @@ def test_why_of_the_floor() -> None:
 
     named = f"load balancer 42 {DEFAULT_NAME}"
     label = f"Node n-1 is no target: it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
-    assert zero.why == f"{named}: 0 of 1 targets would answer at port 80; {label}"
-    assert few.why == f"{named}: 1 of 3 targets would answer at port 80; no Node is server 2"
+    at_port = {"balancer": named, "scope": "port 80"}
+    assert zero.said == TOO_FEW_ANSWER.text(**at_port, left=0, most=1, cause=label)
+    assert few.said == TOO_FEW_ANSWER.text(**at_port, left=1, most=3, cause="no Node is server 2")
 
 
 OFF = ServerStatus.OFF
@@ -245,7 +247,7 @@ def test_what_cannot_be_added_replaces_nothing(met: str, said: Health) -> None:
     setbacks = {
         "refused": Setbacks(refused=frozenset({ADDED})),
         "barred": Setbacks(bars={"lb.target": Bar("no more targets", 30.0, 60.0, {ADDED: 1})}),
-    }.get(met) or Setbacks(suspensions={ADDED: Suspension(GuardName(met), mark, "failed: no", 7.0)})
+    }.get(met) or Setbacks(suspensions={ADDED: Suspension(GuardName(met), mark, 7.0, 1, error="no")})
 
     found = verdicts(judge(plan, world, LOCATED, setbacks=setbacks))
 
@@ -627,7 +629,8 @@ def test_a_move_that_serves_nobody_in_between() -> None:
     (result,) = target_floor(facts_of(compute_plan(world, IN_NETWORK), world, IN_NETWORK))
 
     assert (result.value, result.limit) == ("0", "1")
-    assert "0 of 2 targets would answer at port 80 until the changes are done" in result.why
+    assert result.row is TOO_FEW_ANSWER_MEANWHILE
+    assert (result.facts["left"], result.facts["most"], result.facts["scope"]) == (0, 2, "port 80")
 
 
 def test_who_is_drained_and_stays_lowers_nothing() -> None:

@@ -57,10 +57,8 @@ NO_TARGETS = ("False", "NoTargets", "load balancer 42 leads to no Node")
 AS_ASKED = ("True", "InSync", "the load balancer is as the Service asks")
 HELD = GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR, "too few targets would be left")
 REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "load balancer 7 belongs to cluster x")
-WAITING = GuardDecision(Verdict.WAITING, GuardName.POLICY, "policy observe does not apply it")
-GAP = GuardDecision(
-    Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "the list of servers is incomplete: page 2 timed out"
-)
+WAITING = GuardDecision(Verdict.WAITING, GuardName.POLICY, "excluded by --policy observe")
+GAP = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "list of servers is incomplete: page 2 timed out")
 
 
 def change(

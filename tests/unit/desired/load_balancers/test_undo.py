@@ -24,6 +24,7 @@ from desired.names import (
 from desired.plan.change import Plan, Verdict
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
+from desired.rules.guards import BALANCER_RESERVED, BALANCER_RESERVED_UNTIL, RETURNED_ADDRESSES_LOST
 from desired.section import Section, Unknown
 from tests.balancers import (
     LOCATED,
@@ -292,7 +293,7 @@ def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
     plan = planned(service, there=(left(at), a_balancer(43)))
 
     assert verdicts(plan)[KEY] == ("lb.delete", *verdict)
-    assert not plan.holds or plan.holds[0].why.startswith("Service default/web has come back, and the addresses of")
+    assert [hold.said for hold in plan.holds] in ([], [RETURNED_ADDRESSES_LOST.text(service="default/web")])
 
 
 def test_what_is_protected_and_due_stays_though_its_service_has_come_back() -> None:
@@ -326,10 +327,8 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
     assert isinstance(alone["default/api"], Adoptable)
 
 
-AWAITED = (
-    "load balancer 42 was-42 was released until 2026-07-01 12:10:00 UTC with Service default/web, which gets it back if"
-    " it returns"
-)
+RESERVED = {"balancer": "load balancer 42 was-42", "former": "Service default/web"}
+AWAITED = BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10:00 UTC")
 
 
 @pytest.mark.parametrize(
@@ -337,7 +336,7 @@ AWAITED = (
     [
         pytest.param({}, LATER, AWAITED, id="in use"),
         pytest.param({"listeners": (), "targets": ()}, LATER, AWAITED, id="empty"),
-        pytest.param({}, None, AWAITED.replace(" until 2026-07-01 12:10:00 UTC", ""), id="for a time that is lost"),
+        pytest.param({}, None, BALANCER_RESERVED.text(**RESERVED), id="for a time that is lost"),
     ],
 )
 def test_another_namespace_does_not_take_it_without_a_word(parts: dict[str, Any], at: str | None, why: str) -> None:
@@ -347,7 +346,7 @@ def test_another_namespace_does_not_take_it_without_a_word(parts: dict[str, Any]
     plan = judge(compute_plan(snapshot, MINUTES), snapshot, MINUTES)
 
     (hold,) = plan.holds
-    assert (hold.rule, hold.keys, hold.why) == ("adoption", ("load_balancer/tenant/web",), why)
+    assert (hold.rule, hold.keys, hold.said) == ("adoption", ("load_balancer/tenant/web",), why)
     assert plan.allowed == ()
     assert judge(compute_plan(snapshot, MINUTES), snapshot, MINUTES, {hold.hash}).allowed
 

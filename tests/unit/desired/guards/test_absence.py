@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from desired.guards.absence_proof import servers_to_confirm
-from desired.model.absence import AbsenceProof, Doubt, doubt_about, is_going_away, proof_of_absence
+from desired.guards.absence import Doubt, doubt_about, servers_to_confirm
+from desired.model.absence import AbsenceProof, is_going_away, proof_of_absence
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.rules.guards import LOOKUP_FAILED, LOOKUP_PENDING, NODE_TOO_YOUNG, NOT_READY_TOO_SHORT
 from desired.section import Absent, Unknown
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -40,22 +41,22 @@ def since(created: float, silent: float) -> Node:
     return a_lost_node(created_at=ago(created), ready_since=ago(silent))
 
 
-def silence(due_in_s: float) -> Doubt:
+def silence(due_in_s: float, wait: str = "20 s") -> Doubt:
     """The doubt that a Node's silence is too short."""
-    return Doubt("the Node has to be not Ready for 20 s", due_in_s)
+    return Doubt(NOT_READY_TOO_SHORT, {"wait": wait}, due_in_s)
 
 
-def youth(due_in_s: float) -> Doubt:
+def youth(due_in_s: float, wait: str = "120 s") -> Doubt:
     """The doubt that a Node is too young."""
-    return Doubt("the Node has to be older than 120 s", due_in_s)
+    return Doubt(NODE_TOO_YOUNG, {"wait": wait}, due_in_s)
 
 
-NOT_ASKED = Doubt("server 1 has not been asked for by its id yet", 5.0)
+NOT_ASKED = Doubt(LOOKUP_PENDING, {"server": "server 1"}, 5.0)
 
 
 def asked_in_vain(why: str) -> Doubt:
     """The doubt that a GET by id left."""
-    return Doubt(f"the list of servers lacks 1, and asking for it alone failed: {why}", None)
+    return Doubt(LOOKUP_FAILED, {"server": "server 1", "error": why})
 
 
 @pytest.mark.parametrize(
@@ -99,15 +100,8 @@ def test_doubt(node: Node, asked: Mapping[int, Absent | Unknown], expected: Doub
     [
         pytest.param(NO_WAITS, GONE, None, id="no-waits"),
         pytest.param(NO_WAITS, {}, NOT_ASKED, id="no-waits-still-ask"),
-        pytest.param(
-            Waits(timedelta(0), timedelta(seconds=10)), GONE, Doubt("the Node has to be older than 10 s", 9), id="age"
-        ),
-        pytest.param(
-            Waits(timedelta(minutes=1.5), timedelta(0)),
-            GONE,
-            Doubt("the Node has to be not Ready for 90 s", 89),
-            id="silence",
-        ),
+        pytest.param(Waits(timedelta(0), timedelta(seconds=10)), GONE, youth(9, "10 s"), id="age"),
+        pytest.param(Waits(timedelta(minutes=1.5), timedelta(0)), GONE, silence(89, "90 s"), id="silence"),
     ],
 )
 def test_waits_are_settings(waits: Waits, asked: Mapping[int, Absent], expected: Doubt | None) -> None:
@@ -120,7 +114,7 @@ def test_no_wait_at_all_still_waits_for_a_transition_in_the_future() -> None:
     """A Node that stops being Ready in an hour, by a clock that is ahead, has not stopped yet."""
     node = since(500, -3600)
     doubt = doubt_about(proof_of_absence(node, in_cloud(1)), a_snapshot([node], confirmations=GONE), NO_WAITS)
-    assert doubt == Doubt("the Node has to be not Ready for 0 s", 3600)
+    assert doubt == silence(3600, "0 s")
 
 
 def test_a_proof_is_of_one_node_and_one_silence() -> None:

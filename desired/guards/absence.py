@@ -1,29 +1,42 @@
-"""Servers whose absence a change presumes, and the servers to ask for by id (guard ``absence-proof``).
+"""Guard ``absence-proof``: the servers whose absence a change presumes, what their proof lacks, and those to ask for.
 
 One removal is as much an outage as another: a Node that is deleted, a target that is removed, and a route that is
-removed or replaced because nobody has its gateway all need the proof of ``desired.model.absence`` for each server named
-here.
+removed or replaced because nobody has its gateway all need the same proof for each server. A list that lacks a server
+is not enough: pages shift while others delete, and a Node may be younger than what the list knows.
 """
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network
+from types import MappingProxyType
 
 from desired.guards.facts import Facts, GuardResult
-from desired.model.absence import Doubt, doubt_about, doubt_about_server, is_going_away, proof_of_absence, wait_for
+from desired.model.absence import FRESH, AbsenceProof, is_going_away, proof_of_absence
 from desired.model.key import is_below
 from desired.model.load_balancer import ServerTarget
 from desired.model.route import Route
-from desired.model.settings import Controller, Settings
+from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Snapshot
 from desired.nodes.disruption import is_planned_disruption
 from desired.nodes.matching import nodes_of
-from desired.plan.change import Change, GuardName, LostNode, Verdict
+from desired.plan.change import Change, LostNode
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
 from desired.routes.gateways import Gateways
-from desired.section import Absent, Present
+from desired.rules.guards import (
+    ABSENCE_UNPROVEN,
+    LIST_TOO_OLD,
+    LOOKUP_FAILED,
+    LOOKUP_PENDING,
+    NODE_TOO_YOUNG,
+    NOT_READY_TOO_SHORT,
+    SERVER_EXISTS,
+    SERVER_UNKNOWN,
+    SERVERS_INCOMPLETE,
+)
+from desired.rules.rule import Plain, Rule
+from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
 
 _ROUTES = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
@@ -45,16 +58,72 @@ def servers_presumed_gone(change: Change, snapshot: Snapshot, gateways: Gateways
     return tuple(ServerKey(Provider.CLOUD, server_id) for server_id in holders)
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What a proof lacks, as a row with its facts."""
+
+    row: Rule
+    facts: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
+    due_in_s: float | None = None
+    """Seconds until time alone has fixed that; None when more is missing than time."""
+
+
+_NEXT_QUESTION_S = 5.0
+"""The next ten questions are no reason for a pass more often than every five seconds."""
+
+
+def doubt_about_server(server: ServerKey, snapshot: Snapshot) -> Doubt | None:
+    """What keeps a server from being proven gone; None when nothing does: a complete list lacks it, and a GET by its id
+    was answered with ``not_found``. The same for whatever goes with it. Of Robot the list has to be FRESH: it is kept
+    for minutes, in which a server may have come.
+
+    A GET by id that was not made yet is due soon: only ten are made at a time.
+    """
+    named: dict[str, Plain] = {"server": server.name}
+    match snapshot.find(server):
+        case Present():
+            return Doubt(SERVER_EXISTS, named)
+        case Unknown(why):
+            return Doubt(SERVER_UNKNOWN, named | {"error": why})
+    asked = snapshot.confirmation(server)
+    if isinstance(asked, Unknown):
+        return Doubt(LOOKUP_FAILED, named | {"error": asked.why})
+    if asked is None:
+        return Doubt(LOOKUP_PENDING, named, _NEXT_QUESTION_S)
+    if server.provider is Provider.ROBOT and snapshot.robot is not None and snapshot.robot.age > FRESH:
+        return Doubt(LIST_TOO_OLD, named, _NEXT_QUESTION_S)
+    return None
+
+
+def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt | None:
+    """What is missing for ``proof``; None when nothing is: the server is gone, and its Node has been silent, and is
+    old, enough."""
+    wait = wait_for(proof, snapshot.taken_at, waits)
+    failed = isinstance(snapshot.confirmation(proof.server), Unknown)
+    return doubt_about_server(proof.server, snapshot) if wait is None or failed else wait
+
+
+def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
+    """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later is waited
+    for first."""
+    rows = (
+        (waits.age - (now - proof.created_at), waits.age, NODE_TOO_YOUNG),
+        (waits.not_ready_for - (now - proof.not_ready_since), waits.not_ready_for, NOT_READY_TOO_SHORT),
+    )
+    left, wait, row = max(rows, key=lambda each: each[0])
+    return Doubt(row, {"wait": f"{wait.total_seconds():g} s"}, left.total_seconds()) if left > timedelta(0) else None
+
+
 def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, gateways: Gateways) -> Doubt | None:
     """What is missing for the proof that every server is gone that the change presumes gone; None when nothing is. What
     time alone does not fix comes first."""
     if change.kind == ChangeKind.NODE_DELETE:
         if not isinstance(change.before, LostNode):
-            return Doubt("nothing proves that its server is gone", None)
+            return Doubt(ABSENCE_UNPROVEN)
         return doubt_about(change.before.proof, snapshot, settings.waits)
     ends = _ends_of(change)
     if ends and snapshot.servers.why_incomplete and not gateways.is_held(ends[0]):
-        return Doubt(f"the list of servers is incomplete: {snapshot.servers.why_incomplete}", None)
+        return Doubt(SERVERS_INCOMPLETE, {"error": snapshot.servers.why_incomplete})
     presumed = servers_presumed_gone(change, snapshot, gateways)
     doubts = [doubt for key in presumed if (doubt := doubt_about_server(key, snapshot)) is not None]
     return min(doubts, key=lambda doubt: doubt.due_in_s is not None, default=None)
@@ -148,6 +217,4 @@ def absence_proof(facts: Facts) -> Iterator[GuardResult]:
     for change in facts.plan.changes:
         doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)
         if doubt is not None:
-            yield GuardResult(
-                GuardName.ABSENCE_PROOF, Verdict.WAITING, (change.key,), doubt.why, due_in_s=doubt.due_in_s
-            )
+            yield GuardResult.of(doubt.row, (change.key,), doubt.facts, due_in_s=doubt.due_in_s)

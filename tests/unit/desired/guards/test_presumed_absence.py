@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from desired.guards.absence_proof import missing_servers, servers_to_confirm
+from desired.guards.absence import missing_servers, servers_to_confirm
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Snapshot
 from desired.plan.change import Verdict
+from desired.rules.guards import LOOKUP_FAILED, LOOKUP_PENDING, NEWCOMERS_UNCHECKED
 from desired.section import Absent, Unknown
 from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node, incomplete
@@ -28,11 +29,11 @@ from tests.routes import (
 from tests.support.balancer_verdicts import judged
 
 PROVEN = (Verdict.ALLOWED, None, "", None)
-SOON = (Verdict.WAITING, "absence-proof", "server 2 has not been asked for by its id yet", 5.0)
+SOON = (Verdict.WAITING, "absence-proof", LOOKUP_PENDING.text(server="server 2"), 5.0)
 IN_VAIN = (
     Verdict.WAITING,
     "absence-proof",
-    "the list of servers lacks 2, and asking for it alone failed: 500",
+    LOOKUP_FAILED.text(server="server 2", error="500"),
     None,
 )
 TWO = (ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False))
@@ -41,7 +42,7 @@ SILENT = a_lost_node("web-2", 2)
 WAITS_FOR_ANOTHER = (
     Verdict.WAITING,
     "target-health",
-    f"load balancer 42 {DEFAULT_NAME}: waits until what replaces it answers its health checks",
+    NEWCOMERS_UNCHECKED.text(balancer=f"load balancer 42 {DEFAULT_NAME}"),
     15,
 )
 

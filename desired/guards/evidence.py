@@ -1,0 +1,145 @@
+"""Guards on what a plan was made from: ``incomplete-snapshot``, ``other-controller`` and ``clock-skew``."""
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
+
+from desired.guards.facts import Facts, GuardResult
+from desired.model.clocks import LOOK_AGAIN_S, Clocks, is_far
+from desired.model.key import PLAN, ObjectKind
+from desired.model.load_balancer import Owner
+from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
+from desired.plan.change import Change, LostNode
+from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note
+from desired.rules.guards import (
+    API_SERVERS_DIFFER,
+    CLOCKS_DIFFER,
+    CLUSTER_UNREAD,
+    CONTROLLER_RUNS,
+    CONTROLLER_UNKNOWN,
+    LIST_INCOMPLETE,
+    MACHINE_CLOCK_OFF,
+)
+from desired.rules.rule import Plain, Rule
+from desired.section import Unknown
+from desired.syntax.bounds import counted
+from desired.syntax.provider_id import Provider
+
+
+def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
+    """Removals, creations in the cloud and finalizer releases wait for complete sections; cloud writes wait for the
+    cluster's UID."""
+    sections = facts.snapshot.sections()
+    for change in facts.plan.changes:
+        if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
+            yield GuardResult.of(CLUSTER_UNREAD, (change.key,), {"error": facts.snapshot.cluster_uid.why})
+        if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
+            continue
+        for name in (*change.row.decided_from, *_of_addresses(change)):
+            section = sections.get(name)
+            is_needed = name in change.row.decided_from
+            gap = section.why_incomplete if section is not None else "not read" if is_needed else None
+            if gap:
+                found: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap}
+                yield GuardResult.of(LIST_INCOMPLETE, (change.key,), found)
+
+
+def _of_addresses(change: Change) -> tuple[str, ...]:
+    """Sections that have to be whole where they are read: without the Node of a dedicated server nobody knows that the
+    targets that lead to its addresses were its own."""
+    is_metal = isinstance(change.before, LostNode) and change.before.proof.provider is Provider.ROBOT
+    return ("services", "load_balancers") if is_metal else ()
+
+
+def other_controller(facts: Facts) -> Iterator[GuardResult]:
+    """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
+    permission to look is missing, only a note says so."""
+    found, others = facts.snapshot.controllers, other_controllers(facts.snapshot)
+    keys = [change.key for change in facts.plan.changes]
+    if others:
+        yield GuardResult.of(CONTROLLER_RUNS, keys, _running(others), value=len(others), limit=0)
+    elif found is not None and found.why_incomplete is not None:
+        yield GuardResult.of(CONTROLLER_UNKNOWN, keys, {"error": found.why_incomplete})
+
+
+def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
+    """The other cloud controllers that have ready pods, in the order of their keys; empty where nobody looked."""
+    return tuple(filter(is_another_controller, snapshot.controllers or ()))
+
+
+def _running(others: Collection[Workload]) -> dict[str, Plain]:
+    return {"image": IMAGE, "workloads": ", ".join(f"{each.kind} {each.namespace}/{each.name}" for each in others)}
+
+
+def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """A note on each other controller, as an empty plan holds nothing; and why it could not be told whether there is
+    one."""
+    found = snapshot.controllers
+    if found is None:
+        return ()
+    seen = tuple(CONTROLLER_RUNS.note(other.key, **_running([other])) for other in other_controllers(snapshot))
+    gap = found.why_incomplete or next(iter(found.unreadable.values()), None)
+    return seen if gap is None else (*seen, CONTROLLER_UNKNOWN.note(PLAN, error=gap))
+
+
+_BY_AGE = frozenset({ChangeKind.NODE_DELETE})
+"""Kinds of changes that are planned, or allowed, because something is old enough."""
+
+
+def clock_skew(facts: Facts) -> Iterator[GuardResult]:
+    """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
+    if facts.snapshot.clocks.differ:
+        row, found = _skew(facts.snapshot.clocks)
+        keys = [change.key for change in facts.plan.changes if depends_on_age(change)]
+        yield GuardResult.of(row, keys, found, due_in_s=LOOK_AGAIN_S)
+
+
+def depends_on_age(change: Change) -> bool:
+    """Whether a wrong clock alone could let this change pass, or is what it writes down."""
+    ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
+    begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None
+    return change.kind in _BY_AGE or ends_a_window or begins_one
+
+
+def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
+    """Notes on the clocks that are off, also where nothing waits for them; empty when all agree."""
+    clocks = snapshot.clocks
+    if clocks.differ:
+        row, found = _skew(clocks)
+        return (row.note(PLAN, **found),)
+    if clocks.process is None or not is_far(clocks.process):
+        return ()
+    others = "Kubernetes" if clocks.hetzner is None else "Kubernetes and Hetzner"
+    return (MACHINE_CLOCK_OFF.note(PLAN, apart=_direction(clocks.process), others=others),)
+
+
+def _skew(clocks: Clocks) -> tuple[Rule, Mapping[str, Plain]]:
+    """The row on clocks that differ, and whose clock is how far from whose: one of them is Kubernetes'."""
+    hetzner, process = clocks.hetzner, clocks.process
+    if hetzner is None or not is_far(hetzner):
+        if is_far(clocks.jump):
+            return API_SERVERS_DIFFER, {"apart": roughly(clocks.jump)}
+        apart = _direction(-(process or timedelta(0)))
+        return CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": apart, "others": "this machine"}
+    if process is not None and not is_far(process):
+        return CLOCKS_DIFFER, {
+            "clock": "Hetzner",
+            "apart": _direction(hetzner),
+            "others": "Kubernetes and this machine",
+        }
+    others = "Hetzner and this machine" if process is not None and not is_far(process - hetzner) else "Hetzner"
+    return CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": _direction(-hetzner), "others": others}
+
+
+def _direction(apart: timedelta) -> str:
+    """``about 60 minutes ahead of``, or behind."""
+    return f"{roughly(abs(apart))} {'ahead of' if apart > timedelta(0) else 'behind'}"
+
+
+def roughly(apart: timedelta) -> str:
+    """So coarse that the same trouble reads the same in the next pass: ``about 60 minutes``."""
+    minutes = round(apart.total_seconds() / 60)
+    if minutes < 120:
+        return f"about {counted(max(1, minutes), 'minute')}"
+    hours = round(minutes / 60)
+    return f"about {hours} hours" if hours < 72 else f"about {round(hours / 24)} days"
