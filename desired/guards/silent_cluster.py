@@ -88,7 +88,8 @@ def silence_of(snapshot: Snapshot, settings: Settings) -> Silence | None:
     stale = {node.key for node in snapshot.nodes if node.ready is Readiness.TRUE} & heard.keys() - ready
     led_to = _led_to(snapshot)
     cloud = {node.key: server_id for node, server_id in cloud_nodes(snapshot, settings)}
-    others = (node for node in snapshot.nodes if node.key in heard.keys() - cloud.keys())
+    outside = heard.keys() - cloud.keys()
+    others = (node for node in snapshot.nodes if node.key in outside)
     reached = {node.key for node in others if any(IpTarget(each.address) in led_to for each in node.addresses)}
     running = {key for key, server_id in cloud.items() if _runs(snapshot, server_id)} | reached
     without_node = len(_without_node(snapshot, settings, led_to))

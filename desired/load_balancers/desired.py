@@ -10,6 +10,7 @@ An existing load balancer keeps what nobody asks for. While an annotation is wro
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
@@ -28,7 +29,7 @@ from desired.load_balancers.certificates import DesiredCertificates, desired_cer
 from desired.load_balancers.in_use import kept, options_taken_back, ports_taken_back
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
-from desired.load_balancers.membership import node_targets
+from desired.load_balancers.membership import NodeMemberships, node_memberships
 from desired.load_balancers.notes import (
     notes_on_hidden_targets,
     notes_on_kept,
@@ -374,6 +375,42 @@ class DesiredBalancers:
     """On what is left alone."""
 
 
+@dataclass(frozen=True)
+class _Candidates:
+    """Candidates for targets. Services that ask for the same Nodes in the same way, zone and family share the answer:
+    there may be thousands of Nodes."""
+
+    snapshot: Snapshot
+    nodes: Mapping[str, DesiredNode]
+    settings: Settings
+    said: Mapping[str, str]
+    memberships: dict[object, NodeMemberships] = field(default_factory=dict)
+    selected: dict[object, TargetCandidates] = field(default_factory=dict)
+
+    @cached_property
+    def zones(self) -> frozenset[str]:
+        """Those of all servers."""
+        return frozenset(server.network_zone for server in self.snapshot.servers)
+
+    def of(self, service: Service, options: Options, present: CloudBalancer | None, zone: str) -> TargetCandidates:
+        """The candidates of a Service with these options, whose load balancer is or will be in this zone."""
+        place = place_of(zone, present, self.snapshot, self.zones)
+        there = present.targets if options.use_private_ip and present is not None else ()
+        addresses = frozenset(target.ip for target in there if isinstance(target, IpTarget) and is_private(target))
+        if addresses:
+            place = replace(place or Place(), addresses=addresses)
+        families = service.claim.families
+        way = (*(getattr(options, name) for name in ON_TARGETS if name != "node_selector"), place, families)
+        if way not in self.memberships:
+            world = (network_id(self.snapshot), self.snapshot, self.nodes, self.settings, self.said)
+            self.memberships[way] = node_memberships(options, *world, place, families)
+        asked = (options.node_selector, *way)
+        if asked not in self.selected:
+            members = self.memberships[way].selected_by(options.node_selector)
+            self.selected[asked] = target_candidates(members, self.snapshot.robot)
+        return self.selected[asked]
+
+
 def desired_load_balancers(
     snapshot: Snapshot,
     settings: Settings,
@@ -394,31 +431,20 @@ def desired_load_balancers(
     if matches is None:
         matches = match_balancers(snapshot)
     asked = _private_addresses(snapshot.services, settings)
-    known: dict[object, TargetCandidates] = {}
     said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in nodes}
     zones = zones_of_locations(snapshot)
-    server_zones = frozenset(server.network_zone for server in snapshot.servers)
-
-    def members_of(service: Service, options: Options, present: CloudBalancer | None, zone: str) -> TargetCandidates:
-        """Services that ask for the same Nodes in the same way, zone and family share the answer: there may be
-        thousands of Nodes."""
-        place = place_of(zone, present, snapshot, server_zones)
-        there = present.targets if options.use_private_ip and present is not None else ()
-        addresses = frozenset(target.ip for target in there if isinstance(target, IpTarget) and is_private(target))
-        if addresses:
-            place = replace(place or Place(), addresses=addresses)
-        families = service.claim.families
-        asked = (*(getattr(options, name) for name in ON_TARGETS), place, families)
-        if asked not in known:
-            members = node_targets(options, network_id(snapshot), snapshot, nodes, settings, said, place, families)
-            known[asked] = target_candidates(members, snapshot.robot)
-        return known[asked]
-
+    candidates = _Candidates(snapshot, nodes, settings, said)
     for key, match in matches.items():
         service = snapshot.services.items[key]
         lb = (
             desired_load_balancer(
-                service, match, snapshot, settings, members_of, zones, asked.get(service.id, NOBODY).besides(service.id)
+                service,
+                match,
+                snapshot,
+                settings,
+                candidates.of,
+                zones,
+                asked.get(service.id, NOBODY).besides(service.id),
             )
             if wants_balancer(service)
             else release(service, match, snapshot, settings)

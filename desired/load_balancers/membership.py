@@ -7,6 +7,7 @@ control plane does not matter: health checks see to the first two, and kubeadm l
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
 
@@ -32,6 +33,7 @@ from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.go import parse_bool
 from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey, parse_provider_id, server_key
+from desired.syntax.selector import Operator, Selector
 
 
 class Cause(StrEnum):
@@ -57,18 +59,14 @@ class Cause(StrEnum):
     """``NodeTarget.why`` says what could not be read."""
 
 
-def exclusion(node: Node, options: Options) -> tuple[Cause, str] | None:
-    """The rule that excludes the Node, and the same in words; None when it may get traffic."""
+def exclusion(node: Node) -> tuple[Cause, str] | None:
+    """The rule that excludes the Node whatever a Service selects, and the same in words; None when none does."""
     if node.deleted_at is not None:
         return Cause.DELETING, "it is being deleted"
     if _is_labelled_out(node):
         return Cause.LABEL, f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
     if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
         return Cause.TAINT, f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
-    selector = options.node_selector
-    if not isinstance(selector, Unmanaged) and not selector.matches(node.labels):
-        key = OPTIONS["node_selector"].full_key
-        return Cause.UNSELECTED, f"{key} is {selector.text!r}, and its labels do not match"
     return None
 
 
@@ -132,7 +130,80 @@ class NodeTarget:
         return self.membership is Membership.UNUSABLE and self.cause in (Cause.FAMILY, Cause.VSWITCH)
 
 
-def node_targets(
+@dataclass(frozen=True)
+class NodeMemberships:
+    """The membership of each Node in load balancers that reach Nodes in the same way, whatever their Services select.
+
+    It is decided once for all of them: there may be thousands of Nodes, and hundreds of selectors.
+    """
+
+    members: tuple[NodeTarget, ...]
+    """In the order of names, unreadable Nodes included. Never OVER_LIMIT."""
+    snapshot: Snapshot
+    network_id: int | None
+
+    def selected_by(self, selector: Selector | Unmanaged) -> tuple[NodeTarget, ...]:
+        """The members, of which only those that the selector selects get traffic."""
+        if isinstance(selector, Unmanaged):
+            chosen = self.members
+        else:
+            found = list(self._unselected)
+            for place in self._candidates(selector):
+                if selector.matches(self._labels[place]):
+                    found[place] = self.members[place]
+            chosen = tuple(found)
+        has_addresses = self._has_addresses
+        return tuple(_without_clashes(chosen, self.snapshot, self.network_id)) if has_addresses else chosen
+
+    @cached_property
+    def _has_addresses(self) -> bool:
+        return any(isinstance(member.target, IpTarget) for member in self.members)
+
+    @cached_property
+    def _labels(self) -> tuple[Mapping[str, str], ...]:
+        nodes = self.snapshot.nodes.items
+        return tuple(nodes[member.node].labels if member.node in nodes else _NO_LABELS for member in self.members)
+
+    @cached_property
+    def _unselected(self) -> tuple[NodeTarget, ...]:
+        """The members as they are where the selector does not match: what excludes them otherwise is told first."""
+        return tuple(map(self._without_traffic, self.members))
+
+    def _without_traffic(self, member: NodeTarget) -> NodeTarget:
+        stays = (Membership.IGNORED, Membership.EXCLUDED)
+        if member.membership in stays or member.node not in self.snapshot.nodes.items:
+            return member
+        why = f"{OPTIONS['node_selector'].full_key} does not match its labels"
+        fields = (member.server, member.joins, member.addresses, Cause.UNSELECTED)
+        return NodeTarget(member.node, Membership.EXCLUDED, why, None, *fields)
+
+    def _candidates(self, selector: Selector) -> Iterable[int]:
+        """Places of the members that the selector may select: of those with a label that it names, where it does."""
+        for requirement in selector.requirements:
+            if requirement.operator is Operator.IN:
+                by_value = self._places(requirement.key)
+                return (place for value in requirement.values for place in by_value.get(value, ()))
+        return range(len(self.members))
+
+    def _places(self, key: str) -> Mapping[str, Sequence[int]]:
+        """Value of a label → places of the members that have it."""
+        if key not in self._by_label:
+            places: dict[str, list[int]] = {}
+            for place, labels in enumerate(self._labels):
+                if key in labels:
+                    places.setdefault(labels[key], []).append(place)
+            self._by_label[key] = places
+        return self._by_label[key]
+
+    @cached_property
+    def _by_label(self) -> dict[str, Mapping[str, Sequence[int]]]:
+        return {}
+
+
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+def node_memberships(
     options: Options,
     network_id: int | None,
     snapshot: Snapshot,
@@ -141,14 +212,13 @@ def node_targets(
     said: Mapping[str, str] = MappingProxyType({}),
     place: Place | None = None,
     families: frozenset[int] = BOTH_FAMILIES,
-) -> tuple[NodeTarget, ...]:
-    """The membership of each Node in a load balancer with these options, in the order of names, unreadable Nodes
-    included.
+) -> NodeMemberships:
+    """The membership of each Node in load balancers with these options, whatever they select.
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
     what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. ``place`` is where the load
     balancer is, and what it has there, None where that changes nothing; ``families`` are the versions of IP by which
-    Nodes take the traffic (``Claim.families``). Never OVER_LIMIT.
+    Nodes take the traffic (``Claim.families``).
     """
     read = [
         _noted(_node_target(node, nodes.get(node.name), options, network_id, snapshot, settings, place, families), said)
@@ -158,7 +228,8 @@ def node_targets(
         NodeTarget(name, Membership.UNCERTAIN, why, cause=Cause.UNCERTAIN)
         for name, why in snapshot.nodes.unreadable.items()
     ]
-    return tuple(sorted((*_without_clashes(read, snapshot, network_id), *unreadable), key=lambda member: member.node))
+    members = tuple(sorted((*read, *unreadable), key=lambda member: member.node))
+    return NodeMemberships(members, snapshot, network_id)
 
 
 def _node_target(
@@ -183,7 +254,7 @@ def _node_target(
     cause = None
     if is_ignored(node, settings):
         membership, why, cause = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is", Cause.IGNORED
-    elif excluded := exclusion(node, options):
+    elif excluded := exclusion(node):
         membership, (cause, why) = Membership.EXCLUDED, excluded
     elif key is None:
         membership, cause, why = _without_server(node, snapshot)

@@ -7,7 +7,7 @@ import pytest
 
 from desired.annotations.reading import with_defaults
 from desired.load_balancers.certificates import desired_certificates
-from desired.load_balancers.membership import node_targets
+from desired.load_balancers.membership import node_memberships
 from desired.load_balancers.orphans import orphans
 from desired.load_balancers.ownership import match_balancers
 from desired.load_balancers.primary_ips import chosen_primary_ips
@@ -26,7 +26,7 @@ DECISIONS = (
     with_defaults,
     match_balancers,
     orphans,
-    node_targets,
+    node_memberships,
     desired_targets,
     desired_certificates,
     chosen_primary_ips,

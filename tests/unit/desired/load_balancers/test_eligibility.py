@@ -1,15 +1,18 @@
 """Which Nodes a load balancer leaves out."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.membership import exclusion
+from desired.load_balancers.membership import Membership, node_memberships
+from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Taint
+from desired.nodes.desired import desired_nodes
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import Selector, parse_selector
-from tests.builders import NOW, UNINITIALIZED, a_settled_node
+from tests.builders import NOW, UNINITIALIZED, a_server, a_settled_node, a_snapshot, nodes_of
 
 EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
 LABELLED = f"it has the label {EXCLUDE}"
@@ -18,10 +21,12 @@ TAINTED = "it has the taint ToBeDeletedByClusterAutoscaler"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
-def why_excluded(node: Node, options: Options) -> str | None:
+def why_excluded(node: Node, selector: Selector | Unmanaged = UNMANAGED) -> str | None:
     """The rule in words."""
-    found = exclusion(node, options)
-    return None if found is None else found[1]
+    snapshot = a_snapshot([node], [a_server()])
+    nodes = desired_nodes(snapshot, Settings())[0]
+    (member,) = node_memberships(Options(), None, snapshot, nodes, Settings()).selected_by(selector)
+    return member.why if member.membership is Membership.EXCLUDED else None
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def why_excluded(node: Node, options: Options) -> str | None:
 )
 def test_who_is_left_out(node: dict[str, Any], why: str | None) -> None:
     """What leaves a Node out, and what has no say; a Node without a trace of these may get traffic."""
-    assert why_excluded(a_settled_node(**node), Options()) == why
+    assert why_excluded(a_settled_node(**node)) == why
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def test_who_is_left_out(node: dict[str, Any], why: str | None) -> None:
 )
 def test_the_label(value: str, why: str | None) -> None:
     """Only what Go takes for false takes the label back."""
-    assert why_excluded(a_settled_node(labels={EXCLUDE: value}), Options()) == why
+    assert why_excluded(a_settled_node(labels={EXCLUDE: value})) == why
 
 
 @pytest.mark.parametrize(
@@ -77,15 +82,33 @@ def test_the_label(value: str, why: str | None) -> None:
 )
 def test_the_selector(selector: Selector | Unmanaged, is_out: bool) -> None:
     """The labels that the Node has now decide, by the whole grammar."""
-    why = why_excluded(a_settled_node(labels={"pool": "web"}), Options(node_selector=selector))
-    text = selector.text if isinstance(selector, Selector) else ""
-    said = f"load-balancer.hetzner.cloud/node-selector is {text!r}, and its labels do not match"
-    assert why == (said if is_out else None)
+    why = why_excluded(a_settled_node(labels={"pool": "web"}), selector)
+    assert why == ("load-balancer.hetzner.cloud/node-selector does not match its labels" if is_out else None)
 
 
 def test_the_first_rule_is_named() -> None:
     """Whoever looks for the reason finds the one that lasts."""
     node = a_settled_node(deleted_at=NOW, labels={EXCLUDE: ""}, taints=(DOOMED,))
-    assert why_excluded(node, Options(node_selector=parse_selector("pool"))) == "it is being deleted"
+    assert why_excluded(node, parse_selector("pool")) == "it is being deleted"
     node = a_settled_node(labels={EXCLUDE: ""}, taints=(DOOMED,))
-    assert why_excluded(node, Options()) == LABELLED
+    assert why_excluded(node) == LABELLED
+
+
+@pytest.mark.parametrize(
+    "text", ["pool=web", "pool in (web,db)", "pool!=web", "pool in (web,db),!gpu", "gpu,pool=db", "pool=none", "zone"]
+)
+def test_what_many_nodes_are_asked_at_once(text: str) -> None:
+    """The same as each of them is asked alone, with the one that could not be read in its place."""
+    labels = [{"pool": "web"}, {"pool": "db", "gpu": ""}, {}, {"pool": "web", "gpu": "1"}, {"pool": ""}]
+    nodes = [a_settled_node(f"n-{number}", number, labels=each) for number, each in enumerate(labels, start=1)]
+    servers = [a_server(number, f"n-{number}") for number in range(1, len(nodes) + 1)]
+    section = replace(nodes_of(*nodes), unreadable={"n-3b": "broken"})
+    snapshot = a_snapshot(servers=servers, nodes_section=section)
+    reached = node_memberships(Options(), None, snapshot, desired_nodes(snapshot, Settings())[0], Settings())
+
+    found = {member.node: member.membership for member in reached.selected_by(parse_selector(text))}
+
+    selector = parse_selector(text)
+    asked = {node.name: Membership.TARGET if selector.matches(node.labels) else Membership.EXCLUDED for node in nodes}
+    assert found == asked | {"n-3b": Membership.UNCERTAIN}
+    assert list(found) == sorted(found)

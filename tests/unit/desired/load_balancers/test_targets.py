@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.membership import Membership, NodeTarget, node_targets
+from desired.load_balancers.membership import Membership, NodeTarget, node_memberships
 from desired.load_balancers.targets import DesiredTargets, Removal, count_targets, removal_reason, target_candidates
 from desired.load_balancers.targets import desired_targets as of_roster
 from desired.load_balancers.zones import Place
@@ -56,6 +56,11 @@ UNREAD: Section[int, Server] = Section(unreadable={1: "server 1 could not be dec
 LATE = Unknown("GET timed out")
 
 
+def memberships(options: Options, *world: Any, **place: Any) -> tuple[NodeTarget, ...]:
+    """The membership of each Node in a load balancer with these options."""
+    return node_memberships(options, *world, **place).selected_by(options.node_selector)
+
+
 def desired_targets(members: Collection[NodeTarget], present: CloudBalancer | None, max_targets: int) -> DesiredTargets:
     """The targets among these Nodes, whatever their order."""
     return of_roster(target_candidates(members), present, max_targets, "choose a larger type")
@@ -70,7 +75,7 @@ def member(
 ) -> NodeTarget:
     """What the only Node of the snapshot is."""
     planned = desired_nodes(snapshot, settings)[0] if nodes is None else nodes
-    (only,) = node_targets(options, network_id, snapshot, planned, settings)
+    (only,) = memberships(options, network_id, snapshot, planned, settings)
     return only
 
 
@@ -342,7 +347,7 @@ def test_every_node_is_there_in_the_order_of_names() -> None:
         {node.name: node for node in (a_settled_node("c", 3), a_settled_node("a", 1))}, unreadable={"b": "no uid"}
     )
     snapshot = a_snapshot(nodes_section=nodes, servers=[a_server(3, "c"), a_server(1, "a")])
-    members = node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
+    members = memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
     assert [(each.node, each.membership, each.server and each.server.id) for each in members] == [
         ("a", TARGET, 1),
         ("b", UNCERTAIN, None),
@@ -353,7 +358,7 @@ def test_every_node_is_there_in_the_order_of_names() -> None:
 def test_two_nodes_of_one_server_are_one_target() -> None:
     """Neither is a reason to take the server away."""
     snapshot = a_snapshot([a_settled_node("a", 1), a_settled_node("b", 1)], [a_server()])
-    members = node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
+    members = memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT)
     assert [each.membership for each in members] == [TARGET, TARGET]
     assert desired_targets(members, None, 1).targets == {public(1)}
     assert {each.membership for each in desired_targets(members, None, 1).members} == {TARGET}
@@ -592,7 +597,7 @@ def test_one_bad_node_blocks_nobody() -> None:
     snapshot = a_snapshot(nodes_section=nodes_of(*nodes), servers=[a_server(1, "good")])
     planned = desired_nodes(snapshot, DEFAULT)[0]
     assert not any(isinstance(node, UninitializedNode) for node in planned.values())
-    members = node_targets(PUBLIC, None, snapshot, planned, DEFAULT)
+    members = memberships(PUBLIC, None, snapshot, planned, DEFAULT)
     assert desired_targets(members, None, 25).targets == {public(1)}
 
 
@@ -740,7 +745,7 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
     text = f"its InternalIP 10.1.0.1 is in no vSwitch of network private, which {why}; couple one that has it"
     assert not why or found.why == text
     snapshot = a_snapshot([ON_ROBOT], [], robot=robot, network=network)
-    (there,) = node_targets(PRIVATE, NETWORK, snapshot, {}, ROBOT, place=Place(addresses=frozenset({"10.1.0.1"})))
+    (there,) = memberships(PRIVATE, NETWORK, snapshot, {}, ROBOT, place=Place(addresses=frozenset({"10.1.0.1"})))
     assert there.membership is TARGET
 
 
@@ -757,7 +762,7 @@ def test_whose_address_it_is() -> None:
     ]
     account = RobotAccount(servers_of(a_robot_server(321), a_robot_server(7)))
     snapshot = a_snapshot(nodes, [a_server(3, "c")], robot=account)
-    found = target_candidates(node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+    found = target_candidates(memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
 
     assert found.led_to(IpTarget("192.0.2.65")) == in_robot(321)
     assert found.led_to(IpTarget("192.0.2.7")) == in_robot(7)
@@ -787,7 +792,7 @@ def test_who_claims_what_another_has(other: Node) -> None:
     cloud = a_server(5, "other", private_ips=((7, IPv4Address("10.1.0.1")),))
     is_cloud = other.provider_id == "hcloud://5"
     snapshot = a_snapshot([ON_ROBOT, other], [cloud] if is_cloud else [], robot=account)
-    members = target_candidates(node_targets(PRIVATE, 7, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+    members = target_candidates(memberships(PRIVATE, 7, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
     there = with_targets(IpTarget("10.1.0.1"))
 
     found = of_roster(members, there, None, "").targets
@@ -802,7 +807,7 @@ def test_a_kubelet_that_reports_addresses_of_others() -> None:
     strangers = [f"198.51.100.{number}" for number in range(1, 20)]
     node = replace(ON_ROBOT, addresses=tuple(NodeAddress("InternalIP", ip) for ip in strangers))
     snapshot = a_snapshot([node], [], robot=RobotAccount(servers_of(a_robot_server())))
-    members = target_candidates(node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+    members = target_candidates(memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
 
     found = of_roster(members, with_targets(*map(IpTarget, strangers)), None, "").targets
     assert found == {*map(IpTarget, strangers), IpTarget("192.0.2.65")}
@@ -813,7 +818,7 @@ def test_exactly_one_address() -> None:
     snapshot = a_snapshot([ON_ROBOT], [], robot=RobotAccount(servers_of(a_robot_server())))
     there = with_targets(IpTarget("192.0.2.65"), IpTarget("10.1.0.1"), VSWITCH)
     for options, kept in ((PUBLIC, "192.0.2.65"), (PRIVATE, "10.1.0.1")):
-        members = target_candidates(node_targets(options, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+        members = target_candidates(memberships(options, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
         assert of_roster(members, there, None, "").targets == {IpTarget(kept), VSWITCH}
 
 
@@ -830,7 +835,7 @@ def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: s
     """Addresses and servers of the cloud count alike."""
     nodes = [replace(ON_ROBOT, name="z"), a_settled_node("a", 1)]
     snapshot = a_snapshot(nodes, [a_server(1, "a")], robot=RobotAccount(servers_of(a_robot_server())))
-    members = target_candidates(node_targets(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
+    members = target_candidates(memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, ROBOT)[0], ROBOT))
 
     assert of_roster(members, with_targets(*map(IpTarget, there)), 1, "").targets == expected
 
@@ -838,7 +843,7 @@ def test_addresses_take_the_places_of_a_type(there: tuple[str, ...], expected: s
 def test_robot_servers_while_robot_is_not_enabled() -> None:
     """Their Nodes are nobody's, and addresses are strangers'."""
     snapshot = a_snapshot([ON_ROBOT], [])
-    members = target_candidates(node_targets(PUBLIC, None, snapshot, {}, DEFAULT))
+    members = target_candidates(memberships(PUBLIC, None, snapshot, {}, DEFAULT))
 
     assert [(found.membership, found.server) for found in members.members] == [(SERVERLESS, None)]
     assert of_roster(members, with_targets(IpTarget("192.0.2.65")), None, "").foreign == (IpTarget("192.0.2.65"),)
