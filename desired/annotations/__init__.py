@@ -1,4 +1,4 @@
-"""Annotations of Services: the options that they ask for, their grammar, and the rules on their values.
+"""Annotations of Services: the options that they ask for, their grammar, and what cannot be together.
 
-Read ``options`` first, then ``reading`` and ``rules``.
+Read ``options`` first, then ``reading`` and ``combinations``.
 """

@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 
 from desired.annotations.choices import Protocol
+from desired.annotations.combinations import (
+    Circumstances,
+    bad_combinations,
+    idle_options,
+)
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.annotations.reading import (
     ReadAnnotations,
@@ -12,7 +17,6 @@ from desired.annotations.reading import (
     read_annotations,
     with_defaults,
 )
-from desired.annotations.rules import ALWAYS, TO_CREATE, WITHOUT_NETWORK, Circumstances, broken, idle_options
 from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on
 from desired.syntax.bounds import shown_text
 
@@ -91,14 +95,16 @@ def check_claim(
     defaults: Options,
     *,
     has_network: bool,
+    is_created: bool = True,
     is_settled: bool = False,
     unknown: Collection[str] = (),
 ) -> ClaimCheck:
-    """Everything at once, as if the load balancer had to be created; ``is_settled`` says that there is one, which is
-    not going to be attached to a network. A value that nothing reads is a warning, and no problem. Nothing is concluded
-    from the options in ``unknown``: their annotations are to be filled in, and not in ``claim``."""
+    """Everything at once. ``is_created`` says that the load balancer has to be created; ``is_settled`` that there is
+    one, which is not going to be attached to a network. A value that nothing reads is a warning, and no problem.
+    Nothing is concluded from the options in ``unknown``: their annotations are to be filled in, and not in ``claim``.
+    """
     requested = claim.requested(defaults)
-    options, around = requested.options, Circumstances(has_network, is_settled, claim.is_local)
+    options, around = requested.options, Circumstances(is_created, has_network, is_settled, claim.is_local)
     check = _check(claim.annotations, requested, around, unknown)
     local = () if "health_check_node_port" in unknown else _local(claim, options)
     return ClaimCheck(
@@ -112,7 +118,7 @@ def check_annotations(annotations: Mapping[str, str], *, has_network: bool) -> C
     that is not among them, as it may come from elsewhere, nor from the rest of a Service."""
     read = read_annotations(annotations)
     unknown = OPTIONS.keys() - {*read.values, *read.bad, *read.unset}
-    around = Circumstances(has_network, is_local=True)
+    around = Circumstances(has_network=has_network, is_local=True)
     return _check(annotations, with_defaults(read, Options()), around, unknown)
 
 
@@ -121,10 +127,9 @@ def _check(
 ) -> ClaimCheck:
     options, bad = requested.options, requested.bad
     idle = idle_options(options, {*bad, *unknown}, around)
-    rules = (*ALWAYS, *TO_CREATE, *(() if around.has_network else WITHOUT_NETWORK))
     problems = (
         *(problem for name, problem in bad.items() if name not in idle and name not in unknown),
-        *broken(rules, options, {*bad, *idle, *unknown}),
+        *bad_combinations(options, {*bad, *idle, *unknown}, around),
     )
     return ClaimCheck(problems, warnings_on(annotations, requested, idle))
 

@@ -32,8 +32,8 @@ _STATUS_CODE = re.compile(r"[0-9?*]{1,3}", re.ASCII)
 _LONGEST_HOST = 253
 
 
-class Kind(Enum):
-    """Kind of values, as far as others than the grammar have to tell them apart."""
+class ValueKind(Enum):
+    """ValueKind of values, as far as others than the grammar have to tell them apart."""
 
     TEXT = "text"
     BOOLEAN = "boolean"
@@ -58,7 +58,7 @@ class Grammar(Generic[T]):
     """Raises the same for a value out of range, wherever it comes from: the environment's are not read here."""
     longest: Bound = bounds.VALUE
     """The limit beyond which a text is not read."""
-    kind: Kind = Kind.TEXT
+    kind: ValueKind = ValueKind.TEXT
 
     def parse(self, text: str) -> T:
         """The value that ``text`` means. Raises ValueError that says what is expected."""
@@ -77,13 +77,13 @@ def integer(low: int, high: int) -> Grammar[int]:
             raise ValueError(expected)
         return int(text)
 
-    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected), bounds.NUMBER, Kind.NUMBER)
+    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected), bounds.NUMBER, ValueKind.NUMBER)
 
 
 def seconds(low: int, high: int) -> Grammar[int]:
     """Go's duration as whole seconds, what is beyond them cut off, in a range. A number without a unit is an error."""
     check = _range(low, high, f"expect a duration from {low}s to {high}s")
-    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.DURATION, Kind.DURATION)
+    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.DURATION, ValueKind.DURATION)
 
 
 def _read_seconds(text: str) -> int:
@@ -251,8 +251,8 @@ def _read_certificate_type(given: str) -> CertificateType:
     return CertificateType.MANAGED if given == CertificateType.MANAGED else CertificateType.UPLOADED
 
 
-BOOL: Final = Grammar("boolean", parse_bool, kind=Kind.BOOLEAN)
-LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool, kind=Kind.BOOLEAN)
+BOOL: Final = Grammar("boolean", parse_bool, kind=ValueKind.BOOLEAN)
+LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool, kind=ValueKind.BOOLEAN)
 NAME: Final = Grammar("1 to 128 characters, no blank at either end", _read_name)
 WORD: Final = Grammar("name", str)
 HOST: Final = Grammar("host name, or nothing for no pointer", _read_host, longest=bounds.HOST)

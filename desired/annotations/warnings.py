@@ -7,10 +7,10 @@ from enum import StrEnum
 from heapq import nsmallest
 
 from desired.annotations.choices import ZONE_OF_LOCATION, CertificateType
+from desired.annotations.combinations import Combination
 from desired.annotations.grammars import RESERVED
 from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options
 from desired.annotations.reading import Origin, Requested
-from desired.annotations.rules import Rule
 from desired.names import LABEL_REGION
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import LABEL_KEY, counted, shown_text
@@ -42,7 +42,7 @@ class AnnotationWarning:
 
 
 def warnings_on(
-    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Rule]
+    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Combination]
 ) -> tuple[AnnotationWarning, ...]:
     """Every warning on these annotations, by key; ``requested`` is what was read of them, ``idle`` has no effect."""
     found = [*_keys(annotations), *_values(annotations), *_idle(annotations, requested, idle)]
@@ -52,16 +52,16 @@ def warnings_on(
 
 
 def _idle(
-    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Rule]
+    annotations: Mapping[str, str], requested: Requested, idle: Mapping[str, Combination]
 ) -> Iterator[AnnotationWarning]:
     """Values without effect: those that a person wrote and that ask for something, and those that are wrong."""
     options, bad = requested.options, requested.bad
-    for name, rule in idle.items():
+    for name, row in idle.items():
         key = OPTIONS[name].full_key
         if name in bad:
-            yield AnnotationWarning(bad[name].key, f"{bad[name].text}; for now it has no effect: {rule.text(options)}")
-        elif key in annotations and not rule.is_ordinary and not _asks_for_nothing(getattr(options, name)):
-            yield AnnotationWarning(key, f"{key} has no effect: {rule.text(options)}")
+            yield AnnotationWarning(bad[name].key, f"{bad[name].text}; for now it has no effect: {row.text(options)}")
+        elif key in annotations and not row.is_ordinary and not _asks_for_nothing(getattr(options, name)):
+            yield AnnotationWarning(key, f"{key} has no effect: {row.text(options)}")
 
 
 def _asks_for_nothing(value: object) -> bool:

@@ -15,7 +15,6 @@ from functools import cached_property
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.reading import Requested
-from desired.annotations.rules import TO_CREATE, broken
 from desired.annotations.warnings import AnnotationWarning
 from desired.load_balancers.attachment import (
     attachment_problems,
@@ -161,10 +160,15 @@ def desired_load_balancer(
     zone = zone_of(options, chosen.location, present, zones)
     out_of_reach = why_out_of_reach(present, snapshot, zone)
     settled = is_settled(options, present, snapshot)
-    check = check_claim(service.claim, defaults, has_network=settings.network is not None, is_settled=settled)
-    absent = () if is_created else {*(problem.key for problem in broken(TO_CREATE, options, bad)), *AT_CREATION}
+    check = check_claim(
+        service.claim,
+        defaults,
+        has_network=settings.network is not None,
+        is_created=is_created,
+        is_settled=settled,
+    )
     problems = [
-        *(problem for problem in check.problems if problem.key not in absent),
+        *(problem for problem in check.problems if is_created or problem.key not in AT_CREATION),
         *chosen.problems,
         *attachment_problems(options, present, snapshot, rivals, out_of_reach),
     ]

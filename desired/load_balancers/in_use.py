@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.annotations.choices import Protocol
-from desired.annotations.grammars import Kind
+from desired.annotations.grammars import ValueKind
 from desired.annotations.options import (
     CHECK,
     LISTENER,
@@ -49,7 +49,7 @@ def shown(field: str, value: object) -> str:
         case bool():
             return str(value).lower()
         case int():
-            return f"{value}s" if OPTIONS[field].grammar.kind is Kind.DURATION else str(value)
+            return f"{value}s" if OPTIONS[field].grammar.kind is ValueKind.DURATION else str(value)
         case tuple():
             return ", ".join(str(item) for item in value)
         case Selector():

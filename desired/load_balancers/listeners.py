@@ -54,19 +54,18 @@ def api_defaults(listener: Listener) -> Listener:
     check = listener.health_check
     return replace(
         listener,
-        **_usual(LISTENER),
-        health_check=replace(check, **_usual(CHECK), http=None if check.protocol is Protocol.TCP else PLAIN_CHECK),
-        http=None if listener.protocol is Protocol.TCP else HttpOptions(**_usual(HTTP)),
+        **_USUAL[LISTENER],
+        health_check=replace(check, **_USUAL[CHECK], http=None if check.protocol is Protocol.TCP else PLAIN_CHECK),
+        http=None if listener.protocol is Protocol.TCP else HttpOptions(**_USUAL[HTTP]),
     )
 
 
-def _usual(part: str) -> dict[str, Any]:
-    """Field of this part of a listener → what the API makes of it, as far as that follows from nothing else."""
-    usual = {field: OPTIONS[name].usual for field, name in SETTING[part].items()}
-    return {field: value for field, value in usual.items() if value is not None}
-
-
-PLAIN_CHECK = HttpCheck(response="", **_usual(HTTP_CHECK))
+_USUAL: Mapping[str, dict[str, Any]] = {
+    part: {field: OPTIONS[name].usual for field, name in names.items() if OPTIONS[name].usual is not None}
+    for part, names in SETTING.items()
+}
+"""Part of a listener → field of it → what the API makes of it, as far as that follows from nothing else."""
+PLAIN_CHECK = HttpCheck(response="", **_USUAL[HTTP_CHECK])
 """The request of a health check over HTTP of which nothing is said."""
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from ipaddress import IPv4Network
 from typing import Any
 
-from desired.annotations.grammars import Grammar, Kind
+from desired.annotations.grammars import Grammar, ValueKind
 from desired.annotations.options import VARIABLES, Options, defaults_of, variables_of
 from desired.model.clocks import parse_moment
 from desired.model.record import Format
@@ -147,7 +147,7 @@ def shown(name: str, value: Value) -> str:
         return "(unset)"
     if isinstance(value, bool):
         return str(value).lower()
-    is_time = name in VARIABLES and VARIABLES[name].grammar.kind is Kind.DURATION
+    is_time = name in VARIABLES and VARIABLES[name].grammar.kind is ValueKind.DURATION
     return f"{value}s" if is_time else str(value)
 
 
@@ -202,12 +202,12 @@ def _check_default(grammar: Grammar[Any], value: Any) -> None:
     match grammar.kind:
         case _ if value is None:
             return
-        case Kind.BOOLEAN:
+        case ValueKind.BOOLEAN:
             _bool(value)
-        case Kind.DURATION | Kind.NUMBER:
+        case ValueKind.DURATION | ValueKind.NUMBER:
             if type(value) is not int or not 0 <= value <= _LARGEST:
                 raise ValueError(f"{value!r} is no number")
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             grammar.read(_text(value))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from desired.annotations.choices import Algorithm
-from desired.annotations.grammars import Kind
+from desired.annotations.grammars import ValueKind
 from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import Option
 from desired.model.settings import AddressFamily
@@ -72,13 +72,13 @@ def _default(option: Option) -> Variable:
     """The default of an annotation for all Services. Ranges are checked where a Service would get the value."""
     name, meaning = str(option.variable), f"default of the annotation {option.key}"
     match option.grammar.kind:
-        case Kind.BOOLEAN:
+        case ValueKind.BOOLEAN:
             return _bool(name, None if option.default is UNMANAGED else option.default, meaning)
-        case Kind.DURATION:
+        case ValueKind.DURATION:
             return _duration(name, 0.0, meaning)
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             return Variable(name, parse_int, 0, meaning)
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             return Variable(name, _TEXTS.get(option.name, str), None, meaning)
 
 

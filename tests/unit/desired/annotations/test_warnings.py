@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from desired.annotations.combinations import Circumstances, idle_options
 from desired.annotations.options import OPTIONS, Options
 from desired.annotations.reading import read_annotations, with_defaults
-from desired.annotations.rules import Circumstances, idle_options
 from desired.annotations.warnings import AnnotationWarning, warnings_on
 from tests.balancers import annotated
 from tests.support.options import parse_options

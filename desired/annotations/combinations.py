@@ -1,4 +1,4 @@
-"""Rules on options that depend on each other, a row each: what no load balancer can be made of, and what has no effect.
+"""Options that depend on each other, a row each: what no load balancer can be made of, and what has no effect.
 
 Nothing is concluded from an option that cannot be read. What nothing reads stops nothing, however wrong it is, so that
 idle options are asked for before a wrong value becomes an error. A value that has an effect stays an error.
@@ -15,8 +15,10 @@ from desired.section import UNMANAGED, Unmanaged
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What decides, beside the options, whether an option is read."""
+    """What decides, beside the options, whether an option is read, and whether one is missing."""
 
+    is_created: bool = True
+    """Whether the load balancer has to be created; an existing one keeps what it has."""
     has_network: bool = True
     """Whether ``HCLOUD_NETWORK`` is set."""
     is_settled: bool = False
@@ -40,13 +42,13 @@ _SET = _But(UNMANAGED)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Combination:
     """A row: options that are together, in these circumstances."""
 
     option: str
     """The one that a person would change first; the one that has no effect."""
     when: Mapping[str, Container[object]]
-    """Name of an option → values with which the rule applies."""
+    """Name of an option → values with which the row applies."""
     says: str
     """What is wrong and what to do, or why there is no effect; ``{name}`` stands for the option ``name``,
     ``{name.key}`` for its annotation."""
@@ -58,7 +60,7 @@ class Rule:
     """Whether a good value without effect is nothing to warn of: it is kept for other times, or stands beside what wins
     over it."""
 
-    def applies(self, options: Options, around: Circumstances = Circumstances()) -> bool:
+    def applies(self, options: Options, around: Circumstances) -> bool:
         """Whether the options are together in these circumstances."""
         are_together = all(getattr(options, name) in values for name, values in self.when.items())
         return are_together and self.also(options, around)
@@ -79,31 +81,35 @@ class _Named:
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
 
-def broken(rules: Collection[Rule], options: Options, silent: Collection[str] = ()) -> Iterator[BadAnnotation]:
-    """The combinations of ``ALWAYS``, ``TO_CREATE`` or ``WITHOUT_NETWORK`` that there are. Nothing is said that depends
-    on an option in ``silent``: one that cannot be read, or that nothing reads."""
-    for rule in rules:
-        if {rule.option, *rule.when}.isdisjoint(silent) and rule.applies(options):
-            row, value = OPTIONS[rule.option], getattr(options, rule.option)
-            named = row.full_key + (f" (or {row.variable})" if row.variable else "")
+def bad_combinations(options: Options, silent: Collection[str], around: Circumstances) -> Iterator[BadAnnotation]:
+    """What no load balancer can have together, or lacks. Nothing is said that depends on an option in ``silent``: one
+    that cannot be read, or that nothing reads."""
+    for row in _BAD:
+        if {row.option, *row.when}.isdisjoint(silent) and row.applies(options, around):
+            option, value = OPTIONS[row.option], getattr(options, row.option)
+            named = option.full_key + (f" (or {option.variable})" if option.variable else "")
             state = "is not set" if value is UNMANAGED else f"is {_Named(value, '')}"
-            yield BadAnnotation(row.full_key, f"{named} {state}: {rule.text(options)}")
+            yield BadAnnotation(option.full_key, f"{named} {state}: {row.text(options)}")
 
 
-def idle_options(options: Options, unreadable: Collection[str], around: Circumstances) -> Mapping[str, Rule]:
-    """Name of an option → the rule by which it has no effect, whatever its value is. Nothing is concluded from an
+def idle_options(options: Options, unreadable: Collection[str], around: Circumstances) -> Mapping[str, Combination]:
+    """Name of an option → the row by which it has no effect, whatever its value is. Nothing is concluded from an
     option in ``unreadable``, unless that is idle itself."""
-    found: dict[str, Rule] = {}
-    for rule in _IDLE:
-        is_known = all(name in found or name not in unreadable for name in (*rule.when, *rule.reads))
-        if rule.option not in found and is_known and rule.applies(options, around):
-            found[rule.option] = rule
+    found: dict[str, Combination] = {}
+    for row in _IDLE:
+        is_known = all(name in found or name not in unreadable for name in (*row.when, *row.reads))
+        if row.option not in found and is_known and row.applies(options, around):
+            found[row.option] = row
     return found
 
 
 def _is_outside_its_range(options: Options, _around: Circumstances) -> bool:
     address, network = options.private_ipv4, options.private_subnet_ip_range
     return not isinstance(address, Unmanaged) and not isinstance(network, Unmanaged) and address not in network
+
+
+def _is_created(_options: Options, around: Circumstances) -> bool:
+    return around.is_created
 
 
 def _has_no_network(_options: Options, around: Circumstances) -> bool:
@@ -124,56 +130,57 @@ def _checks_something_else(options: Options, _around: Circumstances) -> bool:
 _HTTPS = (Protocol.HTTPS,)
 _MANAGED = (CertificateType.MANAGED,)
 _PRIMARY_IP = "a Primary IP needs the public interface; set {disable_public_network.key} to false, or remove this"
-ALWAYS = (
-    Rule(
+_BAD = (
+    Combination(
         "private_ipv4",
         {"private_subnet_ip_range": _SET},
         "it is outside {private_subnet_ip_range}, the range of the subnet; choose an address inside, or correct"
         " {private_subnet_ip_range.key}",
         _is_outside_its_range,
     ),
-    Rule(
+    Combination(
         "http_redirect_http",
         {"http_redirect_http": (True,), "protocol": (Protocol.HTTP,)},
         "only https can be redirected to, and the protocol is {protocol}; set {protocol.key} to https, or remove this",
     ),
-    Rule(
+    Combination(
         "http_managed_certificate_domains",
         {"http_managed_certificate_domains": (UNMANAGED,), "protocol": _HTTPS, "certificate_type": _MANAGED},
         "a managed certificate needs domains, such as example.com,*.example.com; name them, or remove"
         " {certificate_type.key}",
     ),
-)
-"""What no load balancer can have together."""
-TO_CREATE = (
-    Rule("public_net_ipv4", {"public_net_ipv4": _SET, "disable_public_network": (True,)}, _PRIMARY_IP),
-    Rule("public_net_ipv6", {"public_net_ipv6": _SET, "disable_public_network": (True,)}, _PRIMARY_IP),
-    Rule(
+    Combination(
+        "public_net_ipv4", {"public_net_ipv4": _SET, "disable_public_network": (True,)}, _PRIMARY_IP, _is_created
+    ),
+    Combination(
+        "public_net_ipv6", {"public_net_ipv6": _SET, "disable_public_network": (True,)}, _PRIMARY_IP, _is_created
+    ),
+    Combination(
         "location",
         {"location": (UNMANAGED,), "network_zone": (UNMANAGED,)},
         "a load balancer that has to be created needs a location, such as fsn1, or a zone in {network_zone.key}, such"
         " as eu-central; set one of the two",
+        _is_created,
     ),
-    Rule(
+    Combination(
         "http_certificates",
         {"http_certificates": (UNMANAGED,), "protocol": _HTTPS, "certificate_type": (CertificateType.UPLOADED,)},
         "protocol https needs a certificate; name one that was uploaded, or set {certificate_type.key} to managed",
+        _is_created,
     ),
-)
-"""What a load balancer, or its https port, lacks when it has to be created; an existing one keeps what it has."""
-WITHOUT_NETWORK = (
-    Rule(
+    Combination(
         "use_private_ip",
         {"use_private_ip": (True,)},
         "there are no private addresses without a network; set HCLOUD_NETWORK, or this to false",
+        _has_no_network,
     ),
-    Rule(
+    Combination(
         "disable_public_network",
         {"disable_public_network": (True,)},
         "nothing could reach a load balancer that has no network either; set HCLOUD_NETWORK, or this to false",
+        _has_no_network,
     ),
 )
-"""What needs a network, where ``HCLOUD_NETWORK`` is not set."""
 
 _NO_HTTP = "the protocol is tcp; {protocol.key} decides"
 _NO_HTTPS = "the protocol is not https; {protocol.key} decides"
@@ -187,24 +194,24 @@ _NO_CHECKS = (
 _OF_CERTIFICATE = tuple(name for name in OPTIONS if name.startswith("http_managed_certificate_"))
 _ON_CHECKS = ("protocol", "health_check_node_port", *SETTING[CHECK].values())
 _IDLE = (
-    Rule(
+    Combination(
         "health_check_node_port",
         {},
         "{health_check_port.key}, or {health_check_protocol.key} other than http, wins over it",
         _checks_something_else,
         reads=("health_check_port", "health_check_protocol"),
     ),
-    Rule(
+    Combination(
         "health_check_node_port",
         {},
         "spec.externalTrafficPolicy is Cluster, kube-proxy is asked only with Local",
         lambda _options, around: not around.is_local,
     ),
-    Rule("disable_private_ingress", {"hostname": _SET}, _NAMED, is_ordinary=True),
-    Rule("ipv6_disabled", {"hostname": _SET}, _NAMED, is_ordinary=True),
-    Rule("private_ipv4", {}, _NO_NETWORK, _has_no_network),
-    Rule("private_subnet_ip_range", {}, _NO_NETWORK, _has_no_network),
-    Rule(
+    Combination("disable_private_ingress", {"hostname": _SET}, _NAMED, is_ordinary=True),
+    Combination("ipv6_disabled", {"hostname": _SET}, _NAMED, is_ordinary=True),
+    Combination("private_ipv4", {}, _NO_NETWORK, _has_no_network),
+    Combination("private_subnet_ip_range", {}, _NO_NETWORK, _has_no_network),
+    Combination(
         "private_subnet_ip_range",
         {},
         "it is read only when the load balancer is attached to a network",
@@ -212,17 +219,17 @@ _IDLE = (
         reads=("private_ipv4",),
         is_ordinary=True,
     ),
-    Rule("http_certificates", {"protocol": _But(Protocol.HTTPS)}, _NO_HTTPS),
-    *(Rule(name, {"protocol": (Protocol.TCP,)}, _NO_HTTP) for name in SETTING[HTTP].values()),
-    Rule("certificate_type", {"certificate_type": _MANAGED, "protocol": _But(Protocol.HTTPS)}, _NO_HTTPS),
-    Rule(
+    Combination("http_certificates", {"protocol": _But(Protocol.HTTPS)}, _NO_HTTPS),
+    *(Combination(name, {"protocol": (Protocol.TCP,)}, _NO_HTTP) for name in SETTING[HTTP].values()),
+    Combination("certificate_type", {"certificate_type": _MANAGED, "protocol": _But(Protocol.HTTPS)}, _NO_HTTPS),
+    Combination(
         "http_certificates",
         {"certificate_type": _MANAGED},
         "a managed certificate takes their place; {certificate_type.key} decides",
         reads=("protocol",),
     ),
-    *(Rule(name, {"certificate_type": _But(CertificateType.MANAGED)}, _NOT_MANAGED) for name in _OF_CERTIFICATE),
-    *(Rule(name, {"protocol": _But(Protocol.HTTPS)}, _NO_HTTPS, is_ordinary=True) for name in _OF_CERTIFICATE),
-    *(Rule(name, {}, _NO_CHECKS, _checks_no_http, reads=_ON_CHECKS) for name in SETTING[HTTP_CHECK].values()),
+    *(Combination(name, {"certificate_type": _But(CertificateType.MANAGED)}, _NOT_MANAGED) for name in _OF_CERTIFICATE),
+    *(Combination(name, {"protocol": _But(Protocol.HTTPS)}, _NO_HTTPS, is_ordinary=True) for name in _OF_CERTIFICATE),
+    *(Combination(name, {}, _NO_CHECKS, _checks_no_http, reads=_ON_CHECKS) for name in SETTING[HTTP_CHECK].values()),
 )
-"""The first rule of an option that applies says why."""
+"""The first row of an option that applies says why."""

@@ -8,17 +8,18 @@ import pytest
 
 from desired.annotations.choices import CertificateType, Protocol
 from desired.annotations.claims import ClaimCheck, ClaimedPort, check_claim
+from desired.annotations.combinations import Circumstances, bad_combinations
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
-from desired.annotations.rules import ALWAYS, TO_CREATE, WITHOUT_NETWORK, Rule, broken
 from tests.balancers import a_claim, annotated
 
 P = "load-balancer.hetzner.cloud/"
 ADDRESS, RANGE = IPv4Address("10.0.0.5"), IPv4Network("10.0.0.0/24")
-Rules = tuple[Rule, ...]
+ALWAYS, TO_CREATE = Circumstances(is_created=False), Circumstances()
+WITHOUT_NETWORK = Circumstances(is_created=False, has_network=False)
 
 
 @pytest.mark.parametrize(
-    ("rules", "options", "text"),
+    ("around", "options", "text"),
     [
         pytest.param(
             ALWAYS,
@@ -71,17 +72,17 @@ Rules = tuple[Rule, ...]
         ),
     ],
 )
-def test_refused(rules: Rules, options: dict[str, Any], text: str) -> None:
+def test_refused(around: Circumstances, options: dict[str, Any], text: str) -> None:
     """One sentence with key, value, reason and remedy; none when one of the options could not be read."""
-    (bad,) = broken(rules, Options(**options))
+    (bad,) = bad_combinations(Options(**options), (), around)
 
     assert bad == BadAnnotation(text.split(" ", 1)[0], text)
     for field in options:
-        assert [*broken(rules, Options(**options), {field})] == [] or field == "location"
+        assert [*bad_combinations(Options(**options), {field}, around)] == [] or field == "location"
 
 
 @pytest.mark.parametrize(
-    ("rules", "options"),
+    ("around", "options"),
     [
         pytest.param(ALWAYS, {}, id="nothing"),
         pytest.param(ALWAYS, {"private_ipv4": ADDRESS}, id="address-without-range"),
@@ -106,15 +107,20 @@ def test_refused(rules: Rules, options: dict[str, Any], text: str) -> None:
         ),
         pytest.param(
             TO_CREATE,
-            {"location": "fsn1", "protocol": Protocol.HTTPS, "certificate_type": CertificateType.MANAGED},
+            {
+                "location": "fsn1",
+                "protocol": Protocol.HTTPS,
+                "certificate_type": CertificateType.MANAGED,
+                "http_managed_certificate_domains": ("example.com",),
+            },
             id="https-with-managed-certificate",
         ),
         pytest.param(WITHOUT_NETWORK, {"disable_public_network": False}, id="public-without-network"),
     ],
 )
-def test_accepted(rules: Rules, options: dict[str, Any]) -> None:
+def test_accepted(around: Circumstances, options: dict[str, Any]) -> None:
     """What may be is not spoken of."""
-    assert [*broken(rules, Options(**options))] == []
+    assert [*bad_combinations(Options(**options), (), around)] == []
 
 
 HTTPS = {"protocol": "https", "http_certificates": "1"}
