@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
+from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.notes import notes_on_stuck_services
 from desired.load_balancers.orphans import Orphan
-from desired.load_balancers.ownership import BalancerMatch
 from desired.load_balancers.prices import with_costs
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
 from desired.model.key import Key, ObjectKind

@@ -21,7 +21,8 @@ from actuators.load_balancers.lookup import (
 )
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
-from desired.load_balancers.ownership import is_in_use, owner_of
+from desired.load_balancers.matching import is_in_use
+from desired.load_balancers.ownership import owner_of
 from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner, labels_with
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID

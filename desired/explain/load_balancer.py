@@ -10,17 +10,8 @@ from typing import Literal
 from desired.annotations.options import OPTIONS
 from desired.explain.fact import NOT_OURS, Fact, if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.ownership import (
-    Adoptable,
-    Contested,
-    Foreign,
-    Owned,
-    Ownership,
-    Undecided,
-    asked_name,
-    owner_of,
-    ownership,
-)
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
+from desired.load_balancers.ownership import Ownership, asked_name, owner_of, ownership
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, NO_LIMIT, CloudBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -168,8 +159,8 @@ def _asked_name(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:
 
 def _why_none(lb: DesiredLoadBalancer | LoadBalancerRelease, asked: str | None) -> str:
     match lb.match:
-        case Foreign(why=why) | Contested(why=why) | Undecided(why=why):
-            return why
+        case Foreign() | Contested() | Undecided():
+            return lb.match.why
     named = "" if asked is None else f", and none is named {asked!r}"
     return f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID{named}"
 

@@ -12,8 +12,8 @@ from desired.explain.fact import if_withheld
 from desired.load_balancers.attachment import network_id
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
+from desired.load_balancers.matching import Contested, Foreign
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.load_balancers.ownership import Contested, Foreign
 from desired.load_balancers.release import LoadBalancerRelease
 from desired.load_balancers.targets import TargetCandidates
 from desired.model.load_balancer import (

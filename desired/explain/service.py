@@ -33,17 +33,8 @@ from desired.guards.filters import restrict
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listeners import ports_without_node_port
-from desired.load_balancers.ownership import (
-    Adoptable,
-    Contested,
-    Foreign,
-    Missing,
-    Owned,
-    Undecided,
-    former_by_name,
-    left_behind,
-    owner_of,
-)
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.ownership import former_by_name, left_behind, owner_of
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_time
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
@@ -192,7 +183,11 @@ def _stage_of_its_own(lb: DesiredLoadBalancer) -> ServiceStage:
     if isinstance(lb.match, Owned | Adoptable):
         return ServiceStage.SERVED if isinstance(lb.match, Owned) else ServiceStage.ADOPTING
     if lb.wanted is None:
-        return ServiceStage.WAITING if lb.size.kind is NoteKind.UNKNOWN else ServiceStage.MALFORMED
+        return (
+            ServiceStage.WAITING
+            if lb.size.problem and lb.size.problem.rule.of is NoteKind.UNKNOWN
+            else ServiceStage.MALFORMED
+        )
     return ServiceStage.JOINING
 
 
@@ -206,10 +201,8 @@ def why_in_stage(
         case LoadBalancerRelease():
             return _why_leaving(lb, changes)
     match lb.match:
-        case Foreign(why=why) | Contested(why=why) | Undecided(why, is_ambiguous=True):
-            return why
-        case Undecided(why):
-            return f"which load balancer is its cannot be told: {why}"
+        case Foreign() | Contested() | Undecided():
+            return lb.match.why
     if lb.problems:
         return _why_malformed(lb)
     match lb.match:
@@ -223,7 +216,7 @@ def why_in_stage(
             way = "publishes an address" if is_published else "asks for the name"
             return f"{way} of load balancer {balancer.id}, which no Service that lives has; {adoption}"
     if lb.wanted is None:
-        return lb.size.problem or "nothing is planned as things are"
+        return lb.size.problem.text if lb.size.problem else "nothing is planned as things are"
     creation = becomes(_of_kind(changes, ChangeKind.LB_CREATE), "the next pass creates it", "its creation")
     return f"wants a load balancer and has none; {creation}"
 
@@ -255,14 +248,15 @@ def _why_leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
     of = f"type {service.type}" if service.load_balancer_class is None else f"class {service.load_balancer_class!r}"
     going = "is being deleted" if service.deleted_at else f"is of {of} now"
     if isinstance(match, Undecided):
-        return f"{going}, and its load balancer cannot be told: {match.why}"
+        return f"{going}, and {match.why}"
     if lb.delete_at is not None and lb.present is not None:
         letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
         until = shown_time(lb.delete_at)
         return f"{going}; load balancer {lb.present.id} is released first, and deleted after {until}; {letting}"
     if lb.retained is not None and lb.present is not None:
         letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
-        return f"{going}; load balancer {lb.present.id} stays, as {lb.why_retained}; {letting}"
+        why = lb.why_retained.text if lb.why_retained else ""
+        return f"{going}; load balancer {lb.present.id} stays, as {why}; {letting}"
     if lb.present is not None:
         deletion = becomes(_of_kind(changes, ChangeKind.LB_DELETE), "the next pass deletes it", "its deletion")
         return f"{going}, and load balancer {lb.present.id} goes with it; {deletion}"

@@ -19,18 +19,9 @@ from desired.guards.facts import Facts, GuardResult
 from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import (
-    Adoptable,
-    Contested,
-    Foreign,
-    Missing,
-    Owned,
-    Ownership,
-    former_of,
-    owner_of,
-    ownership,
-)
+from desired.load_balancers.ownership import Ownership, former_of, owner_of, ownership
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer

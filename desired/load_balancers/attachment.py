@@ -7,7 +7,22 @@ from desired.annotations.options import OPTIONS, BadAnnotation, Options
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Network, Snapshot
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.load_balancers import (
+    ADDRESS_CONTESTED,
+    ADDRESS_OF_BALANCER,
+    ADDRESS_OF_SERVER,
+    ADDRESS_OUTSIDE,
+    ADDRESS_RESERVED,
+    NETWORK_ELSEWHERE,
+    NETWORK_WITHOUT_SUBNET,
+    NO_TARGET_IN_NETWORK,
+    PRIVATE_NETWORK_NEEDED,
+    RANGE_OUTSIDE,
+    STAYS_OUTSIDE,
+    TARGETS_STAY,
+)
+from desired.rules.rule import Reason
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.bounds import NOBODY, Several
 
@@ -44,38 +59,32 @@ def is_settled(options: Options, present: CloudBalancer | None, snapshot: Snapsh
     )
 
 
-def why_out_of_reach(present: CloudBalancer | None, snapshot: Snapshot, zone: str) -> str | None:
-    """The reason why no load balancer in this network zone can be attached to the configured network, with the remedy
-    (Hetzner Cloud API: ``no_subnet_available``); None when it can, is attached, or when that is not known."""
+def why_out_of_reach(present: CloudBalancer | None, snapshot: Snapshot, zone: str) -> Reason | None:
+    """The reason why no load balancer in this network zone can be attached to the configured network (Hetzner Cloud
+    API: ``no_subnet_available``); None when it can, is attached, or when that is not known."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if network is None or network.zones is None:
         return None
     if present is not None and any(place.network_id == network.id for place in present.attachments):
         return None
     if not network.zones:
-        return f"network {network.name} has no subnet, and no load balancer can be attached; add a subnet of type cloud"
+        return NETWORK_WITHOUT_SUBNET.because(network=network.name)
     if not zone or zone in network.zones:
         return None
-    zones = ", ".join(sorted(network.zones))
-    return (
-        f"network {network.name} is in {zones}, and the load balancer in {zone}: Hetzner attaches none of another"
-        f" network zone; create it in {zones}, or name a network of {zone} in HCLOUD_NETWORK"
-    )
+    return NETWORK_ELSEWHERE.because(network=network.name, zones=", ".join(sorted(network.zones)), zone=zone)
 
 
 def notes_out_of_reach(
-    service: Service, options: Options, present: CloudBalancer | None, why: str | None
+    service: Service, options: Options, present: CloudBalancer | None, why: Reason | None
 ) -> Iterator[Note]:
     """What follows for a load balancer that cannot be attached for this reason, None when it can. Nothing where that is
     a problem of its annotations (``attachment_problems``)."""
     if why is None or options.disable_public_network is True:
         return
-    if options.use_private_ip and present is not None and present.targets:
-        yield Note(service.key, NoteKind.KEPT, f"the targets stay as they are, and none is added or removed: {why}")
-    elif options.use_private_ip:
-        yield Note(service.key, NoteKind.UNREACHABLE, f"no target can be reached by a private address: {why}")
-    else:
-        yield Note(service.key, NoteKind.UNSUPPORTED, f"it stays outside of the network: {why}")
+    row = STAYS_OUTSIDE
+    if options.use_private_ip:
+        row = TARGETS_STAY if present is not None and present.targets else NO_TARGET_IN_NETWORK
+    yield row.note(service.key, cause=why.text)
 
 
 def attachment_problems(
@@ -83,7 +92,7 @@ def attachment_problems(
     present: CloudBalancer | None,
     snapshot: Snapshot,
     rivals: Several = NOBODY,
-    out_of_reach: str | None = None,
+    out_of_reach: Reason | None = None,
 ) -> Iterator[BadAnnotation]:
     """The reason why the requested attachment is impossible: checked before anything is detached for it.
 
@@ -93,51 +102,47 @@ def attachment_problems(
     if network is None:
         return
     if out_of_reach is not None:
-        row = OPTIONS["disable_public_network"]
         if options.disable_public_network is True:
-            yield BadAnnotation(row.full_key, f"{row.full_key} (or {row.variable}) is true: {out_of_reach}")
+            text = PRIVATE_NETWORK_NEEDED.text(cause=out_of_reach.text)
+            yield BadAnnotation(OPTIONS["disable_public_network"].full_key, text)
         return
     here = [place for place in present.attachments if place.network_id == network.id] if present else []
     ip, wanted_range, subnets = options.private_ipv4, options.private_subnet_ip_range, network.subnets
     if not isinstance(ip, Unmanaged) and all(place.ip != ip for place in here):
-        why = _why_not(ip, network) or _holder(ip, network, present, snapshot) or _contested(rivals)
-        if why:
-            row = OPTIONS["private_ipv4"]
-            yield BadAnnotation(row.full_key, f"{row.full_key} is {ip}: {why}; choose another address, or remove it")
+        why = _why_not(ip, network) or _holder(ip, network, present, snapshot)
+        if why is None and rivals:
+            why = ADDRESS_CONTESTED.because(address=str(ip), services=f"Service{'s' * (rivals.count > 1)} {rivals}")
+        if why is not None:
+            yield BadAnnotation(OPTIONS["private_ipv4"].full_key, why.text)
     misses = not isinstance(wanted_range, Unmanaged) and not any(subnet.overlaps(wanted_range) for subnet in subnets)
     if misses and subnets and not here:
-        row = OPTIONS["private_subnet_ip_range"]
-        named = f"{row.full_key} (or {row.variable})"
-        yield BadAnnotation(row.full_key, f"{named} is {wanted_range}: {_subnets(network)}; name one of them")
+        text = RANGE_OUTSIDE.text(wanted=str(wanted_range), network=network.name, subnets=_subnets(network))
+        yield BadAnnotation(OPTIONS["private_subnet_ip_range"].full_key, text)
 
 
-def _why_not(ip: IPv4Address, network: Network) -> str | None:
+def _why_not(ip: IPv4Address, network: Network) -> Reason | None:
     """The reason why this address of the network cannot be assigned; None when it can."""
     subnet = next((subnet for subnet in network.subnets if ip in subnet), None)
     if subnet is None:
-        return _subnets(network) if network.subnets else None
+        outside = ADDRESS_OUTSIDE.because(address=str(ip), network=network.name, subnets=_subnets(network))
+        return outside if network.subnets else None
     gateway = network.ip_range.network_address + 1 if network.ip_range else None
     if ip in (gateway, _RESERVED, subnet.network_address, subnet.broadcast_address):
-        return f"Hetzner reserves it in network {network.name}"
+        return ADDRESS_RESERVED.because(address=str(ip), network=network.name)
     return None
 
 
-def _holder(ip: IPv4Address, network: Network, present: CloudBalancer | None, snapshot: Snapshot) -> str | None:
+def _holder(ip: IPv4Address, network: Network, present: CloudBalancer | None, snapshot: Snapshot) -> Reason | None:
     """The other owner of this address; None when none is known."""
     for server in snapshot.servers:
         if (network.id, ip) in server.private_ips:
-            return f"server {server.name} has it"
+            return ADDRESS_OF_SERVER.because(address=str(ip), server=server.name)
     for balancer in snapshot.load_balancers or ():
         is_other = present is None or balancer.id != present.id
         if is_other and any((place.network_id, place.ip) == (network.id, ip) for place in balancer.attachments):
-            return f"load balancer {balancer.spec.name} has it"
+            return ADDRESS_OF_BALANCER.because(address=str(ip), balancer=balancer.spec.name)
     return None
 
 
-def _contested(rivals: Several) -> str | None:
-    asks = f"Services {rivals} ask" if rivals.count > 1 else f"Service {rivals} asks"
-    return f"{asks} for it as well" if rivals else None
-
-
 def _subnets(network: Network) -> str:
-    return f"network {network.name} has the subnets {', '.join(str(subnet) for subnet in network.subnets)}"
+    return ", ".join(map(str, network.subnets))

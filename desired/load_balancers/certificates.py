@@ -4,7 +4,7 @@ A managed certificate is requested once, never waited for, and never replaced or
 authorities allow a few a week. For everything else a note names the remedy.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -16,13 +16,27 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, Certificate, Issuance
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.load_balancers import (
+    CERTIFICATE_BY_ID,
+    CERTIFICATE_DIFFERS,
+    CERTIFICATE_LOOK_UP,
+    CERTIFICATE_MISSING,
+    CERTIFICATE_NAME_TAKEN,
+    CERTIFICATE_NOT_ISSUED,
+    CERTIFICATE_NOT_RENEWED,
+    CERTIFICATE_OF_CLUSTER,
+    CERTIFICATE_PENDING,
+    CERTIFICATE_TO_CREATE,
+    CERTIFICATE_UNKNOWN,
+    CERTIFICATE_UPLOADED,
+    CERTIFICATES_SEVERAL,
+)
+from desired.rules.rule import Reason
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 
 _NAME = OPTIONS["http_managed_certificate_name"].full_key
 _DOMAINS = OPTIONS["http_managed_certificate_domains"].full_key
-_REFERENCES = OPTIONS["http_certificates"].full_key
-_TYPE = OPTIONS["certificate_type"].full_key
 _SOONEST_S = 10.0
 _LATEST_S = 300.0
 _AGES = 4
@@ -81,11 +95,9 @@ def _referred(
             case Present(certificate):
                 found[certificate.id] = certificate
             case Absent():
-                text = f"{_REFERENCES}: the project has no certificate {_missing(reference, section)}"
-                missing.append(Note(service.key, NoteKind.CERTIFICATE, text))
+                missing.append(_missing(reference, section).note(service.key))
             case unknown:
-                text = f"{_REFERENCES}: certificate {_shown(reference)} could not be looked up: {unknown.why}"
-                missing.append(Note(service.key, NoteKind.UNKNOWN, text))
+                missing.append(CERTIFICATE_UNKNOWN.note(service.key, wanted=_shown(reference), cause=unknown.why))
     lb = _in_use(service, found.values(), now, again="retry it in Hetzner's console")
     return DesiredCertificates(UNMANAGED, notes=(*missing, *lb.notes)) if missing else lb
 
@@ -103,22 +115,20 @@ def _look_up(reference: int | str, section: Section[int, Certificate]) -> Presen
     return Absent() if section.complete else Unknown(section.why_incomplete or "the reading is incomplete")
 
 
-def _missing(reference: int | str, section: Section[int, Certificate]) -> str:
+def _missing(reference: int | str, section: Section[int, Certificate]) -> Reason:
     """A reference that leads nowhere, with what may have been meant."""
     namesake = next((certificate for certificate in section if certificate.name == str(reference)), None)
     if namesake is not None:
-        return f"with id {reference}; the one that is named {reference} has id {namesake.id}: write that"
+        return CERTIFICATE_BY_ID.because(wanted=reference, certificate=namesake.id)
     near = get_close_matches(str(reference), [certificate.name for certificate in section], n=3, cutoff=0.6)
-    nearest = f"; nearest: {', '.join(near)}" if near else ""
+    nearest = f", nearest: {', '.join(near)}" if near else ""
     what = f"with id {reference}" if isinstance(reference, int) else f"named {reference!r}"
-    return f"{what}{nearest}; upload it, or name one that is there"
+    return CERTIFICATE_MISSING.because(wanted=what, near=nearest)
 
 
 def _in_use(service: Service, found: Collection[Certificate], now: datetime, again: str) -> DesiredCertificates:
     """Certificates that are there: their ids, once all of them are issued. ``again`` is what to do when one is not."""
-    notes = tuple(
-        Note(service.key, NoteKind.CERTIFICATE, text) for certificate in found for text in _trouble(certificate, again)
-    )
+    notes = tuple(why.note(service.key) for certificate in found for why in _trouble(certificate, again))
     waits = [certificate for certificate in found if certificate.is_managed and not _is_issued(certificate)]
     if not waits:
         return DesiredCertificates(tuple(sorted(certificate.id for certificate in found)), notes=notes)
@@ -135,27 +145,27 @@ def _is_issued(certificate: Certificate) -> bool:
     return certificate.issuance is Issuance.COMPLETED
 
 
-def _trouble(certificate: Certificate, again: str) -> Iterator[str]:
-    """Problems of a managed certificate, with the remedy."""
-    why = certificate.error or "no reason was given"
-    fix = _FIXES.get(certificate.error.code if certificate.error else "", _FIX)
+def _trouble(certificate: Certificate, again: str) -> Iterator[Reason]:
+    """Problems of a managed certificate. ``again`` is how it is asked for once more."""
+    facts = _facts(certificate)
+    cause, code = _cause(certificate), certificate.error.code if certificate.error else ""
+    fix = _FIXES.get(code, _FIX)
     if certificate.issuance is Issuance.FAILED:
-        yield (
-            f"{_named(certificate)} was not issued: {why}; {fix}; then {again}; it is never asked for again by"
-            " itself, as the limits of certificate authorities are strict"
-        )
+        yield CERTIFICATE_NOT_ISSUED.because(**facts, cause=cause, fix=fix, again=again)
     elif _is_issued(certificate) and certificate.error:
-        yield (
-            f"{_named(certificate)} is used, and could not be renewed: {why}; {fix}; then retry it in Hetzner's console"
-        )
+        yield CERTIFICATE_NOT_RENEWED.because(**facts, cause=cause, fix=fix)
+
+
+def _cause(certificate: Certificate) -> str:
+    return str(certificate.error or "no reason was given")
 
 
 def _pending(certificate: Certificate, now: datetime) -> str:
     if certificate.issuance is Issuance.FAILED:
-        return f"{_named(certificate)} was not issued: {certificate.error or 'no reason was given'}"
+        return CERTIFICATE_NOT_ISSUED.says.format_map({**_facts(certificate), "cause": _cause(certificate)})
     at = certificate.created_at
     since = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
-    return f"Hetzner is still getting {_named(certificate)} issued, since {since} UTC"
+    return CERTIFICATE_PENDING.text(**_facts(certificate), since=since)
 
 
 def _due_in_s(certificate: Certificate, now: datetime) -> float:
@@ -182,10 +192,10 @@ def _managed(
     if len(exact) == 1:
         chosen = exact[0]
     elif gap is not None:
-        text = f"the Service's managed certificate could not be looked up: {gap}"
-        return DesiredCertificates(UNMANAGED, notes=(*notes, Note(service.key, NoteKind.UNKNOWN, text)))
+        return DesiredCertificates(UNMANAGED, notes=(*notes, CERTIFICATE_LOOK_UP.note(service.key, cause=gap)))
     elif len(ours) > 1:
-        return DesiredCertificates(UNMANAGED, notes=(*notes, _ambiguous(service, ours)))
+        ids = ", ".join(str(certificate.id) for certificate in ours)
+        return DesiredCertificates(UNMANAGED, notes=(*notes, CERTIFICATES_SEVERAL.note(service.key, certificates=ids)))
     elif ours:
         chosen = ours[0]
         notes = (*notes, _another(service, chosen, name, domains))
@@ -201,14 +211,9 @@ def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iter
     """The reason why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
     cluster_uid = certificate.labels.get(LABEL_CLUSTER_UID)
     if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
-        text = f"{_named(certificate)} has the label of this Service, and that of cluster {cluster_uid}: left alone"
-        yield Note(service.key, NoteKind.FOREIGN, text)
+        yield CERTIFICATE_OF_CLUSTER.note(service.key, **_facts(certificate), cluster=cluster_uid or "")
     elif not certificate.is_managed:
-        text = (
-            f"{_named(certificate)} has the label of this Service, and was uploaded: it is not used; to use it, remove"
-            f" {_TYPE} and name it in {_REFERENCES}; else take its label {LABEL_SERVICE_UID} off"
-        )
-        yield Note(service.key, NoteKind.CERTIFICATE, text)
+        yield CERTIFICATE_UPLOADED.note(service.key, **_facts(certificate))
 
 
 def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> tuple[str, ...]:
@@ -232,20 +237,7 @@ def _another(service: Service, certificate: Certificate, name: str, domains: tup
     is being issued."""
     differences = " and ".join(_differences(certificate, name, domains))
     free = "" if certificate.name != name else f"choose another name in {_NAME}, and "
-    text = (
-        f"{_named(certificate)} stays in use, though {differences}; to have another one issued, {free}take the label"
-        f" {LABEL_SERVICE_UID} off this one, which serves until then; else set the annotations back"
-    )
-    return Note(service.key, NoteKind.CERTIFICATE, text)
-
-
-def _ambiguous(service: Service, ours: list[Certificate]) -> Note:
-    ids = ", ".join(str(certificate.id) for certificate in ours)
-    text = (
-        f"certificates {ids} all have the label of this Service, and not one of them is what is asked for; take the"
-        f" label {LABEL_SERVICE_UID} off all but one"
-    )
-    return Note(service.key, NoteKind.AMBIGUOUS, text)
+    return CERTIFICATE_DIFFERS.note(service.key, **_facts(certificate), differences=differences, free=free)
 
 
 def _to_create(
@@ -257,17 +249,13 @@ def _to_create(
         return DesiredCertificates(UNMANAGED)  # the annotations' own problem
     taken = next((certificate for certificate in section if certificate.name == name), None)
     if taken is not None:
-        text = (
-            f"{_named(taken)} is not this Service's managed certificate, and has the name that one would get; choose"
-            f" another in {_NAME}; or, to use this one, remove {_TYPE} and name it in {_REFERENCES}"
-        )
-        return DesiredCertificates(UNMANAGED, notes=(Note(service.key, NoteKind.CERTIFICATE, text),))
+        return DesiredCertificates(UNMANAGED, notes=(CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)),))
     staging = {LABEL_STAGING_CA: "true"} if options.http_managed_certificate_acme_staging else {}
     labels = {**labels_of(service, snapshot.cluster_uid), **staging}
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
         create=ManagedCertificate(name, tuple(sorted(domains)), labels),
-        pending=f"the certificate {name!r} is still to be created",
+        pending=CERTIFICATE_TO_CREATE.text(name=name),
     )
 
 
@@ -278,8 +266,8 @@ def _gap(section: Section[int, Certificate]) -> str | None:
     return None if section.complete else section.why_incomplete
 
 
-def _named(certificate: Certificate) -> str:
-    return f"certificate {certificate.id} {certificate.name!r}"
+def _facts(certificate: Certificate) -> Mapping[str, int | str]:
+    return {"certificate": certificate.id, "name": certificate.name}
 
 
 def _shown(reference: int | str) -> str:

@@ -11,9 +11,10 @@ from functools import reduce
 from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.orphans import Orphan
-from desired.load_balancers.ownership import Adoptable, Contested, Foreign, Owned, labels_of, owner_of
+from desired.load_balancers.ownership import labels_of, owner_of
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come, waits_for_certificate
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
@@ -79,7 +80,7 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
             verb=Verb.MODIFY,
             before=owner_of(present.spec.labels),
             after=lb.retained,
-            reason=f"{why}, and {lb.why_retained}{labels}"
+            reason=f"{why}, and {lb.why_retained.text if lb.why_retained else ''}{labels}"
             if until is None
             else f"{why}: its load balancer is released now, and deleted after {until}",
             owner=service.key,
@@ -149,7 +150,7 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
 
 def orphan_deletion(orphan: Orphan, snapshot: Snapshot) -> Change:
     """The deletion of an orphan because a person asks for it."""
-    return _deletion(orphan.balancer, orphan.balancer.key, orphan.balancer.key, orphan.why, snapshot)
+    return _deletion(orphan.balancer, orphan.balancer.key, orphan.balancer.key, orphan.reason.text, snapshot)
 
 
 def _deletion(present: CloudBalancer, key: Key, owner: Key, why: str, snapshot: Snapshot) -> Change:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import reduce
 
 from desired.annotations.warnings import Lack
-from desired.load_balancers.ownership import Adoptable, BalancerMatch, Owned, Undecided
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Owned, Undecided
 from desired.load_balancers.published import addresses_of_others
 from desired.model.key import Key
 from desired.model.load_balancer import CloudBalancer

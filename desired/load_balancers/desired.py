@@ -28,6 +28,7 @@ from desired.load_balancers.certificates import DesiredCertificates, desired_cer
 from desired.load_balancers.in_use import kept, options_taken_back, ports_taken_back
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided, match_balancers
 from desired.load_balancers.membership import NodeMemberships, node_memberships
 from desired.load_balancers.notes import (
     notes_on_hidden_targets,
@@ -39,17 +40,7 @@ from desired.load_balancers.notes import (
     notes_on_targets,
 )
 from desired.load_balancers.orphans import Orphan, left_certificates, orphans
-from desired.load_balancers.ownership import (
-    Adoptable,
-    BalancerMatch,
-    Missing,
-    Owned,
-    Undecided,
-    asked_name,
-    former_of,
-    labels_of,
-    match_balancers,
-)
+from desired.load_balancers.ownership import asked_name, former_of, labels_of
 from desired.load_balancers.primary_ips import (
     AT_CREATION,
     NO_CHOICE,
@@ -83,6 +74,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.desired import DesiredNode
 from desired.plan.notes import Note, NoteKind
+from desired.rules.load_balancers import CERTIFICATE_LEFT, ORPHANED
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import NOBODY, Several, several
 
@@ -185,7 +177,7 @@ def desired_load_balancer(
     targets = desired_targets(members, present, size.type.max_targets if size.type else None, remedy)
     notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in check.remarks]
     notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
-    notes += [Note(service.key, size.kind, size.problem)] if size.problem else []
+    notes += [size.problem.note(service.key)] if size.problem else []
     notes += [
         *certificates.notes,
         *notes_on_match(service, match),
@@ -462,13 +454,11 @@ def desired_load_balancers(
         balancer = orphan.balancer
         if balancer.id in planned:
             continue
-        remedy = f"to delete it: reconcile orphans --delete {balancer.id}"
-        text = f"load balancer {balancer.id} {balancer.spec.name} is nobody's: {orphan.why}; {remedy}"
-        notes.append(Note(balancer.key, NoteKind.ORPHAN, text))
+        cause = orphan.reason.text
+        notes.append(ORPHANED.note(balancer.key, balancer=balancer.id, name=balancer.spec.name, cause=cause))
     for left in left_certificates(snapshot):
-        remedy = f"hcloud certificate delete {left.id}"
-        text = f"certificate {left.id} {left.name} was made for a Service that is gone: {remedy}"
-        notes.append(Note(Key(ObjectKind.CERTIFICATE, f"#{left.id}"), NoteKind.ORPHAN, text))
+        key = Key(ObjectKind.CERTIFICATE, f"#{left.id}")
+        notes.append(CERTIFICATE_LEFT.note(key, certificate=left.id, name=left.name))
     return DesiredBalancers(matches, desired, pending, found, tuple(notes))
 
 

@@ -12,12 +12,11 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
 
 from desired.annotations.claims import BOTH_FAMILIES
-from desired.annotations.options import OPTIONS, Options
+from desired.annotations.options import Options
 from desired.load_balancers.zones import Place, why_out_of_zone
 from desired.model.load_balancer import IpTarget, ServerTarget, Target, is_private
 from desired.model.settings import Settings
 from desired.model.snapshot import (
-    ROBOT_NOT_READ,
     AddressType,
     Node,
     NodeAddress,
@@ -29,6 +28,41 @@ from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import DesiredAddresses, first_host, public_ipv6
 from desired.nodes.desired import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
+from desired.rules.load_balancers import (
+    ADDRESS_SHARED,
+    ADDRESS_UNSAID,
+    EXCLUDED_BY_LABEL,
+    IGNORED,
+    IN_NO_VSWITCH,
+    INTERNAL_IP_LACKING,
+    IPV6_IN_NETWORK,
+    LEAVING,
+    LEAVING_BY_AUTOSCALER,
+    NETWORK_UNKNOWN,
+    NODE_UNREADABLE,
+    NOT_ATTACHED,
+    NOT_INITIALIZED,
+    NOT_INITIALIZED_YET,
+    OF_ANOTHER_CLOUD,
+    OF_ONE_FAMILY,
+    OF_ONE_FAMILY_IN_NETWORK,
+    ON_UNREAD_ROBOT_SERVER,
+    PRIVATE_ALONE,
+    ROBOT_CREDENTIALS_LACKING,
+    SERVER_UNKNOWN,
+    TAKES_INTERNAL,
+    TAKES_PRIVATE,
+    TAKES_PUBLIC,
+    TAKES_PUBLIC_INSTEAD,
+    UNSELECTED,
+    WITH_A_MALFORMED_ID,
+    WITHOUT_ID,
+    WITHOUT_INTERNAL_IP,
+    WITHOUT_NETWORK,
+    WITHOUT_PUBLIC_ADDRESS,
+    WITHOUT_SERVER,
+)
+from desired.rules.rule import Reason
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.go import parse_bool
@@ -36,37 +70,14 @@ from desired.syntax.provider_id import MalformedID, Provider, RobotID, ServerKey
 from desired.syntax.selector import Operator, Selector
 
 
-class Cause(StrEnum):
-    """Why Nodes get no traffic, where many may have one cause. The values are how these are counted."""
-
-    LABEL = "excluded by label"
-    TAINT = "about to be removed by the cluster autoscaler"
-    UNSELECTED = "not matched by the node selector"
-    DELETING = "being deleted"
-    IGNORED = "ignored by --ignore-nodes"
-    FOREIGN = "with a providerID that is not Hetzner's"
-    MALFORMED = "with a malformed providerID"
-    UNCLAIMED = "without providerID"
-    JOINING = "not initialized"
-    GONE = "without server"
-    ROBOT = "of Robot, which is not read"
-    ZONE = "in another network zone"
-    FAMILY = "without an address of the Service's family"
-    VSWITCH = "in no vSwitch of the network"
-    UNREACHABLE = "out of reach"
-    """``NodeTarget.why`` says of which address, and what mends it."""
-    UNCERTAIN = "not known"
-    """``NodeTarget.why`` says what could not be read."""
-
-
-def exclusion(node: Node) -> tuple[Cause, str] | None:
-    """The rule that excludes the Node whatever a Service selects, and the same in words; None when none does."""
+def exclusion(node: Node) -> Reason | None:
+    """The rule that excludes the Node whatever a Service selects; None when none does."""
     if node.deleted_at is not None:
-        return Cause.DELETING, "it is being deleted"
+        return LEAVING.because()
     if _is_labelled_out(node):
-        return Cause.LABEL, f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
+        return EXCLUDED_BY_LABEL.because()
     if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
-        return Cause.TAINT, f"it has the taint {TAINT_CLUSTER_AUTOSCALER}"
+        return LEAVING_BY_AUTOSCALER.because()
     return None
 
 
@@ -106,9 +117,8 @@ class NodeTarget:
     node: str
     """Its name."""
     membership: Membership
-    why: str
-    """One sentence for people. It names no Node and, where something is wrong, no server: Nodes with one trouble have
-    one sentence."""
+    reason: Reason
+    """Names no Node and, where something is wrong, no server: Nodes with one trouble have one sentence."""
     target: ServerTarget | IpTarget | None = None
     """What it is as a target, or would be if there were room: a Robot server is an address. None when it can be none.
     """
@@ -118,16 +128,28 @@ class NodeTarget:
     """Whether its ``node.initialise`` is part of the same plan: its server is then the one that it will have."""
     addresses: tuple[str, ...] = ()
     """Of a Robot server's Node, all by which an existing target may lead to it."""
-    cause: Cause = field(default=Cause.UNREACHABLE, compare=False)
-    """Of a Node that is no target: what ``why`` says, without what differs between Nodes."""
     note: str = field(default="", compare=False)
     """What the Node's own note says where it has no server; "" where it has none."""
+
+    @property
+    def why(self) -> str:
+        """The reason in words; with the remedy, where somebody wants it to be a target."""
+        return self.reason.says if self.is_left_out else self.reason.text
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether a rule keeps it from being a target, or it has no server: nothing has to be mended."""
+        return self.membership in _LEFT_OUT
 
     @property
     def keeps_its_target(self) -> bool:
         """Whether it can be no new target, and an existing one stays: that Hetzner would refuse it now, or that no
         address is known by which it answers, does not prove that it does not."""
-        return self.membership is Membership.UNUSABLE and self.cause in (Cause.FAMILY, Cause.VSWITCH)
+        return self.membership is Membership.UNUSABLE and self.reason.rule in _UNPROVEN
+
+
+_LEFT_OUT = frozenset({Membership.EXCLUDED, Membership.SERVERLESS, Membership.IGNORED})
+_UNPROVEN = (OF_ONE_FAMILY, OF_ONE_FAMILY_IN_NETWORK, IPV6_IN_NETWORK, IN_NO_VSWITCH)
 
 
 @dataclass(frozen=True)
@@ -173,9 +195,8 @@ class NodeMemberships:
         stays = (Membership.IGNORED, Membership.EXCLUDED)
         if member.membership in stays or member.node not in self.snapshot.nodes.items:
             return member
-        why = f"{OPTIONS['node_selector'].full_key} does not match its labels"
-        fields = (member.server, member.joins, member.addresses, Cause.UNSELECTED)
-        return NodeTarget(member.node, Membership.EXCLUDED, why, None, *fields)
+        fields = (member.server, member.joins, member.addresses)
+        return NodeTarget(member.node, Membership.EXCLUDED, UNSELECTED.because(), None, *fields)
 
     def _candidates(self, selector: Selector) -> Iterable[int]:
         """Places of the members that the selector may select: of those with a label that it names, where it does."""
@@ -225,7 +246,7 @@ def node_memberships(
         for node in snapshot.nodes
     ]
     unreadable = [
-        NodeTarget(name, Membership.UNCERTAIN, why, cause=Cause.UNCERTAIN)
+        NodeTarget(name, Membership.UNCERTAIN, NODE_UNREADABLE.because(cause=why))
         for name, why in snapshot.nodes.unreadable.items()
     ]
     members = tuple(sorted((*read, *unreadable), key=lambda member: member.node))
@@ -251,48 +272,33 @@ def _node_target(
     target: ServerTarget | IpTarget | None = None
     wanted = _wanted_addresses(node, desired)
     addresses = _addresses_of(node, (*node.addresses, *wanted), key, snapshot)
-    cause = None
     if is_ignored(node, settings):
-        membership, why, cause = Membership.IGNORED, "ignored by --ignore-nodes: it stays what it is", Cause.IGNORED
+        membership, reason = Membership.IGNORED, IGNORED.because()
     elif excluded := exclusion(node):
-        membership, (cause, why) = Membership.EXCLUDED, excluded
+        membership, reason = Membership.EXCLUDED, excluded
     elif key is None:
-        membership, cause, why = _without_server(node, snapshot)
+        membership, reason = _without_server(node, snapshot)
     elif key.provider is Provider.ROBOT:
         internal = next(_private_ips(wanted), None)
-        membership, cause, why, target = _on_robot(node, internal, key, found, options, snapshot, place, families)
+        membership, reason, target = _on_robot(node, internal, key, found, options, snapshot, place, families)
     else:
         server = found or find_server(key, snapshot, [node])
         ipv6 = _instead_of_ipv4(server, node, families)
         if elsewhere := why_out_of_zone(server.value, place) if isinstance(server, Present) else None:
-            membership, why, cause = Membership.UNUSABLE, elsewhere, Cause.ZONE
+            membership, reason = Membership.UNUSABLE, elsewhere
         elif other := _of_another_family(server, node, families, private=options.use_private_ip):
-            membership, why, cause = Membership.UNUSABLE, other, Cause.FAMILY
+            membership, reason = Membership.UNUSABLE, other
         else:
-            membership, why = _on_server(server, ipv6, options, network_id, snapshot)
+            membership, reason = _on_server(server, ipv6, options, network_id, snapshot)
         target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
-    return NodeTarget(
-        node.name,
-        membership,
-        why,
-        target,
-        key,
-        isinstance(desired, UninitializedNode),
-        addresses,
-        cause or _CAUSES.get(membership, Cause.UNREACHABLE),
-    )
+    joins = isinstance(desired, UninitializedNode)
+    return NodeTarget(node.name, membership, reason, target, key, joins, addresses)
 
 
 def _noted(member: NodeTarget, said: Mapping[str, str]) -> NodeTarget:
     """With the Node's own note where it has no server."""
     is_noted = member.membership is Membership.SERVERLESS and member.node in said
     return replace(member, note=said[member.node]) if is_noted else member
-
-
-_CAUSES: Mapping[Membership, Cause] = MappingProxyType(
-    {Membership.SERVERLESS: Cause.GONE, Membership.UNCERTAIN: Cause.UNCERTAIN}
-)
-"""Of a Node whose providerID names a server."""
 
 
 def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
@@ -354,9 +360,8 @@ def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_
             yield member
             continue
         is_alone = len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken
-        why = f"{member.target.ip} is the address of another server or Node as well"
-        uncertain = replace(member, membership=Membership.UNCERTAIN, why=why, target=None, cause=Cause.UNCERTAIN)
-        yield member if is_alone else uncertain
+        shared = ADDRESS_SHARED.because(address=member.target.ip)
+        yield member if is_alone else replace(member, membership=Membership.UNCERTAIN, reason=shared, target=None)
 
 
 def _on_robot(
@@ -368,15 +373,15 @@ def _on_robot(
     snapshot: Snapshot,
     place: Place | None,
     families: frozenset[int],
-) -> tuple[Membership, Cause | None, str, IpTarget | None]:
+) -> tuple[Membership, Reason, IpTarget | None]:
     """A Robot server's Node, and what speaks against the address that it would be a target by."""
-    membership, why, target = _on_robot_server(node, internal, key, joining, options, snapshot, families)
+    membership, reason, target = _on_robot_server(node, internal, key, joining, options, snapshot, families)
     is_private = options.use_private_ip and internal is not None
     if membership is Membership.TARGET and is_private and (out := _why_in_no_vswitch(internal, snapshot, place)):
-        return Membership.UNUSABLE, Cause.VSWITCH, out, None
+        return Membership.UNUSABLE, out, None
     if other := _of_another_family(joining or snapshot.find(key), node, families, private=is_private):
-        return Membership.UNUSABLE, Cause.FAMILY, other, None
-    return membership, None, why, target
+        return Membership.UNUSABLE, other, None
+    return membership, reason, target
 
 
 def _on_robot_server(
@@ -387,35 +392,31 @@ def _on_robot_server(
     options: Options,
     snapshot: Snapshot,
     families: frozenset[int],
-) -> tuple[Membership, str, IpTarget | None]:
+) -> tuple[Membership, Reason, IpTarget | None]:
     """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
     InternalIP of its Node, which is IPv4. Where the Node has none, the public one takes its place, as with HCCM.
     Without credentials for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
     """
     found = joining or find_server(key, snapshot, [node]) if snapshot.robot is not None else None
     if isinstance(found, Absent):
-        return Membership.SERVERLESS, "the server is gone", None
+        return Membership.SERVERLESS, WITHOUT_SERVER.because(), None
     if options.use_private_ip and internal is not None:
-        return Membership.TARGET, f"{key.name} by the InternalIP {internal} of its Node", IpTarget(internal)
+        return Membership.TARGET, TAKES_INTERNAL.because(server=key.name, address=internal), IpTarget(internal)
     if found is None:
         # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
-        if options.use_private_ip:
-            return Membership.UNCERTAIN, "the Node has no InternalIP", None
-        private = OPTIONS["use_private_ip"].full_key
-        why = f"without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone; set {private} to true"
-        return Membership.UNCERTAIN, why, None
+        row = INTERNAL_IP_LACKING if options.use_private_ip else ROBOT_CREDENTIALS_LACKING
+        return Membership.UNCERTAIN, row.because(), None
     if isinstance(found, Unknown):
-        return Membership.UNCERTAIN, found.why, None
+        return Membership.UNCERTAIN, SERVER_UNKNOWN.because(cause=found.why), None
     ipv6 = public_ipv6(found.value, node.provided_node_ip)
     address = (found.value.ipv4 if 4 in families else None) or (ipv6 if 6 in families else None)
     if address is None:
-        why = f"the server has no public address: give its Node an InternalIP, and set {_PRIVATE} to true"
-        return Membership.UNUSABLE, why, None
-    instead = ", as its Node has no InternalIP" if options.use_private_ip else ""
-    return Membership.TARGET, f"{key.name} by its public address {address}{instead}", IpTarget(str(address))
+        return Membership.UNUSABLE, WITHOUT_INTERNAL_IP.because(), None
+    row = TAKES_PUBLIC_INSTEAD if options.use_private_ip else TAKES_PUBLIC
+    return Membership.TARGET, row.because(server=key.name, address=str(address)), IpTarget(str(address))
 
 
-def _why_in_no_vswitch(address: str | None, snapshot: Snapshot, place: Place | None) -> str | None:
+def _why_in_no_vswitch(address: str | None, snapshot: Snapshot, place: Place | None) -> Reason | None:
     """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
     ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
@@ -423,30 +424,28 @@ def _why_in_no_vswitch(address: str | None, snapshot: Snapshot, place: Place | N
         return None
     if any(ip_address(address) in vswitch for vswitch in network.vswitches):
         return None
-    there = (
-        f"has the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "has no vSwitch subnet"
-    )
-    return f"its InternalIP {address} is in no vSwitch of network {network.name}, which {there}; couple one that has it"
+    vswitches = f"the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "no vSwitch subnet"
+    return IN_NO_VSWITCH.because(address=address, network=network.name, vswitches=vswitches)
 
 
-def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, Cause, str]:
+def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, Reason]:
     """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
     and an incomplete list does not tell."""
     if node.provider_id is not None:
         match parse_provider_id(node.provider_id):
             case RobotID():
-                return Membership.SERVERLESS, Cause.ROBOT, ROBOT_NOT_READ
+                return Membership.SERVERLESS, ON_UNREAD_ROBOT_SERVER.because()
             case MalformedID(why=why):
-                return Membership.SERVERLESS, Cause.MALFORMED, why
-        return Membership.SERVERLESS, Cause.FOREIGN, "the Node belongs to another cloud"
+                return Membership.SERVERLESS, WITH_A_MALFORMED_ID.because(cause=why)
+        return Membership.SERVERLESS, OF_ANOTHER_CLOUD.because()
     if not is_uninitialized(node):
-        return Membership.SERVERLESS, Cause.UNCLAIMED, "the Node has no providerID"
+        return Membership.SERVERLESS, WITHOUT_ID.because()
     gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
     network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
     gap = next((gap for gap in (*gaps, network) if gap), None)
     if gap is not None:
-        return Membership.UNCERTAIN, Cause.UNCERTAIN, f"the Node cannot be initialized yet: {gap}"
-    return Membership.SERVERLESS, Cause.JOINING, "the Node is not initialized"
+        return Membership.UNCERTAIN, NOT_INITIALIZED_YET.because(cause=gap)
+    return Membership.SERVERLESS, NOT_INITIALIZED.because()
 
 
 def _instead_of_ipv4(found: Present[Server] | Absent | Unknown, node: Node, families: frozenset[int]) -> str | None:
@@ -465,76 +464,62 @@ def _on_server(
     options: Options,
     network_id: int | None,
     snapshot: Snapshot,
-) -> tuple[Membership, str]:
+) -> tuple[Membership, Reason]:
     if isinstance(found, Present):
         return _reach(found.value, ipv6, options, network_id, snapshot)
     if isinstance(found, Unknown):
-        return Membership.UNCERTAIN, found.why
-    return Membership.SERVERLESS, "the server is gone"
+        return Membership.UNCERTAIN, SERVER_UNKNOWN.because(cause=found.why)
+    return Membership.SERVERLESS, WITHOUT_SERVER.because()
 
 
 def _reach(
     server: Server, ipv6: str | None, options: Options, network_id: int | None, snapshot: Snapshot
-) -> tuple[Membership, str]:
+) -> tuple[Membership, Reason]:
     """Whether traffic can reach the server by the address that the options ask for."""
     if not options.use_private_ip:
         return _reach_from_outside(server, ipv6, network_id)
     if isinstance(snapshot.network, Unknown):
-        return Membership.UNCERTAIN, snapshot.network.why
+        return Membership.UNCERTAIN, NETWORK_UNKNOWN.because(cause=snapshot.network.why)
     if network_id is None:
-        why = "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)"
-        return Membership.UNUSABLE, f"{why}: set that, or {_PRIVATE} to false"
+        return Membership.UNUSABLE, WITHOUT_NETWORK.because()
     if "private_net" in server.missing:
-        return Membership.UNCERTAIN, "the API did not say which private addresses the server has"
+        return Membership.UNCERTAIN, ADDRESS_UNSAID.because(kind="private addresses")
     for attached, ip in server.private_ips:
         if attached == network_id:
-            return Membership.TARGET, f"server {server.id} by its private address {ip}"
-    why = f"the server is not attached to network {network_id}: attach it, or set {_PRIVATE} to false"
-    return Membership.UNUSABLE, why
+            return Membership.TARGET, TAKES_PRIVATE.because(server=server.id, address=str(ip))
+    return Membership.UNUSABLE, NOT_ATTACHED.because(network=network_id)
 
 
-def _reach_from_outside(server: Server, ipv6: str | None, network_id: int | None) -> tuple[Membership, str]:
+def _reach_from_outside(server: Server, ipv6: str | None, network_id: int | None) -> tuple[Membership, Reason]:
     """By ``ipv6`` where that takes the place of IPv4: Hetzner's API takes a host in the server's network as the address
     of a target."""
     for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
         if f"public_net.{family.lower()}" in server.missing:
-            return Membership.UNCERTAIN, f"the API did not say which public {family} address the server has"
+            return Membership.UNCERTAIN, ADDRESS_UNSAID.because(kind=f"public {family} address")
     address = ipv6 or server.ipv4
-    if address is None and network_id in {attached for attached, _ in server.private_ips}:
-        return Membership.UNUSABLE, f"the server has no public address: set {_PRIVATE} to true"
     if address is None:
-        return Membership.UNUSABLE, f"the server has no public address: give it one, or a network and {_PRIVATE}"
-    return Membership.TARGET, f"server {server.id} by its public address {address}"
+        is_inside = network_id in {attached for attached, _ in server.private_ips}
+        return Membership.UNUSABLE, (PRIVATE_ALONE if is_inside else WITHOUT_PUBLIC_ADDRESS).because()
+    return Membership.TARGET, TAKES_PUBLIC.because(server=server.key.name, address=str(address))
 
 
 def _of_another_family(
     found: Present[Server] | Absent | Unknown, node: Node, families: frozenset[int], *, private: bool
-) -> str | None:
+) -> Reason | None:
     """Why no address takes the Service's traffic, though the server has one: kube-proxy opens node ports for the
     families of the Service alone. None where one does, none is known, or the API did not say it."""
     if not isinstance(found, Present) or families == BOTH_FAMILIES:
         return None
     server = found.value
     if private:
-        why = f"private networks have no IPv6, and the Service takes IPv6 alone (spec.ipFamilies): {_DUAL_STACK}"
-        return None if 4 in families else why
+        return None if 4 in families else IPV6_IN_NETWORK.because()
     known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
     unsaid = any(f"public_net.ipv{family}" in server.missing for family in families)
     if unsaid or any(known[family] for family in families) or not any(known.values()):
         return None
     had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
-    instead = f", or {_PRIVATE} to true" if wanted == "IPv4" and server.private_ips else ""
-    why = f"the server has a public {had} address alone, and the Service takes {wanted} alone (spec.ipFamilies)"
-    return f"{why}: {_DUAL_STACK}{instead}"
-
-
-_DUAL_STACK = "set ipFamilyPolicy: PreferDualStack"
-_PRIVATE = OPTIONS["use_private_ip"].full_key
-_UNLISTED = "its server is not listed, but its kubelet reports Ready"
-OF_SEVERAL: Mapping[str, str] = MappingProxyType(
-    {_UNLISTED: "their servers are not listed, but their kubelets report Ready"}
-)
-"""What is said of one Node → the same of several."""
+    row = OF_ONE_FAMILY_IN_NETWORK if wanted == "IPv4" and server.private_ips else OF_ONE_FAMILY
+    return row.because(had=had, wanted=wanted)
 
 
 def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
@@ -545,7 +530,7 @@ def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> 
         return found
     asked = snapshot.confirmation(key)
     if isinstance(asked, Unknown):
-        return Unknown(f"its server is not listed, and asking for it alone failed: {asked.why}")
+        return Unknown(f"it is not listed, and asking for it alone failed: {asked.why}")
     if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
-        return Unknown(_UNLISTED)
+        return Unknown("it is not listed, but the kubelet reports Ready")
     return found

@@ -14,32 +14,46 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from ipaddress import ip_address
 
-from desired.annotations.options import OPTIONS, PREFIX, Options
+from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.in_use import Kept
-from desired.load_balancers.membership import OF_SEVERAL, Membership, NodeTarget
-from desired.load_balancers.no_targets import why_no_targets
-from desired.load_balancers.ownership import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.membership import Membership, NodeTarget
+from desired.load_balancers.no_targets import note_on_no_targets
 from desired.load_balancers.targets import DesiredTargets
 from desired.load_balancers.wanted import needs_cleanup
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import FINALIZER_BALANCER
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.load_balancers import (
+    DELETION_STUCK,
+    LOST_IPV4,
+    NAME_TAKEN,
+    NO_OTHER_TARGET_REACHED,
+    NO_TARGET_REACHED,
+    NODE_NO_TARGET,
+    NODE_OVER_LIMIT,
+    NODE_TARGET_STAYS,
+    NODE_UNCERTAIN,
+    PUBLIC_INTERFACE_NEEDED,
+    PUBLIC_INTERFACE_NEEDED_BY_OTHERS,
+    PUBLIC_INTERFACE_NEEDED_STILL,
+    STAYS_IN_PLACE,
+    TARGET_OF_OTHERS,
+    UNREAD_IPV4,
+    VALUE_KEPT,
+    VALUES_KEPT,
+)
+from desired.rules.rule import Reason
 from desired.section import Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey
 
 
 def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
     match match:
-        case Foreign(why=why, remedy=remedy):
-            yield Note(service.key, NoteKind.FOREIGN, f"{why}; {remedy}" if remedy else why)
-        case Contested(why=why):
-            yield Note(service.key, NoteKind.AMBIGUOUS, why)
-        case Undecided(why, is_ambiguous):
-            yield Note(service.key, NoteKind.AMBIGUOUS if is_ambiguous else NoteKind.UNKNOWN, why)
-        case Owned(why_not_renamed=str() as why):
-            yield Note(service.key, NoteKind.AMBIGUOUS, why)
+        case Foreign(reason=why) | Contested(reason=why) | Undecided(why) | Owned(why_not_renamed=Reason() as why):
+            yield why.note(service.key)
         case Owned() | Adoptable() | Missing():
             return
 
@@ -50,12 +64,9 @@ def notes_on_name(service: Service, options: Options, present: CloudBalancer, sn
         return
     for other in snapshot.load_balancers or ():
         if other.spec.name == options.name and other.id != present.id:
-            row = OPTIONS["name"]
-            text = (
-                f"{row.full_key} is {options.name}: load balancer {other.id} has that name, so that"
-                f" {present.id} stays {present.spec.name}; choose another name, or rename the other one"
+            yield NAME_TAKEN.note(
+                service.key, wanted=options.name, other=other.id, balancer=present.id, present=present.spec.name
             )
-            yield Note(service.key, NoteKind.MALFORMED, text)
 
 
 def notes_on_public_interface(
@@ -67,15 +78,10 @@ def notes_on_public_interface(
         return
     there = present.targets if isinstance(wanted, Unmanaged) else wanted
     for target in sorted(filter(_needs_public_interface, there), key=str)[:1]:
-        row, private = OPTIONS["disable_public_network"], OPTIONS["use_private_ip"]
-        is_ours = isinstance(target, ServerTarget)
-        origin = "" if is_ours else ", which somebody added,"
-        remedy = "remove that target" if not is_ours or options.use_private_ip else f"set {private.full_key} to true"
-        text = (
-            f"{row.full_key} (or {row.variable}) is true: the public interface stays while"
-            f" {target.name}{origin} needs it; {remedy}"
-        )
-        yield Note(service.key, NoteKind.KEPT, text)
+        row = PUBLIC_INTERFACE_NEEDED_BY_OTHERS
+        if isinstance(target, ServerTarget):
+            row = PUBLIC_INTERFACE_NEEDED_STILL if options.use_private_ip else PUBLIC_INTERFACE_NEEDED
+        yield row.note(service.key, target=target.name)
 
 
 def notes_on_hidden_targets(
@@ -85,13 +91,8 @@ def notes_on_hidden_targets(
     reaches by a private one stays. ``public`` is whether it will have one, UNMANAGED when nobody has said."""
     if public is not False or options.use_private_ip:
         return
-    row, private = OPTIONS["disable_public_network"], OPTIONS["use_private_ip"]
     reaches = present is not None and any(not _needs_public_interface(target) for target in present.targets)
-    text = (
-        f"no {'other ' if reaches else ''}target can be reached: the load balancer has no public interface, and"
-        f" {private.full_key} (or {private.variable}) is not true; set it, or {row.full_key} to false"
-    )
-    yield Note(service.key, NoteKind.NO_TARGETS if reaches else NoteKind.UNREACHABLE, text)
+    yield (NO_OTHER_TARGET_REACHED if reaches else NO_TARGET_REACHED).note(service.key)
 
 
 def _needs_public_interface(target: Target) -> bool:
@@ -108,11 +109,8 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
     ):
         if not isinstance(wanted, Unmanaged) and there is not None and wanted != there:
             row = OPTIONS[field]
-            text = (
-                f"{row.full_key} (or {row.variable}) is {wanted}, and load balancer {present.id} is in {there}: it"
-                " stays there, as moving it would lose its addresses; delete the Service and create it anew to move it"
-            )
-            yield Note(service.key, NoteKind.KEPT, text)
+            option = f"{row.full_key} (or {row.variable})"
+            yield STAYS_IN_PLACE.note(service.key, option=option, wanted=wanted, balancer=present.id, present=there)
 
 
 def notes_on_kept(service: Service, values: Iterable[Kept]) -> Iterator[Note]:
@@ -123,14 +121,12 @@ def notes_on_kept(service: Service, values: Iterable[Kept]) -> Iterator[Note]:
     said = ", ".join(
         f"{row.key}={_quoted(each.value)}{_at(each.ports)} (default {_quoted(each.default)})" for row, each in found
     )
-    (row, first), is_one = found[0], len(found) == 1
-    remedy = (
-        f"set {row.full_key} to {_quoted(first.default)}, or to {_quoted(first.value)} to keep it"
-        if is_one
-        else f"set each, as {PREFIX}NAME, to its default, or to its value to keep it"
-    )
-    text = f"the load balancer keeps {said}, which no annotation or variable asks for; {remedy}"
-    yield Note(service.key, NoteKind.KEPT, text)
+    (row, first), *more = found
+    if more:
+        yield VALUES_KEPT.note(service.key, values=said)
+        return
+    default, value = _quoted(first.default), _quoted(first.value)
+    yield VALUE_KEPT.note(service.key, values=said, option=row.full_key, default=default, value=value)
 
 
 def _quoted(value: str) -> str:
@@ -147,30 +143,24 @@ def notes_on_targets(
 ) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
     there = {targets.node_targets.led_to(target) for target in present.targets} if present else set()
-    for kind, membership, word in (
-        (NoteKind.UNUSABLE_TARGET, Membership.UNUSABLE, "no target"),
-        (NoteKind.LIMIT, Membership.OVER_LIMIT, "no target"),
-        (NoteKind.KEPT, Membership.UNCERTAIN, "unchanged"),
+    for row, membership in (
+        (NODE_NO_TARGET, Membership.UNUSABLE),
+        (NODE_OVER_LIMIT, Membership.OVER_LIMIT),
+        (NODE_UNCERTAIN, Membership.UNCERTAIN),
     ):
         for why, members in targets.by_why(membership).items():
-            told = why if len(members) == 1 else OF_SEVERAL.get(why, why)
             stays = [member for member in members if member.keeps_its_target and member.server in there]
             others = [member for member in members if member not in stays]
-            for found, what in ((stays, "unchanged"), (others, word)):
+            for found, said in ((stays, NODE_TARGET_STAYS), (others, row)):
                 if found:
-                    yield Note(service.key, kind, f"{_shown(found)} {what}: {told}")
+                    yield said.note(service.key, nodes=_shown(found), cause=why)
     if stale := _by_lost_ipv4(targets, present):
-        lost = "that its server has lost"
-        if 4 not in service.claim.families:
-            lost = "and the Service takes IPv6 alone (spec.ipFamilies)"
-        text = f"{_shown(stale)} out of reach: the target has a public IPv4 address {lost}"
-        remedy = "remove it in Hetzner's console, and it comes back by IPv6"
-        yield Note(service.key, NoteKind.UNUSABLE_TARGET, f"{text}; {remedy}")
+        row = LOST_IPV4 if 4 in service.claim.families else UNREAD_IPV4
+        yield row.note(service.key, nodes=_shown(stale))
     if not targets.targets:
-        text = why_no_targets(targets.members, service, options)
-        yield Note(service.key, NoteKind.NO_TARGETS, text)
+        yield note_on_no_targets(targets.members, service, options)
     for target in targets.foreign if present else ():
-        yield Note(service.key, NoteKind.FOREIGN, f"{target.name} is left as it is")
+        yield TARGET_OF_OTHERS.note(service.key, target=target.name)
 
 
 def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> list[NodeTarget]:
@@ -187,12 +177,10 @@ _SHOWN = 5
 
 
 def _shown(members: Sequence[NodeTarget]) -> str:
-    """``Nodes a, b and 7 more are``."""
+    """``Nodes a, b and 7 more``."""
     names = [member.node for member in members[:_SHOWN]]
-    if len(members) == 1:
-        return f"Node {names[0]} is"
     rest = f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else ""
-    return f"Nodes {', '.join(names)}{rest} are"
+    return f"Node{'s' if len(members) > 1 else ''} {', '.join(names)}{rest}"
 
 
 def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
@@ -204,7 +192,8 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
         return
     for service in snapshot.unserved:
         if is_stuck(service):
-            yield Note(service.key, NoteKind.STUCK, _remedy(service))
+            patch, namespace = _patch(service), service.namespace
+            yield DELETION_STUCK.note(service.key, service=service.name, namespace=namespace, patch=patch)
 
 
 def is_stuck(service: Service) -> bool:
@@ -212,15 +201,7 @@ def is_stuck(service: Service) -> bool:
     return service.deleted_at is not None and needs_cleanup(service)
 
 
-def _remedy(service: Service) -> str:
-    """The controller that has to release it; and what to do, and what leaks, when there is none."""
+def _patch(service: Service) -> str:
+    """What takes the finalizer off, and nothing else."""
     place = f"/metadata/finalizers/{service.finalizers.index(FINALIZER_BALANCER)}"
-    patch = f'[{{"op":"test","path":"{place}","value":"{FINALIZER_BALANCER}"}},{{"op":"remove","path":"{place}"}}]'
-    return (
-        f"it is being deleted, and its finalizer {FINALIZER_BALANCER} waits for somebody to delete its load balancer,"
-        " while load balancers are switched off here: switch them on until it is gone (HCLOUD_LOAD_BALANCERS_ENABLED,"
-        " --controllers), or let hcloud-cloud-controller-manager do it (k3s' servicelb takes off what it"
-        " set); as the last resort take the finalizer off, and then delete the load balancer in Hetzner's console, as"
-        " nobody else will, and it costs money:"
-        f" kubectl patch service {service.name} -n {service.namespace} --type=json -p '{patch}'"
-    )
+    return f'[{{"op":"test","path":"{place}","value":"{FINALIZER_BALANCER}"}},{{"op":"remove","path":"{place}"}}]'

@@ -7,31 +7,38 @@ from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from desired.load_balancers.ownership import (
-    BalancerMatch,
-    Missing,
-    Ownership,
-    Undecided,
-    default_name,
-    may_come_back,
-    owner_of,
-    ownership,
-    taken_by,
-    unclaimed,
-)
+from desired.load_balancers.matching import BalancerMatch, Missing, Undecided, taken_by, unclaimed
+from desired.load_balancers.ownership import Ownership, default_name, may_come_back, owner_of, ownership
 from desired.load_balancers.release import due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
 from desired.model.snapshot import Server, Snapshot
-from desired.names import LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.rules.load_balancers import (
+    IN_UNDO_WINDOW,
+    MAY_RETURN,
+    MISDATED,
+    NAMED_FOR_NONE,
+    NAMED_WITHOUT_LABEL,
+    ORPHAN_PROTECTED,
+    ORPHAN_UNLABELLED,
+    PUBLISHED_AT_THE_END,
+    RELEASED,
+    RELEASED_SINCE,
+    SERVICE_GONE,
+    STRAY_PRIVATE,
+    STRAY_PUBLIC,
+    UNDATED,
+)
+from desired.rules.rule import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """An orphan, and why no Service wants it: one clause for people."""
+    """An orphan, and why no Service wants it."""
 
     balancer: CloudBalancer
-    why: str
+    reason: Reason
     delete_at: datetime | None = None
     """After when a pass deletes it by itself; None when none does."""
     is_labelled: bool = True
@@ -41,9 +48,9 @@ class Orphan:
     def kept(self) -> str | None:
         """The reason why it is not deleted even on demand: one clause for people; None when it may be."""
         if self.balancer.is_protected:
-            return "it is protected against deletion: take that off in Hetzner's console first"
+            return ORPHAN_PROTECTED.text()
         if not self.is_labelled:
-            return f"no label says whose it is: if it is of no use, hcloud load-balancer delete {self.balancer.id}"
+            return ORPHAN_UNLABELLED.text(balancer=self.balancer.id)
         return None
 
     @property
@@ -63,12 +70,12 @@ def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[O
     for balancer in unclaimed(snapshot, matches):
         owner = owner_of(balancer.spec.labels)
         if owner.service_uid is not None:
-            found.append(Orphan(balancer, f"its Service, with the UID {owner.service_uid}, is gone"))
+            found.append(Orphan(balancer, SERVICE_GONE.because(uid=owner.service_uid)))
         elif may_come_back(owner, snapshot):
             found.append(_left_behind(balancer, owner))
         else:
-            since = f" on {owner.released}" if owner.released else ""
-            found.append(Orphan(balancer, f"it was released{since}, and no Service has asked for it by its name"))
+            since = RELEASED_SINCE.because(since=owner.released) if owner.released else RELEASED.because()
+            found.append(Orphan(balancer, since))
     return tuple(found)
 
 
@@ -94,11 +101,11 @@ def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tupl
         if balancer.id in taken or any((owner.cluster_uid, owner.service_uid, owner.former, owner.released)):
             continue
         if balancer.id in leaving:
-            why = f"Service {leaving[balancer.id]}, which goes, publishes its address"
+            why = PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])
         elif name in names:
-            why = f"it has the default name of Service {names[name]}, and no label"
+            why = NAMED_WITHOUT_LABEL.because(service=names[name])
         elif _DEFAULT_NAME.fullmatch(name):
-            why = "it has the default name of a Service, and no Service of this cluster has its UID"
+            why = NAMED_FOR_NONE.because()
         else:
             continue
         found.append(Orphan(balancer, why, is_labelled=False))
@@ -109,13 +116,12 @@ def _left_behind(balancer: CloudBalancer, owner: Owner) -> Orphan:
     """One that was released for a while."""
     whose, due_at = shown_former(owner), due_of(owner)
     if due_at is None:
-        text = "is gone" if owner.delete_after is None else f"is {owner.delete_after!r}, which is no time of ours"
-        why = f"{whose} has gone, and label {LABEL_DELETE_AFTER} {text}: it is never deleted by itself"
-        return Orphan(balancer, why)
+        if owner.delete_after is None:
+            return Orphan(balancer, UNDATED.because(service=whose))
+        return Orphan(balancer, MISDATED.because(service=whose, value=owner.delete_after))
     if balancer.is_protected:
-        return Orphan(balancer, f"{whose} has gone, and may have it back", delete_at=None)
-    why = f"{whose} has gone: it is deleted after {shown_time(due_at)}, unless it comes back"
-    return Orphan(balancer, why, delete_at=due_at)
+        return Orphan(balancer, MAY_RETURN.because(service=whose))
+    return Orphan(balancer, IN_UNDO_WINDOW.because(service=whose, until=shown_time(due_at)), delete_at=due_at)
 
 
 def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
@@ -145,12 +151,11 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StrayAddress:
-    """An address that a Service's load balancer sends traffic to and that is nobody's, and why that is so: one clause
-    for people."""
+    """An address that a Service's load balancer sends traffic to and that is nobody's, and why that is so."""
 
     balancer: CloudBalancer
     ip: str
-    why: str
+    reason: Reason
 
 
 def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[StrayAddress, ...]:
@@ -170,8 +175,8 @@ def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) ->
             ip = ip_address(target.ip)
             if any(_has(server, ip) for server in servers):
                 continue
-            whose = "Robot knows no private addresses" if is_private(target) else "no server of the Robot account does"
-            found.append(StrayAddress(balancer, target.ip, f"no Node of the cluster has it, and {whose}"))
+            row = STRAY_PRIVATE if is_private(target) else STRAY_PUBLIC
+            found.append(StrayAddress(balancer, target.ip, row.because()))
     return tuple(sorted(found, key=lambda each: (each.balancer.id, each.ip)))
 
 

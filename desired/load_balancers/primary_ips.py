@@ -19,14 +19,30 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
-from desired.load_balancers.ownership import Adoptable, BalancerMatch, Missing, Owned
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
 from desired.load_balancers.release import pending_deletions
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.load_balancers import (
+    ADDRESSES_GO,
+    PRIMARY_IP_BLOCKED,
+    PRIMARY_IP_ELSEWHERE,
+    PRIMARY_IP_GOES,
+    PRIMARY_IP_GOES_ALONG,
+    PRIMARY_IP_IN_ANOTHER_ZONE,
+    PRIMARY_IP_MAY_GO,
+    PRIMARY_IP_MISSING,
+    PRIMARY_IP_NOT_TAKEN,
+    PRIMARY_IP_OF_ANOTHER_VERSION,
+    PRIMARY_IP_STAYS,
+    PRIMARY_IP_UNKNOWN,
+    PRIMARY_IP_UNREADABLE,
+)
+from desired.rules.rule import Plain, Reason, Rule
 from desired.section import Absent, Present, Unknown, Unmanaged
 
 _VERSIONS: Mapping[str, int] = {"public_net_ipv4": 4, "public_net_ipv6": 6}
@@ -102,7 +118,7 @@ class PrimaryIpChoice:
     """Field of ``Options`` → Primary IP; without those that were not asked for, and those that cannot be had."""
     problems: tuple[BadAnnotation, ...] = ()
     """Why it cannot have one that was asked for: then none is created."""
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Reason, ...] = ()
     """Why it is not known whether it can: then it waits."""
     location: str | None = None
     """Where it has to be created for them; None where nothing says so, or the Service says it itself."""
@@ -131,7 +147,7 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
     """
     by_field: dict[str, PrimaryIp] = {}
     problems: list[BadAnnotation] = []
-    unknown: list[str] = []
+    unknown: list[Reason] = []
     place = None if isinstance(options.location, Unmanaged) else options.location
     for field in _VERSIONS:
         asked, key = getattr(options, field), OPTIONS[field].full_key
@@ -139,14 +155,15 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
             continue
         match snapshot.primary_ips.get(asked, Unknown("it was not looked up yet")):
             case Unknown(why):
-                unknown.append(f"{key} is {asked}, and it is not known whether the load balancer can have it: {why}")
+                unknown.append(PRIMARY_IP_UNKNOWN.because(option=key, wanted=asked, cause=why))
             case Absent():
-                why = "the project has no such Primary IP; create it, correct this, or remove it"
-                problems.append(BadAnnotation(key, f"{key} is {asked}: {why}"))
+                problems.append(BadAnnotation(key, PRIMARY_IP_MISSING.text(option=key, wanted=asked)))
             case PrimaryIp() as found:
                 wrong = _why_not(found, field, options, place)
                 if wrong is not None:
-                    problems.append(BadAnnotation(key, f"{key} is {asked}: {wrong}"))
+                    row, facts = wrong
+                    named = {"option": key, "wanted": asked, "address": found.shown, "location": found.location or ""}
+                    problems.append(BadAnnotation(key, row.text(**named, **facts)))
                     continue
                 by_field[field] = found
                 place = place or found.location
@@ -154,21 +171,19 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
     return PrimaryIpChoice(by_field, tuple(problems), tuple(unknown), moved)
 
 
-def _why_not(found: PrimaryIp, field: str, options: Options, place: str | None) -> str | None:
-    """The reason why the load balancer cannot have it, with the remedy; None when it can."""
+def _why_not(
+    found: PrimaryIp, field: str, options: Options, place: str | None
+) -> tuple[Rule, Mapping[str, Plain]] | None:
+    """The row that says why the load balancer cannot have it, with facts of its own; None when it can."""
     if found.version != _VERSIONS[field]:
-        return f"{found.shown} is an IPv{found.version} address; name one of IPv{_VERSIONS[field]}"
+        return PRIMARY_IP_OF_ANOTHER_VERSION, {"version": found.version, "needed": _VERSIONS[field]}
     if found.is_blocked:
-        return f"Hetzner has blocked {found.shown}; ask its support, or name another one"
+        return PRIMARY_IP_BLOCKED, {}
     if place is not None and found.location is not None and found.location != place:
-        location = OPTIONS["location"].full_key
-        return (
-            f"{found.shown} is bound to {found.location}, and the load balancer goes to {place}; set {location} to"
-            f" {found.location}, or name one of {place}"
-        )
+        return PRIMARY_IP_ELSEWHERE, {"place": place}
     zone = options.network_zone
     if place is None and not isinstance(zone, Unmanaged) and found.zone is not None and found.zone != zone:
-        return f"{found.shown} is bound to {found.location} in {found.zone}, and the load balancer goes to {zone}"
+        return PRIMARY_IP_IN_ANOTHER_ZONE, {"zone": found.zone, "place": zone}
     return None
 
 
@@ -200,10 +215,10 @@ def _balancer_of(found: PrimaryIp) -> int | None:
 def notes_on_choice(service: Service, choice: PrimaryIpChoice) -> Iterator[Note]:
     """What is not known of the Primary IPs of a new load balancer, and which of them will not outlive it."""
     for why in choice.unknown:
-        yield Note(service.key, NoteKind.UNKNOWN, why)
+        yield why.note(service.key)
     for found in choice.by_field.values():
         if found.auto_delete:
-            yield Note(service.key, NoteKind.PRIMARY_IP, _goes_along(found))
+            yield PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
 
 
 def notes_on_primary_ips(
@@ -216,20 +231,16 @@ def notes_on_primary_ips(
     for field in _VERSIONS:
         asked, held, row = getattr(options, field), _id_of(present, field), OPTIONS[field]
         address = present.ipv4 if _VERSIONS[field] == 4 else present.ipv6
-        keeps = f"load balancer {present.id} keeps {_address_and_kind(address, held)}"
+        keeps: Mapping[str, Plain] = {"balancer": present.id, "address": _address_and_kind(address, held)}
         if field in bad:
-            yield Note(service.key, NoteKind.PRIMARY_IP, f"{bad[field].text}; {keeps}")
+            yield PRIMARY_IP_UNREADABLE.note(service.key, problem=bad[field].text, **keeps)
         if isinstance(asked, Unmanaged):
             continue
         found = snapshot.primary_ips.get(asked)
         if held is None or _differs(asked, held, found):
-            text = (
-                f"{row.full_key} is {asked}, and {keeps}: addresses are chosen at creation only. To move to another"
-                " one, let a second Service have it, change DNS records, and delete this Service then"
-            )
-            yield Note(service.key, NoteKind.PRIMARY_IP, text)
+            yield PRIMARY_IP_NOT_TAKEN.note(service.key, option=row.full_key, wanted=asked, **keeps)
         elif isinstance(found, PrimaryIp) and found.auto_delete:
-            yield Note(service.key, NoteKind.PRIMARY_IP, _goes_along(found))
+            yield PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
 
 
 def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | None) -> bool:
@@ -242,13 +253,6 @@ def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | 
 def _address_and_kind(address: object, held: int | None) -> str:
     kind = "an address that Hetzner manages" if held is None else f"Primary IP {held}"
     return kind if address is None else f"{address}, {kind}"
-
-
-def _goes_along(found: PrimaryIp) -> str:
-    return (
-        f"{found.shown} is deleted together with its load balancer, as its auto_delete is on; to keep it, run:"
-        f" hcloud primary-ip update --auto-delete=false {found.id}"
-    )
 
 
 def surviving(held: int | None, snapshot: Snapshot) -> bool | None:
@@ -275,16 +279,13 @@ def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[
     lost: list[str] = []
     others: list[str] = []
     for address, held in _addresses(balancer):
-        stays, named = surviving(held, snapshot), f"Primary IP {held} ({address})"
         if held is None:
             lost.append(address)
-        elif stays is None:
-            others.append(f"{named} is deleted with it if its auto_delete is on, which is not known here")
-        elif stays:
-            others.append(f"{named} stays, and is paid for")
-        else:
-            others.append(f"{named} is deleted with it, as its auto_delete is on: the address is lost for good")
-    gone = (f"its public addresses {' and '.join(lost)} are lost for good",) if lost else ()
+            continue
+        stays = surviving(held, snapshot)
+        row = PRIMARY_IP_MAY_GO if stays is None else PRIMARY_IP_STAYS if stays else PRIMARY_IP_GOES
+        others.append(row.text(primary_ip=held, address=address))
+    gone = (ADDRESSES_GO.text(addresses=" and ".join(lost)),) if lost else ()
     return (*gone, *others)
 
 

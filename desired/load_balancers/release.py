@@ -12,25 +12,25 @@ from datetime import UTC, datetime, timedelta
 
 from desired.annotations.choices import DeletionPolicy
 from desired.annotations.options import OPTIONS
-from desired.load_balancers.ownership import (
-    Adoptable,
-    BalancerMatch,
-    Missing,
-    Owned,
-    Undecided,
-    former_of,
-    may_come_back,
-    owner_of,
-    taken_by,
-    unclaimed,
-)
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided, taken_by, unclaimed
+from desired.load_balancers.ownership import former_of, may_come_back, owner_of
 from desired.load_balancers.prices import price_of
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.load_balancers import (
+    LOST_ITS_LABEL,
+    PUBLISHED_STAYS,
+    RELEASE_UNCLEAR,
+    RETAINED_ADOPTED,
+    RETAINED_AS_ASKED,
+    RETAINED_PROTECTED,
+    RETAINED_UNREADABLE,
+)
+from desired.rules.rule import Reason
 from desired.section import Present
 from desired.syntax.bounds import shown_text
 
@@ -63,12 +63,6 @@ def window_of(service: Service, settings: Settings) -> timedelta:
         return settings.undo_window or WHERE_UNCLEAR
     asked_s = read.values.get("undo_window")
     return settings.undo_window if asked_s is None else timedelta(seconds=asked_s)
-
-
-def why_window_is_unclear(service: Service) -> str | None:
-    """The problem of the Service's annotation; None when it can be understood, or is not there."""
-    problem = service.claim.read.bad.get("undo_window")
-    return problem.text if problem else None
 
 
 def stamped(moment: datetime) -> str:
@@ -145,8 +139,8 @@ class LoadBalancerRelease:
     match: BalancerMatch
     retained: Owner | None = None
     """Its labels afterwards when it is kept, for good or for a while; None when it is deleted, or does not exist."""
-    why_retained: str = ""
-    """Why it is kept for good; "" when it is not."""
+    why_retained: Reason | None = None
+    """Why it is kept for good; None when it is not."""
     delete_at: datetime | None = None
     """After when it is deleted, unless a Service of this namespace and name comes back; None when it is not kept, or
     kept for good."""
@@ -168,7 +162,7 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
     never deleted: it is released for good, or only named where nothing else proves that it was the Service's."""
     if isinstance(match, Owned | Adoptable):
         cluster = snapshot.cluster_uid
-        why = _why_retained(service, match.balancer) if isinstance(match, Owned) else _why_unlabelled(match.balancer)
+        why = _why_retained(service, match)
         owner = replace(owner_of(match.balancer.spec.labels), service_uid=None)
         if isinstance(cluster, Present):
             owner = replace(owner, cluster_uid=cluster.value)
@@ -176,24 +170,19 @@ def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings
             return LoadBalancerRelease(
                 service, match, for_good(replace(owner, former=former_of(service)), snapshot.taken_at), why
             )
-        window, problem = window_of(service, settings), why_window_is_unclear(service)
-        notes = () if problem is None else (Note(service.key, NoteKind.MALFORMED, _instead(problem, window)),)
+        window, problem = window_of(service, settings), service.claim.read.bad.get("undo_window")
+        notes = () if problem is None else (_unclear(service, problem.text, window),)
         if not window:
             return LoadBalancerRelease(service, match, notes=notes)
         due_at = snapshot.taken_at + window
         for_a_while = replace(owner, former=former_of(service), delete_after=stamped(due_at), released=None)
         return LoadBalancerRelease(service, match, for_a_while, delete_at=due_at, notes=notes)
     if isinstance(match, Missing) and match.publisher is not None:
-        text = (
-            f"it publishes an address of {_paid(match.publisher)}; nothing else says that it was its, so that it stays;"
-        )
-        text += f" if it is of no use: hcloud load-balancer delete {match.publisher.id}"
-        return LoadBalancerRelease(service, match, notes=(Note(service.key, NoteKind.ORPHAN, text),))
-    if not isinstance(match, Undecided):
-        return LoadBalancerRelease(service, match)
-    kind = NoteKind.AMBIGUOUS if match.is_ambiguous else NoteKind.UNKNOWN
-    text = f"its load balancer cannot be released: {match.why}"
-    return LoadBalancerRelease(service, match, notes=(Note(service.key, kind, text),))
+        note = PUBLISHED_STAYS.note(service.key, balancer=_paid(match.publisher), id=match.publisher.id)
+        return LoadBalancerRelease(service, match, notes=(note,))
+    if isinstance(match, Undecided):
+        return LoadBalancerRelease(service, match, notes=(match.reason.note(service.key),))
+    return LoadBalancerRelease(service, match)
 
 
 def for_good(owner: Owner, now: datetime) -> Owner:
@@ -201,12 +190,8 @@ def for_good(owner: Owner, now: datetime) -> Owner:
     return replace(owner, service_uid=None, adopted=None, delete_after=None, released=stamped(now))
 
 
-def _instead(problem: str, window: timedelta) -> str:
-    return f"{problem}; its load balancer is deleted {window.total_seconds():g}s after the Service"
-
-
-def _why_unlabelled(balancer: CloudBalancer) -> str:
-    return f"{_paid(balancer)}, has lost its label; to delete it: reconcile orphans --delete {balancer.id}"
+def _unclear(service: Service, problem: str, window: timedelta) -> Note:
+    return RELEASE_UNCLEAR.note(service.key, problem=problem, seconds=f"{window.total_seconds():g}")
 
 
 def _paid(balancer: CloudBalancer) -> str:
@@ -216,17 +201,17 @@ def _paid(balancer: CloudBalancer) -> str:
     return f"load balancer {balancer.id} {balancer.spec.name}, {balancer.type.name}{cost}"
 
 
-def _why_retained(service: Service, balancer: CloudBalancer) -> str | None:
+def _why_retained(service: Service, match: Owned | Adoptable) -> Reason | None:
     """The reason why the load balancer outlives its Service; None when it does not."""
+    balancer = match.balancer
+    if isinstance(match, Adoptable):
+        return LOST_ITS_LABEL.because(balancer=_paid(balancer), id=balancer.id)
     if balancer.is_protected:
-        return "it is protected against deletion"
+        return RETAINED_PROTECTED.because()
     read, row = service.claim.read, OPTIONS["deletion_policy"]
     if read.deletion_policy is not DeletionPolicy.RETAIN:
         was_nobodys = owner_of(balancer.spec.labels).adopted is not None
-        if was_nobodys and not read.asks_for_deletion:
-            return f"it was not made for a Service, and {row.full_key} is not delete"
-        return None
+        return RETAINED_ADOPTED.because() if was_nobodys and not read.asks_for_deletion else None
     if "deletion_policy" in read.bad:
-        said = shown_text(service.claim.annotations[row.full_key])
-        return f"{row.full_key} is {said}, which is neither delete nor retain"
-    return "the Service's deletion policy is to retain it"
+        return RETAINED_UNREADABLE.because(value=shown_text(service.claim.annotations[row.full_key]))
+    return RETAINED_AS_ASKED.because()

@@ -3,10 +3,18 @@
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from desired.annotations.options import DEFAULT_TYPE, OPTIONS, Options
+from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.snapshot import Snapshot
-from desired.plan.notes import NoteKind
+from desired.rules.load_balancers import (
+    TYPE_DEPRECATED,
+    TYPE_MISSING,
+    TYPE_NOT_READ,
+    TYPE_NOT_SOLD,
+    TYPE_NOT_THERE,
+    TYPE_TOO_SMALL,
+)
+from desired.rules.rule import Reason
 from desired.section import Unknown, Unmanaged
 from desired.syntax.bounds import counted
 
@@ -26,8 +34,7 @@ class Size:
 
     type: BalancerType | None
     """None when no type can be had: then nothing is created."""
-    problem: str | None = None
-    kind: NoteKind = NoteKind.MALFORMED
+    problem: Reason | None = None
 
 
 def fitting_size(
@@ -42,27 +49,29 @@ def fitting_size(
     if present is not None and (isinstance(options.type, Unmanaged) or wanted == present.type.name):
         return _deprecated(present.type)
     kept = present.type if present else None
-    keeps = f"; it stays {kept.name}" if kept else "; nothing is created"
+    instead = f"it stays {kept.name}" if kept else "nothing is created"
     types = snapshot.balancer_types
     if isinstance(types, Unknown):
-        return Size(kept, f"type {wanted} could not be looked up: {types.why}{keeps}", NoteKind.UNKNOWN)
+        return Size(kept, TYPE_NOT_READ.because(wanted=wanted, cause=types.why, instead=instead))
     found = types.get(wanted)
-    named = f"{OPTIONS['type'].full_key} (or {OPTIONS['type'].variable})"
-    named += f" is not set, which means {wanted}" if isinstance(options.type, Unmanaged) else f" is {wanted}"
+    asked = f"is not set, which means {wanted}" if isinstance(options.type, Unmanaged) else f"is {wanted}"
     if found is None:
         near = ", ".join(sorted(get_close_matches(wanted, sorted(types), n=3, cutoff=0.0)))
-        return Size(kept, f"{named}: Hetzner has no such type{f', but {near}' if near else ''}{keeps}")
+        such_as = near and f", such as {near}"
+        return Size(kept, TYPE_MISSING.because(asked=asked, near=such_as, instead=instead))
     if found.unavailable_after is not None and found.unavailable_after <= snapshot.taken_at:
         since = f"{found.unavailable_after:%Y-%m-%d}"
-        return Size(kept, f"{named}: Hetzner has not sold it since {since}; choose another type{keeps}")
+        return Size(kept, TYPE_NOT_SOLD.because(asked=asked, since=since, instead=instead))
     if present is None and location is not None and found.locations and location not in found.locations:
-        row = OPTIONS["location"]
-        text = f"{row.full_key} (or {row.variable}) is {location}: Hetzner sells {found.name} in"
-        return Size(None, f"{text} {', '.join(sorted(found.locations))} only; choose one of them{keeps}")
+        there = ", ".join(sorted(found.locations))
+        reason = TYPE_NOT_THERE.because(location=location, type=found.name, locations=there, instead=instead)
+        return Size(None, reason)
     lacking = _lacking(found, demand, kept)
     if lacking is not None:
+        holds, needed = lacking
         remedy = larger_type(demand, snapshot)
-        return Size(kept, f"{named}, which is too small: {lacking}; {remedy}{keeps}", NoteKind.LIMIT)
+        small = TYPE_TOO_SMALL.because(asked=asked, holds=holds, needed=needed, instead=instead, remedy=remedy)
+        return Size(kept, small)
     return _deprecated(found)
 
 
@@ -86,12 +95,11 @@ def _deprecated(found: BalancerType) -> Size:
     """The type, with a note when Hetzner stops, or has stopped, selling it: an existing load balancer keeps it."""
     if found.unavailable_after is None:
         return Size(found)
-    text = f"Hetzner sells type {found.name} until {found.unavailable_after:%Y-%m-%d} only: choose another type in time"
-    return Size(found, text, NoteKind.DEPRECATED)
+    return Size(found, TYPE_DEPRECATED.because(type=found.name, until=f"{found.unavailable_after:%Y-%m-%d}"))
 
 
-def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> str | None:
-    """The demand that the type does not meet; None when it holds all that it has to.
+def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> tuple[str, int] | None:
+    """What the type takes of something, and how many are needed; None when it holds all that it has to.
 
     A new load balancer may begin with fewer targets than there are Nodes. One that is there, of type ``kept``, may stay
     short of what is needed, but not lose any of it by the change.
@@ -107,5 +115,5 @@ def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> 
         strict=True,
     ):
         if holds < min(needed, before):
-            return f"it takes {counted(holds, what)}, and {needed} are needed"
+            return counted(holds, what), needed
     return None

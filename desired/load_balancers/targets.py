@@ -20,6 +20,14 @@ from desired.model.snapshot import (
     RobotAccount,
     Snapshot,
 )
+from desired.rules.load_balancers import (
+    ROOM_LACKING,
+    TARGET_EXCLUDED,
+    TARGET_GONE,
+    TARGET_TWICE,
+    TARGET_WITHOUT_NODE,
+)
+from desired.rules.rule import Reason
 from desired.section import Absent
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey
@@ -152,8 +160,8 @@ class DesiredTargets:
     """Targets that are left alone: label selectors, and addresses of no server that is known."""
     chosen: frozenset[ServerKey] | None = None
     """The candidates for which there is room; None when there is room for all."""
-    full: str = ""
-    """Why there is none for the others, in words."""
+    full: Reason = field(default_factory=ROOM_LACKING.because)
+    """Why there is none for the others."""
 
     @cached_property
     def members(self) -> tuple[NodeTarget, ...]:
@@ -191,11 +199,11 @@ class DesiredTargets:
     def _over_limit(self) -> Mapping[str, Sequence[NodeTarget]]:
         """Made once, as a type without room may leave out thousands of Nodes, and many Services share the answer."""
         members = self.being(Membership.OVER_LIMIT)
-        return {self.full: members} if members else {}
+        return {self.full.text: members} if members else {}
 
     def _judged(self, member: NodeTarget) -> NodeTarget:
         if self.chosen is not None and member.membership is Membership.TARGET and member.server not in self.chosen:
-            return replace(member, membership=Membership.OVER_LIMIT, why=self.full)
+            return replace(member, membership=Membership.OVER_LIMIT, reason=self.full)
         return member
 
 
@@ -238,7 +246,7 @@ def _fitting(
         node_targets,
         foreign,
         chosen,
-        f"the type takes {counted(max_targets, 'target')}, all taken; {remedy}",
+        ROOM_LACKING.because(room=counted(max_targets, "target"), remedy=remedy),
     )
 
 
@@ -271,11 +279,11 @@ def removal_reason(target: Target, server: ServerKey, members: Collection[NodeTa
     claims = [member for member in members if member.server == server]
     nodes = [snapshot.nodes.items[member.node] for member in claims]
     if isinstance(find_server(server, snapshot, nodes), Absent):
-        return Removal(f"{server.name} is gone", server_lives=False)
+        return Removal(TARGET_GONE.text(server=server.name), server_lives=False)
     if not claims:
-        return Removal(f"no Node is {server.name}", server_lives=True)
+        return Removal(TARGET_WITHOUT_NODE.text(server=server.name), server_lives=True)
     others = [member for member in claims if member.membership is not Membership.TARGET or member.target == target]
     if not others:
-        return Removal(f"{server.name} is a target by its other address", server_lives=True)
-    why = "; ".join(sorted(f"Node {member.node} is no target: {member.why}" for member in others))
-    return Removal(why, server_lives=True)
+        return Removal(TARGET_TWICE.text(server=server.name), server_lives=True)
+    whys = sorted(TARGET_EXCLUDED.text(node=member.node, cause=member.why) for member in others)
+    return Removal("; ".join(whys), server_lives=True)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desired.annotations.choices import ZONE_OF_LOCATION
-from desired.annotations.options import OPTIONS, Options
+from desired.annotations.options import Options
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.snapshot import Server, Snapshot
-from desired.names import LABEL_REGION
+from desired.rules.load_balancers import IN_ANOTHER_ZONE
+from desired.rules.rule import Reason
 from desired.section import Present, Unmanaged
 
 
@@ -65,12 +66,8 @@ def place_of(
     )
 
 
-def why_out_of_zone(server: Server, place: Place | None) -> str | None:
-    """The reason why the server cannot be a target there, with the remedy; None when it can, or that is not known."""
+def why_out_of_zone(server: Server, place: Place | None) -> Reason | None:
+    """The reason why the server cannot be a target there; None when it can, or that is not known."""
     if place is None or not place.zone or server.network_zone in ("", place.zone) or server.id in place.accepted:
         return None
-    return (
-        f"the server is in {server.location}, network zone {server.network_zone}, and the load balancer in"
-        f" {place.zone}: Hetzner takes targets of its own zone only; add {LABEL_REGION[-1]}!={server.location} to"
-        f" {OPTIONS['node_selector'].full_key}, or make a Service for each zone"
-    )
+    return IN_ANOTHER_ZONE.because(location=server.location, zone=server.network_zone, place=place.zone)

@@ -85,6 +85,10 @@ class Rule:
         """The remedy alone; "" where there is none. Raises KeyError for a fact that is missing."""
         return self.remedy.format_map(facts)
 
+    def because(self, **facts: Plain) -> "Reason":
+        """The row with the facts of one case."""
+        return Reason(self, facts)
+
     def note(self, key: Key, **facts: Plain) -> Note:
         """The note that says it of the object with this key. Raises TypeError for a row that no note says."""
         kind = self.noted or self.of
@@ -96,19 +100,49 @@ class Rule:
 _NO_FACTS: Mapping[str, Plain] = MappingProxyType({})
 
 
+class _Worded:
+    """What a row says with its facts."""
+
+    __slots__ = ()
+    rule: Rule
+    facts: Mapping[str, Plain]
+
+    @property
+    def text(self) -> str:
+        """The rule's sentence with these facts, the remedy last."""
+        return self.rule.text(**self.facts)
+
+    @property
+    def says(self) -> str:
+        """The same without the remedy."""
+        return self.rule.says.format_map(self.facts)
+
+    @property
+    def advice(self) -> str:
+        """The remedy alone; "" where there is none."""
+        return self.rule.advice(self.facts)
+
+
 @dataclass(frozen=True, slots=True)
-class Decided(Generic[V_co]):
+class Reason(_Worded):
+    """A row with the facts that its sentence names: why a value of another type is what it is."""
+
+    rule: Rule
+    facts: Mapping[str, Plain] = field(default_factory=lambda: _NO_FACTS)
+
+    def note(self, key: Key) -> Note:
+        """The note that says it of the object with this key. Raises TypeError for a row that no note says."""
+        return self.rule.note(key, **self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(_Worded, Generic[V_co]):
     """A value with the row that decided on it, and the facts that the row's sentence names."""
 
     value: V_co
     """``UNMANAGED`` where the rule decided that nothing is wanted."""
     rule: Rule
     facts: Mapping[str, Plain] = field(default_factory=lambda: _NO_FACTS)
-
-    @property
-    def text(self) -> str:
-        """The rule's sentence with these facts."""
-        return self.rule.text(**self.facts)
 
     def note(self, key: Key) -> Note | None:
         """The note on it; None where the rule is no note's."""

@@ -14,7 +14,7 @@ from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
 from desired.guards.absence import servers_to_confirm
 from desired.guards.anchor import asks_for_memory
-from desired.load_balancers.ownership import BalancerMatch, match_balancers
+from desired.load_balancers.matching import BalancerMatch, match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
 from desired.model.absence import FRESH

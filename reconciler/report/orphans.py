@@ -104,7 +104,7 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
     for stray in report.stray:
         yield TextLine("")
         yield TextLine(f"    {stray.ip} is a target of load balancer {stray.balancer.id} {stray.balancer.spec.name}")
-        yield TextLine(f"      why: {stray.why}", Tone.DETAIL)
+        yield TextLine(f"      why: {stray.reason.text}", Tone.DETAIL)
         yield TextLine("      stays: if it is of no use, remove it in Hetzner's console", Tone.WARNING)
     if report.orphans or report.stray:
         yield TextLine("")
@@ -133,7 +133,7 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
     if isinstance(outcome, Failed | Skipped):
         symbol, tone = "!", Tone.BAD
     yield TextLine(f"  {symbol} {shown_orphan(orphan)}", tone)
-    yield TextLine(f"      why: {orphan.why}", Tone.DETAIL)
+    yield TextLine(f"      why: {orphan.reason.text}", Tone.DETAIL)
     age = _age(report.taken_at, orphan.balancer.created_at)
     yield TextLine(f"      {age}, {_shown(_cost([orphan]), report.currency)}", Tone.DETAIL)
     match outcome:
@@ -251,7 +251,7 @@ class OrphanDocument(Struct, frozen=True):
             ipv6=balancer.ipv6,
             created=balancer.created_at,
             age_s=int((now - balancer.created_at).total_seconds()) if now else None,
-            why=orphan.why,
+            why=orphan.reason.text,
             service_uid=owner.service_uid,
             released=owner.released,
             delete_after=orphan.delete_at,
@@ -306,7 +306,7 @@ def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
         cluster=ClusterDocument(report.cluster_uid),
         orphans=tuple(OrphanDocument.of(orphan, report) for orphan in report.orphans),
         stray_addresses=tuple(
-            StrayDocument(each.balancer.id, each.balancer.spec.name, each.ip, each.why) for each in report.stray
+            StrayDocument(each.balancer.id, each.balancer.spec.name, each.ip, each.reason.text) for each in report.stray
         ),
         currency=report.currency,
         monthly_gross=_gross(report.left),

@@ -106,4 +106,4 @@ def test_a_server_that_loses_the_family_keeps_its_target(field: Callable[[str], 
     assert len(targets(stage)) == 1
     assert len(balancers(stage)) == 1
     (note,) = [note for note in report["notes"] if note["kind"] == "unusable-target"]
-    assert "Node w-1 is unchanged: " in note["text"]
+    assert "target of Node w-1 unchanged: " in note["text"]

@@ -7,8 +7,8 @@ from tests.support.stage import Stage
 
 LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 EXCLUDED = (
-    f"no Node may get traffic: 1 of 1 Nodes has the label {LABEL} (kubeadm, Talos and k3s set it on control planes):"
-    f" kubectl label node node-1 {LABEL}-"
+    f"0 of 1 Nodes may get traffic: 1 excluded by label; kubectl label node node-1 {LABEL}- (kubeadm, Talos and k3s set"
+    " it on control planes)"
 )
 SERVICE = "/api/v1/namespaces/default/services/web-app"
 
@@ -68,8 +68,8 @@ def test_another_reason_is_another_message(field: Callable[[str], Stage]) -> Non
 
     _, _, message = conditions_of(stage)["LoadBalancerInSync"]
     assert message == (
-        "no Node may get traffic: 1 of 1 Nodes does not match load-balancer.hetzner.cloud/node-selector 'pool=web':"
-        " label the Nodes, or kubectl annotate service web-app -n default load-balancer.hetzner.cloud/node-selector-"
+        "0 of 1 Nodes may get traffic: 1 unselected; label the Nodes to match 'pool=web', or kubectl annotate service"
+        " web-app -n default load-balancer.hetzner.cloud/node-selector-"
     )
     _, before = stage.cluster.request("GET", SERVICE)
     one_pass(stage)

@@ -6,7 +6,7 @@ from importlib import import_module
 from string import Formatter
 
 import desired.rules
-from desired.rules.rule import Rule
+from desired.rules.rule import Reason, Rule
 
 
 def rules_by_table() -> Mapping[str, tuple[Rule, ...]]:
@@ -23,6 +23,11 @@ def names_of_rules() -> Mapping[str, Rule]:
         for name, value in vars(import_module(f"desired.rules.{table}")).items()
         if isinstance(value, Rule)
     }
+
+
+def saying(text: str) -> Reason:
+    """A reason with this text, of no table."""
+    return Reason(Rule("said", "{text}"), {"text": text})
 
 
 def facts_of(rule: Rule) -> frozenset[str]:

@@ -14,6 +14,7 @@ from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from tests.balancers import SERVICE_UID, a_balancer
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_stage import LB, Stage, a_stage
+from tests.support.rules import saying
 from tests.support.simulators import Simulation
 
 RELEASED = a_balancer(
@@ -34,6 +35,11 @@ def only(stage: Stage) -> CloudBalancer:
     return found
 
 
+def an_orphan(stage: Stage) -> Orphan:
+    """The only load balancer, which no Service wants."""
+    return Orphan(only(stage), saying("it has no Service"))
+
+
 @pytest.mark.parametrize(
     "balancer", [pytest.param(a_balancer(), id="of a Service that is gone"), pytest.param(RELEASED, id="released")]
 )
@@ -41,7 +47,7 @@ def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -
     """It is looked at, deleted, and waited for."""
     stage = a_stage(simulate, balancer)
 
-    delete(stage.writers, orphan_deletion(Orphan(only(stage), "nobody wants it"), stage.snapshot), stage.snapshot)
+    delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
 
     assert stage.balancers() == []
     assert [(method, path) for method, path, _ in stage.sent()] == [("GET", LB), ("DELETE", LB)]
@@ -53,7 +59,7 @@ def test_one_that_is_gone_already(stage: Stage) -> None:
     """What somebody else has deleted is done."""
     stage.remove_balancers()
 
-    delete(stage.writers, orphan_deletion(Orphan(only(stage), "nobody wants it"), stage.snapshot), stage.snapshot)
+    delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
 
     assert [method for method, _, _ in stage.sent()] == ["GET"]
 
@@ -87,7 +93,11 @@ def test_one_that_has_changed(stage: Stage, changes: dict[str, Any], why: str) -
     stage.change_balancer(**changes)
 
     with pytest.raises(Conflict, match=why):
-        delete(stage.writers, orphan_deletion(Orphan(only(stage), "nobody wants it"), stage.snapshot), stage.snapshot)
+        delete(
+            stage.writers,
+            orphan_deletion(an_orphan(stage), stage.snapshot),
+            stage.snapshot,
+        )
 
     assert [found["id"] for found in stage.balancers()] == [42]
     assert [method for method, _, _ in stage.sent()] == ["GET"]
@@ -97,7 +107,7 @@ def test_other_labels_do_not_matter(stage: Stage) -> None:
     """A label of a person's own says nothing of the owner."""
     stage.change_balancer(labels={**only(stage).spec.labels, "team": "blue"}, name="renamed")
 
-    delete(stage.writers, orphan_deletion(Orphan(only(stage), "nobody wants it"), stage.snapshot), stage.snapshot)
+    delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
 
     assert stage.balancers() == []
 
@@ -115,6 +125,10 @@ def test_the_api_refuses(stage: Stage, code: str, status: int, error: type[ApiEr
     stage.sim.spoil_hetzner("status", code=status, method="DELETE", body=body)
 
     with pytest.raises(error):
-        delete(stage.writers, orphan_deletion(Orphan(only(stage), "nobody wants it"), stage.snapshot), stage.snapshot)
+        delete(
+            stage.writers,
+            orphan_deletion(an_orphan(stage), stage.snapshot),
+            stage.snapshot,
+        )
 
     assert [found["id"] for found in stage.balancers()] == [42]

@@ -398,7 +398,10 @@ def test_targets_without_credentials(simulate: Simulate) -> None:
 
     assert served(run) == SERVERS
     (note,) = [note.text for note in run.plan().notes if "db-1" in note.text and note.kind is NoteKind.KEPT]
-    assert "Node db-1 is unchanged: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone" in note
+    assert (
+        "target of Node db-1 unchanged: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone"
+        in note
+    )
 
 
 @pytest.mark.parametrize(

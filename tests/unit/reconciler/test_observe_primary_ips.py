@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.hetzner import HetznerReader
-from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service

@@ -20,6 +20,7 @@ from reconciler.report.orphans import OrphanReport, orphans_as_json
 from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rendering import ESCAPES, Terminal, invalid, written
+from tests.support.rules import saying
 from tests.support.schemas import published
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "orphans.md"
@@ -42,18 +43,20 @@ def a_left_over(number: int, name: str, **overrides: Any) -> CloudBalancer:
     return a_balancer(number, spec=spec, **defaults | overrides)
 
 
-GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), f"its Service, with the UID {DEAD}, is gone")
+GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), saying(f"its Service, with the UID {DEAD}, is gone"))
 LABELS = {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}}
 LET_GO = Orphan(
     a_left_over(43, "shop", type=DEAR, created_at=NOW - timedelta(days=400), spec=LABELS),
-    "it was released on 20260601T120000Z, and no Service has asked for it by its name",
+    saying("it was released on 20260601T120000Z, and no Service has asked for it by its name"),
 )
 PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, spec=LABELS))
 LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")
 ERROR = "Hetzner API https://api.hetzner.cloud/v1: DELETE /load_balancers/43 answers 403 no (forbidden)"
 DELETED = replace(LIST, orphans=(GONE, LET_GO), outcomes={42: Applied(), 43: Failed(ERROR)})
 STRAY = StrayAddress(
-    a_left_over(45, "web"), "198.51.100.99", "no Node of the cluster has it, and no server of the Robot account does"
+    a_left_over(45, "web"),
+    "198.51.100.99",
+    saying("no Node of the cluster has it, and no server of the Robot account does"),
 )
 EXAMPLES = {"list": LIST, "deleted": DELETED, "stray": replace(LIST, orphans=(), stray=(STRAY,))}
 
@@ -149,7 +152,7 @@ def test_json() -> None:
         "ipv6": None,
         "created": "2026-06-19T09:00:00+00:00",
         "age_s": 1047600,
-        "why": GONE.why,
+        "why": GONE.reason.text,
         "service_uid": DEAD,
         "released": None,
         "delete_after": None,

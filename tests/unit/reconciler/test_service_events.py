@@ -315,7 +315,7 @@ def test_no_node_to_lead_to() -> None:
     ((reason, text),) = real_warnings(world)
 
     assert reason == "UnAvailableLoadBalancer"
-    assert text.startswith("no Node may get traffic")
+    assert text.startswith("0 of 1 Nodes may get traffic")
 
 
 def test_a_held_change_of_a_service() -> None:

@@ -71,7 +71,7 @@ CROWD: dict[str, Any] = {"nodes": [a_settled_node(f"web-{number:02}", number) fo
             a_balancer(type=TINY),
             [f"web-{number:02}" for number in range(2, 7)],
             "MaxTargetsReached",
-            ("LimitReached", "Nodes web-02, web-03, web-04, web-05, web-06 and 14 more are no target: "),
+            ("LimitReached", "no target for Nodes web-02, web-03, web-04, web-05, web-06 and 14 more: "),
             id="no room",
         ),
         pytest.param(

@@ -34,7 +34,7 @@ NONE_LABELLED = f"no load balancer of the project has the label {LABEL_SERVICE_U
 OTHER = "other-cluster"
 RIVALS = [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)]
 UNDONE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
-WHY_CONTESTED = "Service default/api asks for a load balancer named 'shop' as well: give each a name of its own"
+WHY_CONTESTED = "load balancer name 'shop' is asked for by Service default/api as well; give each a name of its own"
 
 
 def found(snapshot: Snapshot) -> FoundBalancer:
@@ -79,7 +79,11 @@ def named(**labels: str | None) -> Any:
             id="another-controller's",
         ),
         pytest.param(
-            a_world([a_service()], load_balancers=incomplete(Section({}), "429")), DEFAULT_NAME, None, "429", id="a-gap"
+            a_world([a_service()], load_balancers=incomplete(Section({}), "429")),
+            DEFAULT_NAME,
+            None,
+            "cannot determine its load balancer: 429",
+            id="a-gap",
         ),
     ],
 )

@@ -133,7 +133,7 @@ def members(
             LOCATED,
             Membership.UNCERTAIN,
             ("its public address", "its public address"),
-            "its server is not listed, but its kubelet reports Ready",
+            "the server is not known: it is not listed, but the kubelet reports Ready",
             id="a-server-that-is-not-listed",
         ),
     ],

@@ -119,8 +119,8 @@ _CASES = [
         a_world([a_service(claim=CATALOGUE)]),
         LOCATED,
         ServiceStage.MALFORMED,
-        "load-balancer.hetzner.cloud/type (or HCLOUD_LOAD_BALANCERS_TYPE) is lb99: Hetzner has no such type, but"
-        " lb11, lb21; nothing is created",
+        "load-balancer.hetzner.cloud/type (or HCLOUD_LOAD_BALANCERS_TYPE) is lb99: Hetzner has no such type; nothing"
+        " is created; choose another type, such as lb11, lb21",
         id="a-type-that-does-not-exist",
     ),
     pytest.param(
@@ -134,14 +134,14 @@ _CASES = [
         a_world([a_service()], load_balancers=incomplete(Section({}), "page 2 timed out")),
         LOCATED,
         ServiceStage.WAITING,
-        "which load balancer is its cannot be told: page 2 timed out",
+        "cannot determine its load balancer: page 2 timed out",
         id="a-gap-in-the-list",
     ),
     pytest.param(
         a_world([a_served_service()], [a_balancer(), a_balancer(43)]),
         LOCATED,
         ServiceStage.AMBIGUOUS,
-        "load balancers 42, 43 all have the label of this Service: remove the label from those that are not its",
+        "load balancers 42, 43 all have the label of this Service; remove the label from those that are not its",
         id="ambiguous",
     ),
     pytest.param(
@@ -155,7 +155,7 @@ _CASES = [
         a_world([a_service(claim=SHOP), a_service("api", uid=ANOTHER_UID, claim=SHOP)]),
         LOCATED,
         ServiceStage.CONTESTED,
-        "Service default/api asks for a load balancer named 'shop' as well: give each a name of its own",
+        "load balancer name 'shop' is asked for by Service default/api as well; give each a name of its own",
         id="contested",
     ),
     pytest.param(
@@ -206,8 +206,8 @@ _CASES = [
         a_world([a_served_service(deleted_at=NOW)], [a_balancer(), a_balancer(43)]),
         LOCATED,
         ServiceStage.LEAVING,
-        "is being deleted, and its load balancer cannot be told: load balancers 42, 43 all have the label of this"
-        " Service: remove the label from those that are not its",
+        "is being deleted, and load balancers 42, 43 all have the label of this Service; remove the label from those"
+        " that are not its",
         id="leaving-and-ambiguous",
     ),
     pytest.param(

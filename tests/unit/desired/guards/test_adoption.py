@@ -332,7 +332,7 @@ PRIVATE = a_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
             a_service(),
             {"targets": (OURS, STRAY)},
             {"nodes": Section({"web-1": a_settled_node()}, unreadable={"z": "no uid"})},
-            "no uid",
+            "the Node could not be read: no uid",
             id="a Node was not read",
         ),
         pytest.param(
@@ -342,7 +342,7 @@ PRIVATE = a_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
                 "nodes": nodes_of(a_settled_node(), a_settled_node("b", 7)),
                 "servers": Section({1: a_server()}, unreadable={7: "no type"}),
             },
-            "no type",
+            "the server is not known: no type",
             id="a target's own server was not read",
         ),
         pytest.param(

@@ -28,6 +28,7 @@ from desired.rules.guards import (
 from desired.section import Section, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import CLUSTER_UID, NOW, a_server, a_settled_node, a_workload, incomplete
+from tests.support.rules import saying
 
 HOURS_AGO = NOW - timedelta(hours=2)
 ORPHAN = a_balancer(service_uid="gone")
@@ -45,7 +46,7 @@ def judged(orphan: Orphan, world: Snapshot) -> Plan:
 
 def why_none_may_go(world: Snapshot) -> str:
     """The reason why the orphan is not deleted; "" when it is."""
-    (change,) = judged(Orphan(ORPHAN, "nobody wants it"), world).changes
+    (change,) = judged(Orphan(ORPHAN, saying("nobody wants it")), world).changes
     return change.decision.why
 
 
@@ -170,7 +171,7 @@ def test_more_servers_than_nodes_do_not_matter() -> None:
 )
 def test_guards_of_a_pass_that_orphans_once_escaped(world: Snapshot, rule: str) -> None:
     """What withholds every removal of a pass withholds this one: there were rules of its own once."""
-    (change,) = judged(Orphan(ORPHAN, "nobody wants it"), world).changes
+    (change,) = judged(Orphan(ORPHAN, saying("nobody wants it")), world).changes
     assert change.decision.rule == rule
 
 
@@ -179,7 +180,7 @@ def test_a_load_balancer_whose_service_came_back_is_not_deleted_by_mistake() -> 
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
     waiting = a_balancer(service_uid=None, spec={"labels": labels})
     world = a_world([a_served_service()], [waiting, a_balancer(43)])
-    (change,) = judged(Orphan(waiting, "it waits"), world).changes
+    (change,) = judged(Orphan(waiting, saying("it waits")), world).changes
     assert change.decision.rule == "ip-loss"
 
 
@@ -187,5 +188,5 @@ def test_who_names_it_does_not_wait_for_its_undo_window() -> None:
     """The order of a person ends it; a pass waits."""
     labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20991231T235959Z"}
     waiting = a_balancer(service_uid=None, spec={"labels": labels})
-    (change,) = judged(Orphan(waiting, "it waits"), a_world([], [waiting])).changes
+    (change,) = judged(Orphan(waiting, saying("it waits")), a_world([], [waiting])).changes
     assert change.decision.verdict is Verdict.ALLOWED

@@ -14,6 +14,7 @@ from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmana
 from desired.syntax.bounds import several
 from tests.balancers import NETWORK, a_balancer, a_world
 from tests.builders import a_server
+from tests.support.rules import saying
 
 ADDRESS = IPv4Address("10.0.0.9")
 WIDE = Network(7, "private", (IPv4Network("10.0.1.0/24"), IPv4Network("10.0.16.0/24")), IPv4Network("10.0.0.0/16"))
@@ -165,9 +166,9 @@ def test_address_that_somebody_has(
     ("rivals", "present", "why"),
     [
         pytest.param((), None, None, id="nobody else"),
-        pytest.param({"default/shop"}, None, "Service default/shop asks for it as well", id="another Service"),
-        pytest.param({"b/y", "a/x"}, attached(None), "Services a/x, b/y ask for it as well", id="two others"),
-        pytest.param(set("abcdef"), None, "Services a, b, c and 3 more ask for it as well", id="many others"),
+        pytest.param({"default/shop"}, None, "it is asked for by Service default/shop as well", id="another Service"),
+        pytest.param({"b/y", "a/x"}, attached(None), "it is asked for by Services a/x, b/y as well", id="two others"),
+        pytest.param(set("abcdef"), None, "it is asked for by Services a, b, c and 3 more as well", id="many others"),
         pytest.param({"default/shop"}, attached("10.0.0.9"), None, id="another Service, and it is its own already"),
     ],
 )
@@ -252,7 +253,7 @@ def test_networks_out_of_reach(
     """Hetzner attaches only where a subnet is in the zone; what is not known is no reason."""
     found = why_out_of_reach(present, world(network), zone)
 
-    assert (found or "").startswith(f"network private {why}" if why else "")
+    assert (found.text if found else "").startswith(f"network private {why}" if why else "")
     assert (found is None) is (why is None)
 
 
@@ -260,7 +261,7 @@ def test_a_private_load_balancer_out_of_reach() -> None:
     """Without public interface and network it would reach nothing: it is not created."""
     options = Options(disable_public_network=True)
 
-    (found,) = attachment_problems(options, None, world(EUROPE), out_of_reach="because")
+    (found,) = attachment_problems(options, None, world(EUROPE), out_of_reach=saying("because"))
 
     assert found.text.endswith("is true: because")
-    assert list(attachment_problems(Options(), None, world(EUROPE), out_of_reach="because")) == []
+    assert list(attachment_problems(Options(), None, world(EUROPE), out_of_reach=saying("because"))) == []

@@ -32,7 +32,7 @@ MANAGED = Options(
 REFUSED = "ca_dns_validation_failed: Certificate Authority: DNS validation failed"
 SHOP, BLOG = a_certificate(5, "shop"), a_certificate(7, "blog")
 """Certificates that were uploaded."""
-STRICT = "it is never asked for again by itself, as the limits of certificate authorities are strict"
+STRICT = "as it is never asked for again by itself: the limits of certificate authorities are strict"
 ZONES = "its domains have to be in primary zones of Hetzner DNS, and delegated to them"
 RETRY = "retry it in Hetzner's console"
 RETRY_OR_DELETE = f"{RETRY}, or delete it there, so that a new one is asked for"
@@ -120,12 +120,12 @@ def test_uploaded_certificates(options: Options, expected: DesiredCertificates) 
         ),
         pytest.param(
             referring_to("Shop"),
-            ["named 'Shop'; nearest: shop, shop-2; upload it, or name one that is there"],
+            ["named 'Shop', nearest: shop, shop-2; upload it, or name one that is there"],
             id="name-that-is-nearly-there",
         ),
         pytest.param(
             referring_to(2026),
-            ["with id 2026; the one that is named 2026 has id 11: write that"],
+            ["with id 2026, and the one that is named 2026 has id 11; write that"],
             id="number-that-is-a-name",
         ),
         pytest.param(
@@ -221,7 +221,7 @@ def test_a_failed_certificate_by_name() -> None:
             Note(
                 key_of("service/default/web"),
                 NoteKind.CERTIFICATE,
-                f"certificate 5 'shop' was not issued: {REFUSED}; {ZONES}; then {RETRY}; {STRICT}",
+                f"certificate 5 'shop' was not issued: {REFUSED}; {ZONES}, then {RETRY}, {STRICT}",
             ),
         ),
     )
@@ -410,7 +410,7 @@ def test_a_failed_issuance(error: str | None, why: str, fix: str) -> None:
     found = wish(MANAGED, [managed(issuance=Issuance.FAILED, error=error)])
 
     failed = f"certificate 5 {DEFAULT_NAME!r} was not issued: {why}"
-    assert noted(found) == [f"{failed}; {fix}; then {RETRY_OR_DELETE}; {STRICT}"]
+    assert noted(found) == [f"{failed}; {fix}, then {RETRY_OR_DELETE}, {STRICT}"]
     assert replace(found, notes=()) == DesiredCertificates(KNOWN_AFTER_APPLY, pending=failed)
 
 
@@ -420,7 +420,7 @@ def test_a_failed_renewal() -> None:
 
     assert found.ids == (5,)
     assert noted(found) == [
-        f"certificate 5 {DEFAULT_NAME!r} is used, and could not be renewed: {REFUSED}; {ZONES}; then {RETRY}"
+        f"certificate 5 {DEFAULT_NAME!r} is used, and could not be renewed: {REFUSED}; {ZONES}, then {RETRY}"
     ]
 
 
@@ -429,7 +429,7 @@ OTHER_DOMAINS = (
     f"it is for a.example.com, b.example.com, and {P}http-managed-certificate-domains asks for shop.example.com,"
     " www.example.com"
 )
-UNLABEL = f"take the label {LABEL_SERVICE_UID} off this one, which serves until then; else set the annotations back"
+UNLABEL = f"take the label {LABEL_SERVICE_UID} off this one, which serves until then, or set the annotations back"
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,7 @@ def test_several_of_which_none_is_asked_for() -> None:
     several = [managed(4, "old"), managed(5, domains=("a.example.com",)), managed(6, "older")]
 
     text = (
-        "certificates 4, 5, 6 all have the label of this Service, and not one of them is what is asked for; take the"
+        "certificates 4, 5, 6 all have the label of this Service, and none of them is exactly as asked for; take the"
         f" label {LABEL_SERVICE_UID} off all but one"
     )
     assert wish(MANAGED, several) == kept((NoteKind.AMBIGUOUS, text))
@@ -511,7 +511,7 @@ def test_a_name_that_is_taken(taken: Certificate) -> None:
     """As when a Service with a chosen name was created anew."""
     text = (
         f"certificate 5 {DEFAULT_NAME!r} is not this Service's managed certificate, and has the name that one would"
-        f" get; choose another in {P}http-managed-certificate-name; or, to use this one, remove {P}certificate-type and"
+        f" get; choose another in {P}http-managed-certificate-name, or, to use this one, remove {P}certificate-type and"
         f" name it in {P}http-certificates"
     )
 
@@ -535,7 +535,7 @@ WRONG_TYPE = a_certificate(4, "old", labels=OURS)
             WRONG_TYPE,
             NoteKind.CERTIFICATE,
             f"certificate 4 'old' has the label of this Service, and was uploaded: it is not used; to use it, remove"
-            f" {P}certificate-type and name it in {P}http-certificates; else take its label {LABEL_SERVICE_UID} off",
+            f" {P}certificate-type and name it in {P}http-certificates, else take its label {LABEL_SERVICE_UID} off",
             id="uploaded",
         ),
     ],

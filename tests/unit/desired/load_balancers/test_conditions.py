@@ -9,7 +9,7 @@ import pytest
 
 from desired.annotations.warnings import Lack
 from desired.load_balancers.conditions import is_worth_a_write, service_conditions
-from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.matching import match_balancers
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     CloudBalancer,

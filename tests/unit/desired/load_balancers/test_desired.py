@@ -151,7 +151,7 @@ def test_frozen_targets_keep_to_the_type_that_is_there() -> None:
     balancer = a_balancer(targets=public(*range(1, 25)))
     plan = plan_of(service, balancer, **fleet(*range(1, 28)))
     assert in_turn(plan) == ["target/server:25"]
-    assert said(plan, LIMIT) == ["Nodes web-26, web-27 are no target: the type takes 25 targets, all taken; " + LARGER]
+    assert said(plan, LIMIT) == ["no target for Nodes web-26, web-27: the type takes 25 targets, all taken; " + LARGER]
 
 
 LARGER = "choose a larger type, such as lb21"
@@ -335,7 +335,7 @@ def test_no_nodes() -> None:
     for service, balancers, order in ((new(), [], ["lb.create"]), (asking(), [a_balancer()], ["target/server:1"])):
         plan = plan_of(service, *balancers, nodes=[], servers=[a_server()])
         assert (said(plan), in_turn(plan)) == (
-            ["no Node may get traffic: the cluster has no Nodes"],
+            ["0 of 0 Nodes may get traffic: the cluster has no Nodes"],
             order,
         )
 
@@ -343,15 +343,14 @@ def test_no_nodes() -> None:
 LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
-UNLISTED = "its server is not listed, but its kubelet reports Ready"
-UNLISTED_ALL = "their servers are not listed, but their kubelets report Ready"
+UNLISTED = "the server is not known: it is not listed, but the kubelet reports Ready"
 
 
 @pytest.mark.parametrize(
     ("lately", "text"),
     [
-        pytest.param({"late": 8}, f"Node late is unchanged: {UNLISTED}", id="one unlisted"),
-        pytest.param({"a": 8, "b": 9}, f"Nodes a, b are unchanged: {UNLISTED_ALL}", id="several unlisted"),
+        pytest.param({"late": 8}, f"target of Node late unchanged: {UNLISTED}", id="one unlisted"),
+        pytest.param({"a": 8, "b": 9}, f"target of Nodes a, b unchanged: {UNLISTED}", id="several unlisted"),
     ],
 )
 def test_nodes_that_cannot_be_targets(lately: Mapping[str, int], text: str) -> None:
@@ -374,11 +373,11 @@ def test_nodes_that_cannot_be_targets(lately: Mapping[str, int], text: str) -> N
     plan = plan_of(asking(), a_balancer(), nodes=nodes, servers=servers)
     assert said(plan, NoteKind.UNUSABLE_TARGET) == [
         (
-            "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more are no target: the server has no public address: give"
+            "no target for Nodes far-1, far-2, far-3, far-4, far-5 and 2 more: the server has no public address; give"
             " it one, or a network and load-balancer.hetzner.cloud/use-private-ip"
         ),
     ]
-    silent = "Node web-3 is unchanged: the API did not say which public IPv4 address the server has"
+    silent = "target of Node web-3 unchanged: the API did not say which public IPv4 address the server has"
     assert said(plan, KEPT) == sorted([text, silent])
     assert said(plan, NoteKind.NO_TARGETS, LIMIT) == []
     assert in_turn(plan) == []
@@ -399,7 +398,7 @@ def test_a_target_by_an_address_that_its_server_has_lost() -> None:
     assert in_turn(plan) == ["target/server:3"]
     remedy = "remove it in Hetzner's console, and it comes back by IPv6"
     why = "the target has a public IPv4 address that its server has lost"
-    assert said(plan, NoteKind.UNUSABLE_TARGET) == [f"Node web-1 is out of reach: {why}; {remedy}"]
+    assert said(plan, NoteKind.UNUSABLE_TARGET) == [f"Node web-1 out of reach: {why}; {remedy}"]
 
 
 def test_nodes_for_whom_there_is_no_room() -> None:
@@ -411,19 +410,22 @@ def test_nodes_for_whom_there_is_no_room() -> None:
     }
     plan = plan_of(asking(), a_balancer(targets=public(28, *range(2, 24))), **world)
     assert in_turn(plan) == ["target/server:1", "target/server:24"]
-    assert said(plan) == ["Nodes web-25, web-26, web-27 are no target: the type takes 25 targets, all taken; " + LARGER]
+    assert said(plan) == ["no target for Nodes web-25, web-26, web-27: the type takes 25 targets, all taken; " + LARGER]
     plan = plan_of(new(), **world)
     after = plan.by_key[BALANCER].after
     assert isinstance(after, LoadBalancer)
     assert after.targets == frozenset(public(*range(1, 26)))
-    assert said(plan) == ["Nodes web-26, web-27, web-28 are no target: the type takes 25 targets, all taken; " + LARGER]
+    assert said(plan) == ["no target for Nodes web-26, web-27, web-28: the type takes 25 targets, all taken; " + LARGER]
 
 
 def test_targets_that_are_not_ours() -> None:
     """They are left alone, and said to be."""
     plan = plan_of(asking(), a_balancer(targets=[*public(1), SELECTOR, STRANGER]))
     assert plan.changes == ()
-    assert said(plan) == ["ip:1.1.1.1 is left as it is", "selector:pool=web is left as it is"]
+    assert said(plan) == [
+        "target ip:1.1.1.1 is of another owner, and stays",
+        "target selector:pool=web is of another owner, and stays",
+    ]
 
 
 GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
@@ -433,8 +435,8 @@ SPARE = {"example.com/spare": ""}
 @pytest.mark.parametrize(
     ("targets", "who", "order"),
     [
-        pytest.param([SELECTOR], "selector:pool=web, which somebody added,", ["target/server:1"], id="selector"),
-        pytest.param([STRANGER], "ip:1.1.1.1, which somebody added,", ["target/server:1"], id="address"),
+        pytest.param([SELECTOR], "selector:pool=web of another owner", ["target/server:1"], id="selector"),
+        pytest.param([STRANGER], "ip:1.1.1.1 of another owner", ["target/server:1"], id="address"),
         pytest.param(public(2), "server:2", ["target/server:1"], id="of-a-node-that-is-ignored"),
         pytest.param([IpTarget("10.0.0.77")], None, ["target/server:1", "public"], id="private-address"),
         pytest.param([SELECTOR_INSIDE], None, ["target/server:1", "public"], id="private-selector"),
@@ -490,7 +492,7 @@ def test_nobody_is_blamed_for_a_network_that_cannot_be_read() -> None:
     plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,)), **world)
     assert (in_turn(plan), said(plan, KEPT)) == (
         [],
-        ["Node web-1 is unchanged: 500"],
+        ["target of Node web-1 unchanged: the network is not known: 500"],
     )
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.orphans import Orphan, left_certificates, orphans
-from desired.load_balancers.ownership import match_balancers
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -17,6 +17,7 @@ from desired.planner import compute_plan
 from desired.section import Section, Unknown
 from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_certificate, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.rules import saying
 
 DEAD = "00000000-dead-dead-dead-000000000000"
 LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
@@ -29,7 +30,7 @@ SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(nam
 
 def found(world: Snapshot) -> dict[int, str]:
     """Id → why, of each orphan of this world."""
-    return {orphan.balancer.id: orphan.why for orphan in orphans(world, match_balancers(world))}
+    return {orphan.balancer.id: orphan.reason.text for orphan in orphans(world, match_balancers(world))}
 
 
 GONE = f"its Service, with the UID {DEAD}, is gone"
@@ -141,9 +142,9 @@ def test_a_name_that_cannot_be_read() -> None:
 @pytest.mark.parametrize(
     ("orphan", "kept"),
     [
-        pytest.param(Orphan(LEFT_OVER, GONE), None, id="may go"),
-        pytest.param(Orphan(LET_GO, RELEASED), None, id="was released"),
-        pytest.param(Orphan(replace(LET_GO, is_protected=True), RELEASED), "it is protected", id="protected"),
+        pytest.param(Orphan(LEFT_OVER, saying(GONE)), None, id="may go"),
+        pytest.param(Orphan(LET_GO, saying(RELEASED)), None, id="was released"),
+        pytest.param(Orphan(replace(LET_GO, is_protected=True), saying(RELEASED)), "it is protected", id="protected"),
     ],
 )
 def test_what_is_kept(orphan: Orphan, kept: str | None) -> None:

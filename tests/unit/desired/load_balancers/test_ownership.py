@@ -7,22 +7,20 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
-from unittest.mock import ANY
 
 import pytest
 
-from desired.load_balancers.ownership import (
+from desired.load_balancers.matching import (
     Adoptable,
     BalancerMatch,
     Contested,
     Foreign,
     Missing,
     Owned,
-    Ownership,
     Undecided,
     match_balancers,
-    ownership,
 )
+from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.names import (
@@ -32,6 +30,16 @@ from desired.names import (
     LABEL_FORMER,
     LABEL_SERVICE_UID,
 )
+from desired.rules.load_balancers import (
+    BALANCER_MAYBE_ANOTHERS,
+    BALANCER_OF_CLUSTER,
+    BALANCER_OF_SERVICE,
+    BALANCER_UNKNOWN,
+    NAME_CONTESTED,
+    NAME_KEPT,
+    SEVERAL_BALANCERS,
+)
+from desired.rules.rule import Reason
 from desired.section import Present, Section, Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
@@ -83,7 +91,12 @@ LABELLED_THEIRS = called("x", service=SERVICE_UID, cluster=ELSEWHERE)
 
 def of_elsewhere(balancer: CloudBalancer) -> Foreign:
     """The match with what another cluster has, whatever the way out."""
-    return Foreign(balancer, f"load balancer 42 {balancer.spec.name!r} belongs to cluster {ELSEWHERE}", ANY)
+    return Foreign(balancer, BALANCER_OF_CLUSTER.because(balancer=42, name=balancer.spec.name, cluster=ELSEWHERE))
+
+
+def unknown(cause: str) -> Undecided:
+    """The match of a Service of which too little is known."""
+    return Undecided(BALANCER_UNKNOWN.because(cause=cause))
 
 
 @pytest.mark.parametrize(
@@ -112,10 +125,7 @@ def of_elsewhere(balancer: CloudBalancer) -> Foreign:
         ),
         pytest.param(
             [a_balancer(9), a_balancer(7, cluster_uid=None)],
-            Undecided(
-                "load balancers 7, 9 all have the label of this Service: remove the label from those that are not its",
-                is_ambiguous=True,
-            ),
+            Undecided(SEVERAL_BALANCERS.because(balancers="7, 9")),
             id="two with the label",
         ),
         pytest.param([called("someone-elses")], Missing(), id="another name"),
@@ -139,7 +149,7 @@ def test_duplicates_in_a_cluster_that_is_not_known() -> None:
     """Nobody is told to remove labels which may rightly be another cluster's."""
     found = match(a_service(), OWN, a_balancer(43, cluster_uid=ELSEWHERE), cluster_uid=Unknown("403"))
 
-    assert found == Undecided("several load balancers have the label of this Service: 403", is_ambiguous=False)
+    assert found == unknown("several have its label, and 403")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +208,7 @@ def test_a_living_service_keeps_its_own(owner: Service, cluster: str | None) -> 
 
     found = matches([named("shared"), owner], [balancer])["web"]
 
-    assert found == Foreign(balancer, f"load balancer 42 'shared' belongs to Service {owner.id}")
+    assert found == Foreign(balancer, BALANCER_OF_SERVICE.because(balancer=42, name="shared", service=owner.id))
 
 
 @pytest.mark.parametrize(
@@ -267,13 +277,12 @@ def test_rivals(services: list[Service], balancers: list[CloudBalancer], expecte
         pytest.param("shared", None, id="that name"),
         pytest.param(
             "old",
-            "load balancer 42 stays 'old': Service default/shop asks for a load balancer named 'shared' as well: give"
-            " each a name of its own",
+            NAME_KEPT.because(balancer=42, present="old", name="shared", services="Service default/shop"),
             id="another name",
         ),
     ],
 )
-def test_the_owner_among_rivals(name: str, why: str | None) -> None:
+def test_the_owner_among_rivals(name: str, why: Reason | None) -> None:
     """Who has a load balancer keeps it, in sync, and the name that it has; it gets no name that others ask for."""
     has = called(name, service=SERVICE_UID, cluster=CLUSTER_UID)
 
@@ -320,16 +329,16 @@ def test_what_another_cluster_has_released(former: str) -> None:
 @pytest.mark.parametrize(
     ("balancer", "remedy"),
     [
-        pytest.param(of_another_cluster(), "to have it released there: kubectl annotate", id="not released"),
+        pytest.param(of_another_cluster(), "to have it released there, kubectl annotate", id="not released"),
         pytest.param(
             of_another_cluster(service="default.web", delete_after=AT),
-            "its Service is gone, and it is deleted there when its undo window ends; to have it here: hcloud"
+            "its Service is gone, and it is deleted there when its undo window ends. To have it here: hcloud"
             " load-balancer remove-label 42 hcloud-reconciler/cluster-uid",
             id="in its undo window",
         ),
         pytest.param(
             called("shared", service=DEAD, cluster=ELSEWHERE),
-            "to have it released there: kubectl annotate",
+            "to have it released there, kubectl annotate",
             id="owned there",
         ),
     ],
@@ -338,9 +347,9 @@ def test_what_another_cluster_has_not_released(balancer: CloudBalancer, remedy: 
     """The label of another cluster counts as long as that one may still want it."""
     found = match(named("shared"), balancer)
 
-    assert found == of_elsewhere(balancer)
     assert isinstance(found, Foreign)
-    assert found.remedy.startswith(f"its label hcloud-reconciler/cluster-uid says so; {remedy}")
+    assert found.balancer == balancer
+    assert remedy in found.reason.advice
 
 
 def test_a_release_that_was_taken_back_in_part() -> None:
@@ -353,10 +362,11 @@ def test_a_release_that_was_taken_back_in_part() -> None:
 
 def test_rivals_are_named() -> None:
     """Each is told of all the others."""
-    why = "for a load balancer named 'shared' as well: give each a name of its own"
+    one = NAME_CONTESTED.because(name="shared", services="Service default/shop")
+    two = NAME_CONTESTED.because(name="shared", services="Services default/web, default/zoo")
 
-    assert matches([A, B, a_service("alone", uid=DEAD)])["web"] == Contested(None, f"Service default/shop asks {why}")
-    assert matches([A, B, C])["shop"] == Contested(None, f"Services default/web, default/zoo ask {why}")
+    assert matches([A, B, a_service("alone", uid=DEAD)])["web"] == Contested(None, one)
+    assert matches([A, B, C])["shop"] == Contested(None, two)
 
 
 def test_of_many_rivals_a_few_are_named() -> None:
@@ -367,11 +377,11 @@ def test_of_many_rivals_a_few_are_named() -> None:
     def told(name: str) -> str:
         match = found[f"default/{name}"]
         assert isinstance(match, Contested)
-        return match.why.partition(" for ")[0]
+        return str(match.reason.facts["services"])
 
-    assert told("web-000") == "Services default/web-001, default/web-002, default/web-003 and 196 more ask"
-    assert told("web-002") == "Services default/web-000, default/web-001, default/web-003 and 196 more ask"
-    assert told("web-199") == "Services default/web-000, default/web-001, default/web-002 and 196 more ask"
+    assert told("web-000") == "Services default/web-001, default/web-002, default/web-003 and 196 more"
+    assert told("web-002") == "Services default/web-000, default/web-001, default/web-003 and 196 more"
+    assert told("web-199") == "Services default/web-000, default/web-001, default/web-002 and 196 more"
 
 
 @pytest.mark.parametrize(
@@ -444,7 +454,7 @@ def test_who_lets_go_is_no_rival() -> None:
 
     assert matches([leaving, next_one], [OF_A]) == {
         "web": Owned(OF_A),
-        "shop": Foreign(OF_A, "load balancer 42 'shared' belongs to Service default/web"),
+        "shop": Foreign(OF_A, BALANCER_OF_SERVICE.because(balancer=42, name="shared", service="default/web")),
     }
     assert matches([leaving, next_one]) == {"web": Missing(), "shop": Missing()}
 
@@ -472,16 +482,16 @@ GAP = "page 2 timed out"
 @pytest.mark.parametrize(
     ("service", "section", "expected"),
     [
-        pytest.param(a_service(), None, Undecided("the load balancers were not read"), id="not read"),
+        pytest.param(a_service(), None, unknown("the load balancers were not read"), id="not read"),
         pytest.param(a_service(), incomplete(Section({42: OWN})), Owned(OWN), id="its own, in a list with a gap"),
-        pytest.param(a_service(), incomplete(Section({})), Undecided(GAP), id="nothing, in a list with a gap"),
+        pytest.param(a_service(), incomplete(Section({})), unknown(GAP), id="nothing, in a list with a gap"),
         pytest.param(
-            a_service(), Section({}, unreadable={7: "odd"}), Undecided("odd"), id="nothing, beside an unreadable one"
+            a_service(), Section({}, unreadable={7: "odd"}), unknown("odd"), id="nothing, beside an unreadable one"
         ),
         pytest.param(
             a_service(),
             Section({}, unreadable={9: "b", 7: "c", 8: "a"}),
-            Undecided("a"),
+            unknown("a"),
             id="nothing, beside unreadable ones",
         ),
         pytest.param(
@@ -490,14 +500,14 @@ GAP = "page 2 timed out"
         pytest.param(
             named("shared"),
             incomplete(Section({42: called("shared")})),
-            Undecided(GAP),
+            unknown(GAP),
             id="by name, as another one may have the label",
         ),
-        pytest.param(a_service(), incomplete(Section({42: THEIRS})), Undecided(GAP), id="theirs, and ours perhaps"),
-        pytest.param(a_service(**LEAVING), None, Undecided("the load balancers were not read"), id="leaving, not read"),
-        pytest.param(a_service(**LEAVING), incomplete(Section({})), Undecided(GAP), id="leaving, with a gap"),
+        pytest.param(a_service(), incomplete(Section({42: THEIRS})), unknown(GAP), id="theirs, and ours perhaps"),
+        pytest.param(a_service(**LEAVING), None, unknown("the load balancers were not read"), id="leaving, not read"),
+        pytest.param(a_service(**LEAVING), incomplete(Section({})), unknown(GAP), id="leaving, with a gap"),
         pytest.param(
-            a_service(**LEAVING), Section({}, unreadable={7: "odd"}), Undecided("odd"), id="leaving, unreadable"
+            a_service(**LEAVING), Section({}, unreadable={7: "odd"}), unknown("odd"), id="leaving, unreadable"
         ),
         pytest.param(a_service(**LEAVING), incomplete(Section({42: OWN})), Owned(OWN), id="leaving, and it is there"),
     ],
@@ -531,7 +541,7 @@ def test_services_that_were_not_all_read(section: Section[str, Service], why: st
     snapshot = replace(a_world([], [balancer]), services=section)
 
     assert match_balancers(snapshot) == {
-        "default/web": Undecided(f"load balancer 42 'shared' may be another Service's: {why}")
+        "default/web": Undecided(BALANCER_MAYBE_ANOTHERS.because(balancer=42, name="shared", cause=why))
     }
 
 

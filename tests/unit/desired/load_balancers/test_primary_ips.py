@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.ownership import match_balancers
+from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import Purpose, asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress, Service
@@ -164,7 +164,7 @@ def test_what_goes_along_is_told() -> None:
 
     assert text == (
         "Primary IP 8 web-8 (2001:db8:8::/64) is deleted together with its load balancer, as its auto_delete is on; to"
-        " keep it, run: hcloud primary-ip update --auto-delete=false 8"
+        " keep it, run hcloud primary-ip update --auto-delete=false 8"
     )
 
 
@@ -190,7 +190,7 @@ def test_what_a_creation_costs(published: tuple[str, str], lost: str | None) -> 
 
 
 KEEPS = (
-    "addresses are chosen at creation only. To move to another one, let a second Service have it, change DNS records"
+    "addresses are chosen at creation only; to move to another one, let a second Service have it, change DNS records"
 )
 
 
@@ -238,7 +238,7 @@ KEEPS = (
             7,
             {7: a_primary_ip(auto_delete=True)},
             "Primary IP 7 web-7 (198.51.100.7) is deleted together with its load balancer, as its auto_delete is"
-            " on; to keep it, run: hcloud primary-ip update --auto-delete=false 7",
+            " on; to keep it, run hcloud primary-ip update --auto-delete=false 7",
             id="one that goes along",
         ),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import ANNOTATIONS, OPTIONS
-from desired.load_balancers.ownership import Adoptable, Foreign, Missing, Owned, Undecided
+from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.release import LoadBalancerRelease, release
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
@@ -16,11 +16,13 @@ from desired.names import CONDITION_IN_SYNC, LABEL_ADOPTED, LABEL_CLUSTER_UID, L
 from desired.plan.change import Change, Claimed, Plan, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
+from desired.rules.load_balancers import BALANCER_UNKNOWN
 from desired.section import Section, Unknown
 from tests.balancers import LOCATED, SERVICE_UID, a_balancer, a_claim, a_served_service, a_world, annotated
 from tests.builders import CLUSTER_UID, NOW, incomplete
 from tests.support.judging import judge
 from tests.support.keys import key_of
+from tests.support.rules import saying
 
 POLICY, UNDO = (OPTIONS[field].full_key for field in ("deletion_policy", "undo_window"))
 ELSEWHERE = "99999999-8888-7777-6666-555555555555"
@@ -213,7 +215,7 @@ def test_what_is_kept(policy: str | None, is_protected: bool, why: str | None) -
 
     wish = release(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
-    assert (wish.why_retained, wish.retained is not None) == (why or "", why is not None)
+    assert (wish.why_retained and wish.why_retained.text, wish.retained is not None) == (why, why is not None)
     assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
 
 
@@ -235,7 +237,7 @@ def test_what_was_nobodys_before(policy: str | None, is_protected: bool, why: st
 
     wish = release(service, Owned(balancer), a_world([service], [balancer]), LOCATED)
 
-    assert wish.why_retained == (why or "")
+    assert (wish.why_retained and wish.why_retained.text) == why
     assert wish.retained == (Owner(CLUSTER_UID, None, former="default.web") if why else None)
     assert kinds(planned(service, balancer)) == {"lb.retain" if why else "lb.delete", "service.release"}
 
@@ -296,16 +298,19 @@ def test_deletion_needs_no_valid_annotation(policy: str | None, is_protected: bo
 GAP = "page 2 timed out"
 
 
+UNKNOWN = "cannot determine its load balancer: "
+
+
 @pytest.mark.parametrize(
     ("section", "kind", "why"),
     [
-        pytest.param(None, NoteKind.UNKNOWN, "the load balancers were not read", id="not read"),
-        pytest.param(incomplete(Section({})), NoteKind.UNKNOWN, GAP, id="a gap"),
-        pytest.param(Section({}, unreadable={9: "odd"}), NoteKind.UNKNOWN, "odd", id="an unreadable one"),
+        pytest.param(None, NoteKind.UNKNOWN, f"{UNKNOWN}the load balancers were not read", id="not read"),
+        pytest.param(incomplete(Section({})), NoteKind.UNKNOWN, UNKNOWN + GAP, id="a gap"),
+        pytest.param(Section({}, unreadable={9: "odd"}), NoteKind.UNKNOWN, f"{UNKNOWN}odd", id="an unreadable one"),
         pytest.param(
             Section({7: a_balancer(7), 9: a_balancer(9)}),
             NoteKind.AMBIGUOUS,
-            "load balancers 7, 9 all have the label of this Service: remove the label from those that are not its",
+            "load balancers 7, 9 all have the label of this Service; remove the label from those that are not its",
             id="two",
         ),
     ],
@@ -315,7 +320,7 @@ def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, kind
     found = judged(replace(a_world([leaving()]), load_balancers=section))
 
     assert found.changes == ()
-    assert found.notes == (Note(key_of("service/default/web"), kind, f"its load balancer cannot be released: {why}"),)
+    assert found.notes == (Note(key_of("service/default/web"), kind, why),)
 
 
 @pytest.mark.parametrize(
@@ -355,8 +360,8 @@ def test_policies(policy: Policy, retain: str | None, waiting: set[str]) -> None
     [
         pytest.param(Owned(a_balancer()), a_balancer(), True, id="its own"),
         pytest.param(Missing(), None, True, id="none"),
-        pytest.param(Undecided("odd"), None, False, id="not known"),
-        pytest.param(Foreign(a_balancer(), "theirs"), None, False, id="another's"),
+        pytest.param(Undecided(BALANCER_UNKNOWN.because(cause="odd")), None, False, id="not known"),
+        pytest.param(Foreign(a_balancer(), saying("theirs")), None, False, id="another's"),
         pytest.param(Adoptable(a_balancer()), a_balancer(), True, id="without its label"),
     ],
 )

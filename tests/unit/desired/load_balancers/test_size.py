@@ -10,6 +10,7 @@ from desired.annotations.options import DEFAULT_TYPE, OPTIONS, Options
 from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.plan.notes import NoteKind
+from desired.rules.rule import Reason, Rule
 from desired.section import Unknown
 from tests.balancers import LB11, LB21, TYPES, a_balancer, a_world
 from tests.builders import NOW
@@ -34,7 +35,19 @@ def size(
     types: Mapping[str, BalancerType] | Unknown = TYPES,
 ) -> Size:
     """What comes of it in a world with these types."""
-    return fitting_size(options, present, demand, a_world(balancer_types=types))
+    return worded(fitting_size(options, present, demand, a_world(balancer_types=types)))
+
+
+def worded(found: Size) -> Size:
+    """The size, whose problem is no more than its sentence and kind."""
+    problem = found.problem
+    return found if problem is None else with_problem(found.type, problem.text, problem.rule.of)
+
+
+def with_problem(kept: BalancerType | None, text: str, kind: object = NoteKind.MALFORMED) -> Size:
+    """A size with a problem."""
+    assert isinstance(kind, NoteKind)
+    return Size(kept, Reason(Rule("said", "{text}", of=kind), {"text": text}))
 
 
 @pytest.mark.parametrize(
@@ -71,8 +84,8 @@ def test_a_location_without_the_type(
     found = fitting_size(UNSET, present, LITTLE, a_world(balancer_types=types), location)
 
     key = f"{OPTIONS['location'].full_key} (or HCLOUD_LOAD_BALANCERS_LOCATION)"
-    problem = None if why is None else f"{key} is moon: {why}; choose one of them; nothing is created"
-    assert (found.problem, found.type is None) == (problem, why is not None)
+    problem = None if why is None else f"{key} is moon: {why}; nothing is created; choose one of them"
+    assert (found.problem and found.problem.text, found.type is None) == (problem, why is not None)
 
 
 def test_default_type() -> None:
@@ -95,15 +108,15 @@ def test_type_that_is_no_longer_sold(
     found = sold_until(until_s)
     since = f"{found.unavailable_after:%Y-%m-%d}"
 
-    why = f"{KEY} is lb21: Hetzner has not sold it since {since}; choose another type; {ends}"
-    assert size(ASKS_21, present, types={"lb11": LB11, "lb21": found}) == Size(kept, why)
+    why = f"{KEY} is lb21: Hetzner has not sold it since {since}; {ends}; choose another type"
+    assert size(ASKS_21, present, types={"lb11": LB11, "lb21": found}) == with_problem(kept, why)
 
 
 def in_time(found: BalancerType) -> Size:
     """The type, with a word on its end."""
     until = f"{found.unavailable_after:%Y-%m-%d}"
-    text = f"Hetzner sells type lb21 until {until} only: choose another type in time"
-    return Size(found, text, NoteKind.DEPRECATED)
+    text = f"Hetzner sells type lb21 until {until} only; choose another type in time"
+    return with_problem(found, text, NoteKind.DEPRECATED)
 
 
 def test_type_that_is_still_sold() -> None:
@@ -123,9 +136,9 @@ def test_the_type_that_it_has_needs_no_catalogue(options: Options, types: Mappin
 @pytest.mark.parametrize(
     ("types", "hint"),
     [
-        pytest.param(TYPES, ", but lb11, lb21", id="the nearest"),
-        pytest.param({**TYPES, "lb31": LB21, "other": LB21}, ", but lb11, lb21, lb31", id="at most three"),
-        pytest.param({"lb21": LB21, "lb11": LB11}, ", but lb11, lb21", id="in the order of names"),
+        pytest.param(TYPES, ", such as lb11, lb21", id="the nearest"),
+        pytest.param({**TYPES, "lb31": LB21, "other": LB21}, ", such as lb11, lb21, lb31", id="at most three"),
+        pytest.param({"lb21": LB21, "lb11": LB11}, ", such as lb11, lb21", id="in the order of names"),
         pytest.param({}, "", id="none at all"),
     ],
 )
@@ -144,7 +157,7 @@ def test_type_that_nobody_knows(
     ends: str,
 ) -> None:
     """A typing error names what there is."""
-    expected = Size(kept, f"{KEY} is lb22: Hetzner has no such type{hint}; {ends}")
+    expected = with_problem(kept, f"{KEY} is lb22: Hetzner has no such type; {ends}; choose another type{hint}")
 
     assert size(Options(type="lb22"), present, types=types) == expected
 
@@ -160,14 +173,15 @@ def test_types_that_could_not_be_read(present: CloudBalancer | None, kept: Balan
     """What could not be looked up is no mistake of the Service."""
     why = f"type lb21 could not be looked up: 429; {ends}"
 
-    assert size(ASKS_21, present, types=Unknown("429")) == Size(kept, why, NoteKind.UNKNOWN)
+    assert size(ASKS_21, present, types=Unknown("429")) == with_problem(kept, why, NoteKind.UNKNOWN)
 
 
 def test_default_that_cannot_be_had() -> None:
     """Nobody is told that an annotation says what it does not say."""
-    why = f"{KEY} is not set, which means lb11: Hetzner has no such type, but lb21; nothing is created"
+    why = f"{KEY} is not set, which means lb11: Hetzner has no such type; nothing is created"
+    why += "; choose another type, such as lb21"
 
-    assert size(UNSET, types={"lb21": LB21}) == Size(None, why)
+    assert size(UNSET, types={"lb21": LB21}) == with_problem(None, why)
 
 
 def such_as(demand: Demand) -> str:
@@ -203,9 +217,9 @@ def test_the_next_type(types: Mapping[str, BalancerType] | Unknown, expected: st
 )
 def test_new_on_a_type_that_is_too_small(demand: Demand, lacking: str | None) -> None:
     """A new load balancer serves every port that is asked for, or is not created; targets may be left out."""
-    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type{such_as(demand)}; nothing is created"
+    why = f"{KEY} is lb11, which is too small: {lacking}; nothing is created; choose a larger type{such_as(demand)}"
 
-    assert size(ASKS_11, None, demand) == (Size(None, why, NoteKind.LIMIT) if lacking else Size(LB11))
+    assert size(ASKS_11, None, demand) == (with_problem(None, why, NoteKind.LIMIT) if lacking else Size(LB11))
 
 
 @pytest.mark.parametrize(
@@ -220,9 +234,9 @@ def test_new_on_a_type_that_is_too_small(demand: Demand, lacking: str | None) ->
 )
 def test_down_to_a_type_that_is_too_small(demand: Demand, lacking: str | None) -> None:
     """A load balancer that is there loses no port, certificate or target by another type: it stays what it is."""
-    why = f"{KEY} is lb11, which is too small: {lacking}; choose a larger type{such_as(demand)}; it stays lb21"
+    why = f"{KEY} is lb11, which is too small: {lacking}; it stays lb21; choose a larger type{such_as(demand)}"
 
-    assert size(ASKS_11, ON_21, demand) == (Size(LB21, why, NoteKind.LIMIT) if lacking else Size(LB11))
+    assert size(ASKS_11, ON_21, demand) == (with_problem(LB21, why, NoteKind.LIMIT) if lacking else Size(LB11))
 
 
 @pytest.mark.parametrize("demand", [Demand(16, 1), Demand(1, 76), Demand(1, 1, 26), Demand(99, 999, 99)])

@@ -36,13 +36,14 @@ from tests.builders import (
     nodes_of,
     servers_of,
 )
+from tests.support.rules import saying
 
 TARGET, EXCLUDED, UNUSABLE = Membership.TARGET, Membership.EXCLUDED, Membership.UNUSABLE
 SERVERLESS = Membership.SERVERLESS
 UNCERTAIN, IGNORED, OVER_LIMIT = Membership.UNCERTAIN, Membership.IGNORED, Membership.OVER_LIMIT
 PRIVATE_IP = "load-balancer.hetzner.cloud/use-private-ip"
 NO_NETWORK = (
-    "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK): set that, or"
+    "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK); set that, or"
     f" {PRIVATE_IP} to false"
 )
 PUBLIC, PRIVATE = Options(), Options(use_private_ip=True)
@@ -76,18 +77,20 @@ def member(
     """What the only Node of the snapshot is."""
     planned = desired_nodes(snapshot, settings)[0] if nodes is None else nodes
     (only,) = memberships(options, network_id, snapshot, planned, settings)
-    return only
+    return replace(only, reason=saying(only.why))
 
 
 def is_(membership: Membership, why: str, server_id: int | None = 1, *, joins: bool = False) -> NodeTarget:
     """web-1 as no target."""
-    return NodeTarget("web-1", membership, why, server=in_cloud(server_id) if server_id else None, joins=joins)
+    return NodeTarget("web-1", membership, saying(why), server=in_cloud(server_id) if server_id else None, joins=joins)
 
 
 def by_public(server_id: int = 1, *, joins: bool = False) -> NodeTarget:
     """web-1 as a target by its public address."""
     why = f"server {server_id} by its public address 203.0.113.{server_id}"
-    return NodeTarget("web-1", TARGET, why, ServerTarget(server_id, use_private_ip=False), in_cloud(server_id), joins)
+    return NodeTarget(
+        "web-1", TARGET, saying(why), ServerTarget(server_id, use_private_ip=False), in_cloud(server_id), joins
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,11 @@ def test_a_settled_node_is_a_target() -> None:
     """By its public IPv4, unless private addresses are asked for."""
     assert member(a_snapshot([a_settled_node()], [INSIDE])) == by_public()
     assert member(a_snapshot([a_settled_node()], [INSIDE]), PRIVATE) == NodeTarget(
-        "web-1", TARGET, "server 1 by its private address 10.0.0.2", ServerTarget(1, use_private_ip=True), in_cloud(1)
+        "web-1",
+        TARGET,
+        saying("server 1 by its private address 10.0.0.2"),
+        ServerTarget(1, use_private_ip=True),
+        in_cloud(1),
     )
 
 
@@ -148,13 +155,18 @@ def test_a_settled_node_is_a_target() -> None:
         pytest.param(
             a_settled_node(provider_id="hcloud://"),
             a_server(),
-            is_(SERVERLESS, "providerID 'hcloud://' is missing a server id", None),
+            is_(SERVERLESS, "its providerID names no server: providerID 'hcloud://' is missing a server id", None),
             id="no-id",
         ),
         pytest.param(
             a_settled_node(provider_id="hcloud://one"),
             a_server(),
-            is_(SERVERLESS, "providerID 'hcloud://one': 'one' is no server id (a positive decimal number)", None),
+            is_(
+                SERVERLESS,
+                "its providerID names no server: providerID 'hcloud://one': 'one' is no server id (a positive decimal"
+                " number)",
+                None,
+            ),
             id="malformed-id",
         ),
         pytest.param(a_lost_node(), a_server(2, "db-1"), is_(SERVERLESS, "the server is gone"), id="lost"),
@@ -167,13 +179,13 @@ def test_a_settled_node_is_a_target() -> None:
         pytest.param(
             a_settled_node(),
             a_server(ipv4=None),
-            is_(UNUSABLE, f"the server has no public address: give it one, or a network and {PRIVATE_IP}"),
+            is_(UNUSABLE, f"the server has no public address; give it one, or a network and {PRIVATE_IP}"),
             id="no-public-address",
         ),
         pytest.param(
             a_settled_node(),
             replace(INSIDE, ipv4=None),
-            is_(UNUSABLE, f"the server has no public address: set {PRIVATE_IP} to true"),
+            is_(UNUSABLE, f"the server has no public address; set {PRIVATE_IP} to true"),
             id="no-public-address-in-the-network",
         ),
         pytest.param(
@@ -205,7 +217,7 @@ def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> 
             a_server(private_ips=((6, IPv4Address("10.6.0.2")),)),
             NETWORK,
             Present(Network(NETWORK, "private")),
-            is_(UNUSABLE, f"the server is not attached to network 7: attach it, or set {PRIVATE_IP} to false"),
+            is_(UNUSABLE, f"the server is not attached to network 7; attach it, or set {PRIVATE_IP} to false"),
             id="in-another-network",
         ),
         pytest.param(
@@ -229,7 +241,13 @@ def test_by_public_address(node: Node, server: Server, expected: NodeTarget) -> 
             is_(UNUSABLE, NO_NETWORK),
             id="network-not-in-the-project",
         ),
-        pytest.param(INSIDE, None, Unknown("timed out"), is_(UNCERTAIN, "timed out"), id="network-not-read"),
+        pytest.param(
+            INSIDE,
+            None,
+            Unknown("timed out"),
+            is_(UNCERTAIN, "the network is not known: timed out"),
+            id="network-not-read",
+        ),
     ],
 )
 def test_by_private_address(
@@ -243,9 +261,13 @@ def test_by_private_address(
 @pytest.mark.parametrize(
     ("servers", "expected"),
     [
-        pytest.param(incomplete(servers_of()), is_(UNCERTAIN, "page 2 timed out"), id="not-in-part-of-a-list"),
+        pytest.param(
+            incomplete(servers_of()),
+            is_(UNCERTAIN, "the server is not known: page 2 timed out"),
+            id="not-in-part-of-a-list",
+        ),
         pytest.param(incomplete(servers_of(a_server())), by_public(), id="in-part-of-a-list"),
-        pytest.param(UNREAD, is_(UNCERTAIN, "server 1 could not be decoded"), id="unreadable"),
+        pytest.param(UNREAD, is_(UNCERTAIN, "the server is not known: server 1 could not be decoded"), id="unreadable"),
     ],
 )
 def test_a_server_that_is_not_known(servers: Section[int, Server], expected: NodeTarget) -> None:
@@ -259,7 +281,7 @@ def test_a_server_that_is_not_known(servers: Section[int, Server], expected: Nod
         pytest.param(
             a_settled_node(),
             {},
-            is_(UNCERTAIN, "its server is not listed, but its kubelet reports Ready"),
+            is_(UNCERTAIN, "the server is not known: it is not listed, but the kubelet reports Ready"),
             id="ready",
         ),
         pytest.param(a_settled_node(), {1: Absent()}, is_(SERVERLESS, "the server is gone"), id="ready-proven-gone"),
@@ -267,7 +289,7 @@ def test_a_server_that_is_not_known(servers: Section[int, Server], expected: Nod
         pytest.param(
             a_lost_node(),
             {1: LATE},
-            is_(UNCERTAIN, "its server is not listed, and asking for it alone failed: GET timed out"),
+            is_(UNCERTAIN, "the server is not known: it is not listed, and asking for it alone failed: GET timed out"),
             id="silent-and-not-to-be-asked-for",
         ),
     ],
@@ -381,12 +403,12 @@ VSWITCH = IpTarget("198.51.100.7")
 
 def wanting(name: str, server_id: int, *, by_private: bool = False) -> NodeTarget:
     """A Node that is to be a target."""
-    return NodeTarget(name, TARGET, "it serves", ServerTarget(server_id, by_private), in_cloud(server_id))
+    return NodeTarget(name, TARGET, saying("it serves"), ServerTarget(server_id, by_private), in_cloud(server_id))
 
 
 def no_target(name: str, membership: Membership, server_id: int | None) -> NodeTarget:
     """A Node that is none."""
-    return NodeTarget(name, membership, "because", server=in_cloud(server_id) if server_id else None)
+    return NodeTarget(name, membership, saying("because"), server=in_cloud(server_id) if server_id else None)
 
 
 def with_targets(*targets: Target) -> CloudBalancer:
@@ -652,7 +674,7 @@ def by_address(ip: str, why: str) -> tuple[Membership, str, IpTarget]:
             servers_of(a_robot_server(ipv4=None)),
             (
                 UNUSABLE,
-                f"the server has no public address: give its Node an InternalIP, and set {PRIVATE_IP} to true",
+                f"the server has no public address; give its Node an InternalIP, and set {PRIVATE_IP} to true",
                 None,
             ),
             id="no address",
@@ -671,7 +693,13 @@ def by_address(ip: str, why: str) -> tuple[Membership, str, IpTarget]:
             by_address("192.0.2.65", "by its public address 192.0.2.65, as its Node has no InternalIP"),
             id="no InternalIP",
         ),
-        pytest.param(ON_ROBOT, PUBLIC, OUTAGE, (UNCERTAIN, OUTAGE.why_incomplete, None), id="Robot is out of reach"),
+        pytest.param(
+            ON_ROBOT,
+            PUBLIC,
+            OUTAGE,
+            (UNCERTAIN, f"the server is not known: {OUTAGE.why_incomplete}", None),
+            id="Robot is out of reach",
+        ),
         pytest.param(
             ON_ROBOT,
             PRIVATE,
@@ -690,7 +718,7 @@ def by_address(ip: str, why: str) -> tuple[Membership, str, IpTarget]:
             ON_ROBOT,
             PUBLIC,
             servers_of(a_robot_server(7)),
-            (UNCERTAIN, "its server is not listed, but its kubelet reports Ready", None),
+            (UNCERTAIN, "the server is not known: it is not listed, but the kubelet reports Ready", None),
             id="gone, and Ready",
         ),
         pytest.param(
@@ -738,7 +766,7 @@ def test_private_addresses_outside_of_the_vswitch(vswitches: tuple[str, ...] | N
     ranges = None if vswitches is None else tuple(map(IPv4Network, vswitches))
     network = Present(Network(NETWORK, "private", vswitches=ranges))
     robot = RobotAccount(servers_of(a_robot_server()))
-    found = member(a_snapshot([ON_ROBOT], [], robot=robot, network=network), PRIVATE, settings=ROBOT)
+    (found,) = memberships(PRIVATE, NETWORK, a_snapshot([ON_ROBOT], [], robot=robot, network=network), {}, ROBOT)
 
     assert found.membership is (UNUSABLE if why else TARGET)
     assert found.keeps_its_target is bool(why)

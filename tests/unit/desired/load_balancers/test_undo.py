@@ -8,7 +8,8 @@ import pytest
 
 from desired.annotations.options import OPTIONS
 from desired.explain.service import why_no_service
-from desired.load_balancers.ownership import Adoptable, Foreign, Missing, former_of, match_balancers
+from desired.load_balancers.matching import Adoptable, Foreign, Missing, match_balancers
+from desired.load_balancers.ownership import former_of
 from desired.load_balancers.release import due_of, window_of
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, Owner
@@ -25,6 +26,7 @@ from desired.plan.change import Plan, Verdict
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.rules.guards import BALANCER_RESERVED, BALANCER_RESERVED_UNTIL, RETURNED_ADDRESSES_LOST
+from desired.rules.load_balancers import BALANCER_GOES_BACK
 from desired.section import Section, Unknown
 from tests.balancers import (
     LOCATED,
@@ -322,7 +324,8 @@ def test_nobody_takes_it_from_who_gets_it_back() -> None:
     both = match_balancers(a_world([thief, a_service()], [left()]))
     alone = match_balancers(a_world([thief], [left()]))
 
-    assert both["default/api"] == Foreign(left(), "load balancer 42 'was-42' goes back to Service default/web")
+    goes_back = BALANCER_GOES_BACK.because(balancer=42, name="was-42", service="default/web")
+    assert both["default/api"] == Foreign(left(), goes_back)
     assert both["default/web"] == Adoptable(left(), returns=True)
     assert isinstance(alone["default/api"], Adoptable)
 

@@ -116,10 +116,10 @@ def test_servers_of_another_zone(server: Server, place: Place | None, *, is_out:
 @pytest.mark.parametrize(
     ("asks", "expected", "left_out"),
     [
-        pytest.param({}, {1, 3}, ["Node far is no target"], id="by the default's location"),
-        pytest.param({"location": "ash"}, {2, 3}, ["Node near is no target"], id="by its location"),
-        pytest.param({"location": "", "network_zone": AMERICA}, {2, 3}, ["Node near is no target"], id="by its zone"),
-        pytest.param({"location": "hil"}, {3}, ["Node far is no target", "Node near is no target"], id="of neither"),
+        pytest.param({}, {1, 3}, ["no target for Node far"], id="by the default's location"),
+        pytest.param({"location": "ash"}, {2, 3}, ["no target for Node near"], id="by its location"),
+        pytest.param({"location": "", "network_zone": AMERICA}, {2, 3}, ["no target for Node near"], id="by its zone"),
+        pytest.param({"location": "hil"}, {3}, ["no target for Node far", "no target for Node near"], id="of neither"),
         pytest.param({"location": "moon"}, {1, 2, 3}, [], id="of an unknown place"),
     ],
 )
