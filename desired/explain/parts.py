@@ -1,21 +1,16 @@
 """Explanation of the parts of a load balancer: its ports, the certificates of its https ports, and its targets."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 
-from desired.annotations.choices import CertificateType, Protocol
-from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Options
+from desired.annotations.choices import Protocol
 from desired.annotations.warnings import AnnotationWarning
 from desired.explain.fact import if_withheld
-from desired.load_balancers.attachment import network_id
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.matching import Contested, Foreign
 from desired.load_balancers.membership import Membership, NodeTarget
 from desired.load_balancers.release import LoadBalancerRelease
-from desired.load_balancers.targets import TargetCandidates
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Certificate,
@@ -25,17 +20,23 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.service import Service
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.names import LABEL_SERVICE_UID
-from desired.nodes.matching import nodes_of
 from desired.plan.change import Change
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note
-from desired.section import UNMANAGED
-from desired.syntax.provider_id import Provider, ServerKey
+from desired.rules.load_balancers import (
+    PORT_AS_ASKED,
+    PORT_NOT_PLANNED,
+    PORT_STAYS,
+    PORT_WITHOUT_CERTIFICATE,
+    PORT_WITHOUT_NODE_PORT,
+)
+from desired.rules.rule import Reason
+from desired.section import UNMANAGED, Present
+from desired.syntax.provider_id import Provider, ServerKey, server_key
+
+_GOES, _STAYS = "goes with the load balancer", "stays with the load balancer, which is released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,45 +65,26 @@ def explain_certificates(
     snapshot: Snapshot,
 ) -> tuple[CertificateFact, ...]:
     """Every certificate that the Service uses or asks for, by id, and the one to create last."""
-    used = _used(balancer)
+    used: dict[int, tuple[int, ...]] = {}
+    for port, listener in sorted(balancer.spec.listeners.items()) if balancer else ():
+        for number in listener.certificate_ids:
+            used[number] = (*used.get(number, ()), port)
     known: Mapping[int, Certificate] = snapshot.certificates.items if snapshot.certificates else {}
-    asked: set[int] = set()
-    if isinstance(lb, DesiredLoadBalancer):
-        asked = {found.id for found in known.values() if _is_asked_for(found, lb.service, lb.options)}
-    facts = tuple(
-        _fact(number, known.get(number), used.get(number, ()), asked=number in asked)
+    asked = lb.certificates.asked if isinstance(lb, DesiredLoadBalancer) else frozenset()
+    facts = [
+        _certificate(number, known.get(number), used.get(number, ()), asked=number in asked)
         for number in sorted(asked | used.keys())
-    )
+    ]
     coming = (found for found in after_all(snapshot, changes).certificates or () if found.id < 0)
     return (*facts, *(CertificateFact(None, c.name, c.domains, "to be created", (), asked_for=True) for c in coming))
 
 
-def _used(balancer: CloudBalancer | None) -> Mapping[int, tuple[int, ...]]:
-    """Id of a certificate → the ports that use it."""
-    used: dict[int, tuple[int, ...]] = {}
-    for port, listener in sorted(balancer.spec.listeners.items()) if balancer else ():
-        certificates = listener.http.certificates if listener.http else ()
-        for number in certificates if isinstance(certificates, tuple) else ():
-            used[number] = (*used.get(number, ()), port)
-    return used
-
-
-def _is_asked_for(certificate: Certificate, service: Service, options: Options) -> bool:
-    if options.protocol is not Protocol.HTTPS:
-        return False
-    if options.certificate_type is CertificateType.MANAGED:
-        return certificate.labels.get(LABEL_SERVICE_UID) == service.uid
-    references = options.http_certificates
-    return isinstance(references, tuple) and (certificate.id in references or certificate.name in references)
-
-
-def _fact(number: int, found: Certificate | None, ports: tuple[int, ...], *, asked: bool) -> CertificateFact:
+def _certificate(number: int, found: Certificate | None, ports: tuple[int, ...], *, asked: bool) -> CertificateFact:
     if found is None:
         return CertificateFact(number, None, (), "not read", ports, asked)
     state = "uploaded" if found.issuance is None else f"managed, {found.issuance.value}"
-    return CertificateFact(
-        number, found.name, found.domains, state, ports, asked, str(found.error) if found.error else None
-    )
+    error = str(found.error) if found.error else None
+    return CertificateFact(number, found.name, found.domains, state, ports, asked, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +114,49 @@ def explain_listeners(
     """Each port that the Service or its load balancer has, by number. ``then`` is the load balancer once the changes
     are made; ``remarks`` and ``notes`` are on the Service."""
     there = balancer.spec.listeners if balancer else {}
+    later = then.spec.listeners if then else {}
     facts: list[ListenerFact] = []
     match lb:
         case DesiredLoadBalancer():
-            ports = lb.service.claim.ports
-            tcp = {port.port for port in ports if port.protocol == "TCP"}
-            rows = _Listeners(lb, there, then.spec.listeners if then else {}, changes, notes)
-            facts = [*(rows.of(port) for port in tcp | there.keys()), *_unbalanced(ports, remarks)]
+            planned = {change.key: change for change in changes}
+            create = next((change for change in changes if change.kind is ChangeKind.LB_CREATE), None)
+            said = {note.port: note.text for note in reversed([*notes]) if note.port and note.lack is None}
+            tcp = {port.port for port in lb.service.claim.ports if port.protocol == "TCP"}
+            for port in tcp | there.keys():
+                key = lb.service.balancer_key.part("listener", port)
+                own, first = planned.get(key), planned.get(key.part("asked"))
+                change = own or (create if port in later else None)
+                why = own.reason if own else "comes with the load balancer"
+                why = why + if_withheld(change) if change else said.get(port) or _why_nothing(lb, port, there).text
+                if change and first and first.key in change.depends_on and isinstance(first.after, Listener):
+                    why += f"; before that {shown_listener(first.after)}{if_withheld(first)}"
+                facts.append(_listener(port, there.get(port), later.get(port), change.verb if change else None, why))
+            warned = {remark.key: remark.text for remark in remarks}
+            for index, claimed in enumerate(lb.service.claim.ports):
+                if unbalanced := warned.get(f"spec.ports[{index}].protocol"):
+                    facts.append(ListenerFact(claimed.port, claimed.protocol, None, None, None, unbalanced))
+        case LoadBalancerRelease() if then is None:
+            facts = [_listener(port, found, None, Verb.REMOVE, _GOES) for port, found in there.items()]
         case LoadBalancerRelease():
-            facts = [_going(listener, goes=then is None) for listener in there.values()]
+            facts = [_listener(port, found, found, None, _STAYS) for port, found in there.items()]
     return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
+
+
+def _listener(port: int, before: Listener | None, after: Listener | None, verb: Verb | None, why: str) -> ListenerFact:
+    value, wanted = (None if side is None else shown_listener(side) for side in (before, after))
+    return ListenerFact(port, "TCP", value, wanted, verb, why)
+
+
+def _why_nothing(lb: DesiredLoadBalancer, port: int, there: Mapping[int, Listener]) -> Reason:
+    """Why nothing is planned for a port of which no note tells."""
+    before = there.get(port)
+    if lb.wanted is None or lb.problems or isinstance(lb.match, Foreign | Contested):
+        return (PORT_STAYS if before else PORT_NOT_PLANNED).because()
+    if port in lb.without_node_port:
+        return PORT_WITHOUT_NODE_PORT.because()
+    if lb.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
+        return PORT_WITHOUT_CERTIFICATE.because(cause="; ".join(note.text for note in lb.certificates.notes))
+    return (PORT_AS_ASKED if before else PORT_NOT_PLANNED).because()
 
 
 def shown_listener(listener: Listener) -> str:
@@ -150,80 +165,10 @@ def shown_listener(listener: Listener) -> str:
     certificates = listener.http.certificates if listener.http else UNMANAGED
     if certificates is KNOWN_AFTER_APPLY:
         return f"{text}, with a certificate that is to come"
-    if not isinstance(certificates, tuple) or not certificates:
+    if not listener.certificate_ids:
         return text
-    ids = ", ".join(str(certificate_id) for certificate_id in certificates)
-    return f"{text}, certificate{'' if len(certificates) == 1 else 's'} {ids}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Listeners:
-    """Present listeners, those that there are then, and planned changes of them."""
-
-    lb: DesiredLoadBalancer
-    there: Mapping[int, Listener]
-    then: Mapping[int, Listener]
-    changes: Collection[Change]
-    notes: Collection[Note]
-
-    def of(self, port: int) -> ListenerFact:
-        before, after = self.there.get(port), self.then.get(port)
-        value, wanted = (None if side is None else shown_listener(side) for side in (before, after))
-        change = self._planned(port)
-        if change is None:
-            return ListenerFact(port, "TCP", value, wanted, None, self._why_nothing(port, before))
-        why = change.reason if change.kind == ChangeKind.LB_LISTENER else "comes with the load balancer"
-        why += if_withheld(change) + self._meanwhile(change)
-        return ListenerFact(port, "TCP", value, wanted, change.verb, why)
-
-    def _meanwhile(self, change: Change) -> str:
-        """What is made of a port before what is held of it."""
-        for first in self.changes:
-            after = first.after
-            is_of_port = first.key.parts[:2] == change.key.parts[:2] and first.key in change.depends_on
-            if is_of_port and isinstance(after, Listener):
-                return f"; before that {shown_listener(after)}{if_withheld(first)}"
-        return ""
-
-    def _planned(self, port: int) -> Change | None:
-        """The change that makes or changes the port: its own, or the load balancer's creation."""
-        key = self.lb.service.balancer_key.part("listener", port)
-        own = next((change for change in self.changes if change.key == key), None)
-        return own or (_created(self.changes) if port in self.then else None)
-
-    def _why_nothing(self, port: int, before: Listener | None) -> str:
-        said = next((note.text for note in self.notes if note.port == port and note.lack is None), None)
-        if said is not None:
-            return said
-        as_is = "stays as it is" if before else "nothing is planned for it as things are"
-        if self.lb.wanted is None or self.lb.problems or isinstance(self.lb.match, Foreign | Contested):
-            return as_is
-        if port in ports_without_node_port(self.lb.service):
-            return "waits for its node port, which the API server has still to choose"
-        if self.lb.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
-            return f"waits for a certificate: {'; '.join(note.text for note in self.lb.certificates.notes)}"
-        return "as the Service asks" if before else as_is
-
-
-def _unbalanced(ports: Collection[ClaimedPort], remarks: Collection[AnnotationWarning]) -> Iterator[ListenerFact]:
-    """Ports of protocols that Hetzner does not balance."""
-    said = {remark.key: remark.text for remark in remarks}
-    for index, port in enumerate(ports):
-        why = said.get(f"spec.ports[{index}].protocol")
-        if why is not None:
-            yield ListenerFact(port.port, port.protocol, None, None, None, why)
-
-
-def _going(listener: Listener, *, goes: bool) -> ListenerFact:
-    shown = shown_listener(listener)
-    if goes:
-        return ListenerFact(listener.port, "TCP", shown, None, Verb.REMOVE, "goes with the load balancer")
-    why = "stays with the load balancer, which is released"
-    return ListenerFact(listener.port, "TCP", shown, shown, None, why)
-
-
-_Targets = tuple[Target, ...]
-"""Those of one name: a server may be a target twice, by its public and by its private address."""
+    ids = ", ".join(map(str, listener.certificate_ids))
+    return f"{text}, certificate{'' if len(listener.certificate_ids) == 1 else 's'} {ids}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,115 +199,118 @@ def explain_targets(
     then: CloudBalancer | None,
     changes: Collection[Change],
     snapshot: Snapshot,
-    settings: Settings,
 ) -> tuple[TargetFact, ...]:
     """Each Node in the order of names, then the targets of ``balancer`` that are no Node's. ``then`` is the load
     balancer once the changes are made."""
-    candidates = lb.targets.node_targets if isinstance(lb, DesiredLoadBalancer) else TargetCandidates(())
-    named = tuple((target.name, target) for target in then.targets) if then else ()
-    present = _PresentTargets(balancer, named, _by_name(changes), _created(changes), snapshot, candidates)
+    world = _World(balancer, snapshot)
     match lb:
         case DesiredLoadBalancer():
-            nodes = tuple(present.of_node(member) for member in lb.targets.members)
-            claimed = {member.server for member in lb.targets.members}
-            return (*nodes, *present.of_nobody(claimed))
+            planned = _Planned(lb, then, changes)
+            nodes = tuple(_of_node(member, planned, world) for member in lb.targets.members)
+            return (*nodes, *_of_others(planned, world))
         case LoadBalancerRelease():
-            names = {key: node.name for provider in Provider for node, key in nodes_of(provider, snapshot, settings)}
-            return tuple(present.that_go(names))
+            names = {server_key(node.provider_id): node.name for node in snapshot.nodes}
+            return tuple(
+                world.fact(
+                    names.get(_server(targets[0]), name),
+                    _server(targets[0]),
+                    targets,
+                    targets if then else (),
+                    _STAYS if then else _GOES,
+                )
+                for name, targets in world.by_name.items()
+            )
     return ()
 
 
-def _by_name(changes: Collection[Change]) -> Mapping[str, Change]:
-    """Name of a target → its change."""
-    return {change.key.parts[-1]: change for change in changes if change.kind == ChangeKind.LB_TARGET}
+_Targets = tuple[Target, ...]
+"""Those of one name: a server may be a target twice, by its public and by its private address."""
 
 
-def _created(changes: Collection[Change]) -> Change | None:
-    return next((change for change in changes if change.kind == ChangeKind.LB_CREATE), None)
+def _server(target: Target) -> ServerKey | None:
+    return ServerKey(Provider.CLOUD, target.server_id) if isinstance(target, ServerTarget) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _PresentTargets:
-    """Present targets, those that there are then, and planned changes of them."""
+class _Planned:
+    """What is planned of the targets of a load balancer."""
 
-    balancer: CloudBalancer | None
-    then: tuple[tuple[str, Target], ...]
-    """With their names."""
-    changes: Mapping[str, Change]
-    create: Change | None
-    snapshot: Snapshot
-    candidates: TargetCandidates
+    def __init__(self, lb: DesiredLoadBalancer, then: CloudBalancer | None, changes: Collection[Change]) -> None:
+        self.led_to: Callable[[Target], ServerKey | None] = lb.targets.node_targets.led_to
+        self.claimed = {member.server for member in lb.targets.members}
+        self.changes = {change.key.parts[-1]: change for change in changes if change.kind is ChangeKind.LB_TARGET}
+        self._create = next((change for change in changes if change.kind is ChangeKind.LB_CREATE), None)
+        self._then = _by_name(then.targets if then else ())
 
-    def of_node(self, member: NodeTarget) -> TargetFact:
-        before = tuple(t for t in self._there() if member.server and self.candidates.led_to(t) == member.server)
-        asked = () if member.target is None else (member.target.name,)
-        after, withheld = self._after({*asked, *(target.name for target in before)})
-        if member.membership is Membership.TARGET and before == after == ():
-            withheld = "; nothing is planned as things are"
-        return self._fact(member.node, member, before, after, (member.note or member.why) + withheld)
-
-    def of_nobody(self, claimed: Collection[ServerKey | None]) -> Iterator[TargetFact]:
-        for name in dict.fromkeys(target.name for target in self._there()):
-            before = tuple(target for target in self._there() if target.name == name)
-            server = self.candidates.led_to(before[0])
-            if server is not None and server in claimed:
-                continue
-            after, withheld = self._after({name})
-            change = self.changes.get(name)
-            left = "not ours, left as it is" if server is None else f"no Node is {server.name}; left as it is"
-            why = left if change is None else change.reason + withheld
-            yield self._fact(name, None, before, after, why)
-
-    def that_go(self, names: Mapping[ServerKey, str]) -> Iterator[TargetFact]:
-        goes = not self.then
-        why = "goes with the load balancer" if goes else "stays with the load balancer, which is released"
-        for name in dict.fromkeys(target.name for target in self._there()):
-            before = tuple(target for target in self._there() if target.name == name)
-            server = self.candidates.led_to(before[0])
-            shown = names.get(server, name) if server else name
-            yield self._fact(shown, None, before, () if goes else before, why)
-
-    def _fact(self, subject: str, member: NodeTarget | None, before: _Targets, after: _Targets, why: str) -> TargetFact:
-        server = member.server if member else next(filter(None, map(self.candidates.led_to, before)), None)
-        return TargetFact(
-            subject=subject,
-            membership=member.membership if member else None,
-            server_id=server.id if server else None,
-            value=self._shown(before),
-            wanted=self._shown(after),
-            health=self._health(before),
-            why=why,
-            provider=server.provider if server else None,
-        )
-
-    def _there(self) -> tuple[Target, ...]:
-        return self.balancer.targets if self.balancer else ()
-
-    def _after(self, names: Collection[str]) -> tuple[_Targets, str]:
+    def after(self, names: Iterable[str]) -> tuple[_Targets, str]:
         """The future targets of these names, and what withholds that, in words."""
-        change = next((self.changes[name] for name in sorted(names) if name in self.changes), self.create)
-        after = tuple(target for name, target in self.then if name in names)
-        return after, if_withheld(change) if change else ""
+        ordered = sorted(set(names))
+        change = next((self.changes[name] for name in ordered if name in self.changes), self._create)
+        found = (target for name, targets in self._then.items() if name in ordered for target in targets)
+        return tuple(found), if_withheld(change) if change else ""
 
-    def _shown(self, targets: _Targets) -> str | None:
-        return ", ".join(map(self._address, targets)) or None
+
+class _World:
+    """The present targets of a load balancer, and the servers that they lead to."""
+
+    def __init__(self, balancer: CloudBalancer | None, snapshot: Snapshot) -> None:
+        self.targets = balancer.targets if balancer else ()
+        self.by_name = _by_name(self.targets)
+        self._checks = balancer.checks if balancer else {}
+        self._servers = snapshot.servers.items
+        network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+        self._network = network.id if network else None
+
+    def fact(
+        self,
+        subject: str,
+        server: ServerKey | None,
+        before: _Targets,
+        after: _Targets,
+        why: str,
+        membership: Membership | None = None,
+    ) -> TargetFact:
+        """The line of a Node or target."""
+        said = {health for target in before for health in self._checks.get(target, {}).values()}
+        worst = next((health for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if health in said), None)
+        value, wanted = (", ".join(map(self._address, side)) or None for side in (before, after))
+        number, provider = (server.id, server.provider) if server else (None, None)
+        return TargetFact(subject, membership, number, value, wanted, worst, why, provider)
 
     def _address(self, target: Target) -> str:
         """The address of a target; what it is called, where that is not known."""
         if not isinstance(target, ServerTarget):
             return target.name
-        server = self.snapshot.servers.items.get(target.server_id)
-        address: IPv4Address | IPv6Address | None = None
+        server, kind = self._servers.get(target.server_id), "private" if target.use_private_ip else "public"
         if server is not None and target.use_private_ip:
-            place = network_id(self.snapshot)
-            address = next((ip for network, ip in server.private_ips if network == place), None)
-        elif server is not None:
-            address = ip_address(target.ipv6) if target.ipv6 else server.ipv4
-        kind = "private" if target.use_private_ip else "public"
-        return f"its {kind} address" if address is None else str(address)
+            address = next((ip for network, ip in server.private_ips if network == self._network), None)
+            return str(address or f"its {kind} address")
+        outside = ip_address(target.ipv6) if target.ipv6 else server.ipv4 if server else None
+        return str(outside or f"its {kind} address")
 
-    def _health(self, targets: _Targets) -> Health | None:
-        """The worst that is said of them by any listener; None when nothing is."""
-        checks = self.balancer.checks if self.balancer else {}
-        said = {health for target in targets for health in checks.get(target, {}).values()}
-        return next((health for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if health in said), None)
+
+def _by_name(targets: Iterable[Target]) -> Mapping[str, _Targets]:
+    found: dict[str, _Targets] = {}
+    for target in targets:
+        found[target.name] = (*found.get(target.name, ()), target)
+    return found
+
+
+def _of_node(member: NodeTarget, planned: _Planned, world: _World) -> TargetFact:
+    before = tuple(t for t in world.targets if member.server and planned.led_to(t) == member.server)
+    asked = () if member.target is None else (member.target.name,)
+    after, withheld = planned.after((*asked, *(target.name for target in before)))
+    if member.membership is Membership.TARGET and before == after == ():
+        withheld = "; nothing is planned as things are"
+    why = (member.note or member.why) + withheld
+    return world.fact(member.node, member.server, before, after, why, member.membership)
+
+
+def _of_others(planned: _Planned, world: _World) -> Iterator[TargetFact]:
+    for name, before in world.by_name.items():
+        server = planned.led_to(before[0])
+        if server is not None and server in planned.claimed:
+            continue
+        after, withheld = planned.after((name,))
+        change = planned.changes.get(name)
+        left = "not ours, left as it is" if server is None else f"no Node is {server.name}; left as it is"
+        yield world.fact(name, server, before, after, left if change is None else change.reason + withheld)

@@ -1,7 +1,6 @@
 """Explanation of one Service, as plain values: its load balancer, options, targets, ports, and the decisions of guards.
 
-Nothing is decided here. The desired state comes from the same functions that a plan is made with, so that an
-explanation cannot differ from what a pass does.
+A projection: it reads what was decided on the Service, and decides nothing.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,7 +31,6 @@ from desired.guards.facts import Facts, SettingsChange
 from desired.guards.filters import restrict
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.listeners import ports_without_node_port
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.ownership import former_by_name, left_behind, owner_of
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_time
@@ -47,6 +45,25 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
+from desired.rules.load_balancers import (
+    ADOPTING,
+    ADOPTING_PUBLISHED,
+    JOINING,
+    LEAVING_ALONE,
+    LEAVING_FOR_A_WHILE,
+    LEAVING_RETAINED,
+    LEAVING_TOGETHER,
+    LEAVING_UNDECIDED,
+    MALFORMED_ADOPTING,
+    MALFORMED_NEW,
+    MALFORMED_SERVED,
+    NEVER_CLAIMED,
+    NOTHING_PLANNED,
+    OF_ANOTHER_CONTROLLER,
+    RETURNING,
+    SERVED,
+    WANTS_NONE,
+)
 
 
 class ServiceStage(StrEnum):
@@ -130,25 +147,25 @@ def explain_service(
     facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS, changed)
     lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
-    roots = service.keys
-    part = restrict(plan, roots)
+    part = restrict(plan, service.keys)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(lb)
     then = balancer_after_all(balancer, changes, snapshot)
     guards = explain_guards(service.key, facts, part.holds)
     remarks = explain_remarks(lb)
     conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
+    stage, why = stage_of(service, lb, changes)
     return ServiceExplanation(
-        stage=stage_of_service(service, lb),
-        why=why_in_stage(service, lb, changes),
-        load_balancer=explain_balancer(service, lb, changes, snapshot, why_undecided(service)),
-        pending=explain_pending(lb, changes, guards),
+        stage=stage,
+        why=why,
+        load_balancer=explain_balancer(service, lb, changes, snapshot) if lb else FoundBalancer(None, why=why),
+        pending=tuple(_waits(lb, changes, guards)),
         changes=changes,
         guards=guards,
         status=explain_status(service, balancer, changes),
         conditions=explain_conditions_of(service, conditions, changes),
         listeners=explain_listeners(lb, balancer, then, changes, remarks, notes),
-        targets=explain_targets(lb, balancer, then, changes, snapshot, settings),
+        targets=explain_targets(lb, balancer, then, changes, snapshot),
         certificates=explain_certificates(lb, balancer, changes, snapshot),
         options=explain_options(lb, balancer),
         remarks=remarks,
@@ -157,138 +174,100 @@ def explain_service(
     )
 
 
-def stage_of_service(service: Service, lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> ServiceStage:
-    """The Service's stage: whose it is comes first, then whether it goes, then which load balancer is its."""
-    match lb:
-        case None if service.load_balancer_class is not None:
-            return ServiceStage.FOREIGN
-        case None if service.type != TYPE_LOAD_BALANCER:
-            return ServiceStage.UNCLAIMED
-        case LoadBalancerRelease() | None:
-            return ServiceStage.LEAVING
-    match lb.match:
-        case Foreign():
-            return ServiceStage.REFUSED
-        case Contested():
-            return ServiceStage.CONTESTED
-        case Undecided(is_ambiguous=is_ambiguous):
-            return ServiceStage.AMBIGUOUS if is_ambiguous else ServiceStage.WAITING
-    return _stage_of_its_own(lb)
-
-
-def _stage_of_its_own(lb: DesiredLoadBalancer) -> ServiceStage:
-    """The stage of a Service whose load balancer no other Service or cluster claims."""
-    if lb.problems:
-        return ServiceStage.MALFORMED
-    if isinstance(lb.match, Owned | Adoptable):
-        return ServiceStage.SERVED if isinstance(lb.match, Owned) else ServiceStage.ADOPTING
-    if lb.wanted is None:
-        return (
-            ServiceStage.WAITING
-            if lb.size.problem and lb.size.problem.rule.of is NoteKind.UNKNOWN
-            else ServiceStage.MALFORMED
-        )
-    return ServiceStage.JOINING
-
-
-def why_in_stage(
+def stage_of(
     service: Service, lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change]
-) -> str:
-    """One sentence on why the Service is in its stage and what comes next."""
-    match lb:
-        case None:
-            return why_undecided(service)
-        case LoadBalancerRelease():
-            return _why_leaving(lb, changes)
+) -> tuple[ServiceStage, str]:
+    """The Service's stage, and one sentence on why it is there and what comes next: whose it is comes first, then
+    whether it goes, then which load balancer is its."""
+    if lb is None:
+        return _left_alone(service)
+    if isinstance(lb, LoadBalancerRelease):
+        return ServiceStage.LEAVING, _leaving(lb, changes)
     match lb.match:
-        case Foreign() | Contested() | Undecided():
-            return lb.match.why
-    if lb.problems:
-        return _why_malformed(lb)
-    match lb.match:
-        case Owned(balancer):
-            return f"is served by load balancer {balancer.id}; {planned(changes)}"
-        case Adoptable(balancer, returns=True):
-            adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass gives it back", "that")
-            return f"had load balancer {balancer.id} when it was deleted last; {adoption}"
-        case Adoptable(balancer, is_published=is_published):
-            adoption = becomes(_of_kind(changes, ChangeKind.LB_ADOPT), "the next pass takes it over", "that")
-            way = "publishes an address" if is_published else "asks for the name"
-            return f"{way} of load balancer {balancer.id}, which no Service that lives has; {adoption}"
-    if lb.wanted is None:
-        return lb.size.problem.text if lb.size.problem else "nothing is planned as things are"
-    creation = becomes(_of_kind(changes, ChangeKind.LB_CREATE), "the next pass creates it", "its creation")
-    return f"wants a load balancer and has none; {creation}"
+        case Foreign(why=why):
+            return ServiceStage.REFUSED, why
+        case Contested(why=why):
+            return ServiceStage.CONTESTED, why
+        case Undecided(is_ambiguous=is_ambiguous, why=why):
+            return ServiceStage.AMBIGUOUS if is_ambiguous else ServiceStage.WAITING, why
+    return (ServiceStage.MALFORMED, _malformed(lb)) if lb.problems else _on_its_own(lb, changes)
 
 
-def why_undecided(service: Service) -> str:
-    """The reason why nothing at all is decided on the Service."""
+def _left_alone(service: Service) -> tuple[ServiceStage, str]:
+    """A Service on which nothing is decided."""
     if service.load_balancer_class is not None:
-        return f"spec.loadBalancerClass {service.load_balancer_class!r} makes it another controller's; left alone"
+        return ServiceStage.FOREIGN, OF_ANOTHER_CONTROLLER.text(cls=service.load_balancer_class)
     if service.type != TYPE_LOAD_BALANCER:
-        return f"is of type {service.type}, and asks for no load balancer; left alone"
-    return "is being deleted, and nobody has claimed it here: there is nothing to release"
+        return ServiceStage.UNCLAIMED, WANTS_NONE.text(type=service.type)
+    return ServiceStage.LEAVING, NEVER_CLAIMED.text()
 
 
-def _why_malformed(lb: DesiredLoadBalancer) -> str:
-    more = len(lb.problems) - 1
-    rest = f" (and {more} more)" if more else ""
+def _on_its_own(lb: DesiredLoadBalancer, changes: Collection[Change]) -> tuple[ServiceStage, str]:
+    """A Service whose load balancer no other Service or cluster claims, and that asks for nothing impossible."""
     match lb.match:
-        case Missing():
-            done = "nothing is created until it is right"
         case Owned(balancer):
-            done = f"nothing but the targets of load balancer {balancer.id} is looked after until it is right"
-        case _:
-            done = "nothing is taken over until it is right"
-    return f"{lb.problems[0].text}{rest}; {done}"
+            return ServiceStage.SERVED, SERVED.text(balancer=balancer.id, changes=planned(changes))
+        case Adoptable(balancer, returns=returns, is_published=is_published):
+            row = RETURNING if returns else ADOPTING_PUBLISHED if is_published else ADOPTING
+            done = "the next pass gives it back" if returns else "the next pass takes it over"
+            adoption = _next(changes, ChangeKind.LB_ADOPT, done, "that")
+            return ServiceStage.ADOPTING, row.text(balancer=balancer.id, change=adoption)
+    if lb.wanted is None:
+        reason = lb.size.problem or NOTHING_PLANNED.because()
+        stage = ServiceStage.WAITING if reason.rule.of is NoteKind.UNKNOWN else ServiceStage.MALFORMED
+        return stage, reason.text
+    creation = _next(changes, ChangeKind.LB_CREATE, "the next pass creates it", "its creation")
+    return ServiceStage.JOINING, JOINING.text(change=creation)
 
 
-def _why_leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
-    service, match = lb.service, lb.match
+def _malformed(lb: DesiredLoadBalancer) -> str:
+    more = f" (and {len(lb.problems) - 1} more)" if len(lb.problems) > 1 else ""
+    row = MALFORMED_NEW if isinstance(lb.match, Missing) else MALFORMED_ADOPTING
+    row = MALFORMED_SERVED if isinstance(lb.match, Owned) else row
+    return row.text(problem=lb.problems[0].text, more=more, balancer=lb.present.id if lb.present else 0)
+
+
+def _leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
+    service = lb.service
     of = f"type {service.type}" if service.load_balancer_class is None else f"class {service.load_balancer_class!r}"
     going = "is being deleted" if service.deleted_at else f"is of {of} now"
-    if isinstance(match, Undecided):
-        return f"{going}, and {match.why}"
-    if lb.delete_at is not None and lb.present is not None:
-        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
+    if isinstance(lb.match, Undecided):
+        return LEAVING_UNDECIDED.text(going=going, cause=lb.match.why)
+    if lb.present is None:
+        release = _next(changes, ChangeKind.SERVICE_RELEASE, "the next pass releases it", "its release")
+        return LEAVING_ALONE.text(going=going, change=release)
+    balancer = lb.present.id
+    if lb.retained is None:
+        deletion = _next(changes, ChangeKind.LB_DELETE, "the next pass deletes it", "its deletion")
+        return LEAVING_TOGETHER.text(going=going, balancer=balancer, change=deletion)
+    letting = _next(changes, ChangeKind.LB_RETAIN, "the next pass releases it", "that")
+    if lb.delete_at is not None:
         until = shown_time(lb.delete_at)
-        return f"{going}; load balancer {lb.present.id} is released first, and deleted after {until}; {letting}"
-    if lb.retained is not None and lb.present is not None:
-        letting = becomes(_of_kind(changes, ChangeKind.LB_RETAIN), "the next pass releases it", "that")
-        why = lb.why_retained.text if lb.why_retained else ""
-        return f"{going}; load balancer {lb.present.id} stays, as {why}; {letting}"
-    if lb.present is not None:
-        deletion = becomes(_of_kind(changes, ChangeKind.LB_DELETE), "the next pass deletes it", "its deletion")
-        return f"{going}, and load balancer {lb.present.id} goes with it; {deletion}"
-    release = becomes(_of_kind(changes, ChangeKind.SERVICE_RELEASE), "the next pass releases it", "its release")
-    return f"{going}, and has no load balancer; {release}"
+        return LEAVING_FOR_A_WHILE.text(going=going, balancer=balancer, until=until, change=letting)
+    why = lb.why_retained.text if lb.why_retained else ""
+    return LEAVING_RETAINED.text(going=going, balancer=balancer, cause=why, change=letting)
 
 
-def _of_kind(changes: Collection[Change], kind: str) -> tuple[Change, ...]:
-    return tuple(change for change in changes if change.kind == kind)
-
-
-def explain_pending(
-    lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
-) -> tuple[Wait, ...]:
-    """Everything that the Service waits for, though nothing has failed. ``guards`` are those on ``changes``."""
-    return tuple(_waits(lb, changes, guards))
+def _next(changes: Collection[Change], kind: ChangeKind, done: str, what: str) -> str:
+    """What the change of this kind makes of the Service, or why it does not; "" where none is planned."""
+    return becomes([change for change in changes if change.kind is kind], done, what)
 
 
 def _waits(
     lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change], guards: Collection[GuardFact]
 ) -> Iterator[Wait]:
+    """Everything that the Service waits for, though nothing has failed. ``guards`` are those on ``changes``."""
     for guard in guards:
         if guard.verdict in (Verdict.WAITING, Verdict.HELD):
-            approval = "somebody has to approve it: " if guard.verdict is Verdict.HELD else ""
+            approval = "needs approval: " if guard.verdict is Verdict.HELD else ""
             yield Wait(guard.rule, approval + (guard.why or ""), guard.due_in_s)
     match lb:
-        case DesiredLoadBalancer():
-            pending, create = lb.certificates.pending, _of_kind(changes, ChangeKind.CERTIFICATE_CREATE)
-            is_awaited = bool(create) or lb.certificates.create is None
-            if pending is not None and is_awaited and all(guard.why != pending for guard in guards):
-                yield Wait("certificate", pending, lb.certificates.due_in_s)
-            for port in ports_without_node_port(lb.service):
+        case DesiredLoadBalancer(certificates=certificates):
+            is_created = any(change.kind is ChangeKind.CERTIFICATE_CREATE for change in changes)
+            pending = certificates.pending if is_created or certificates.create is None else None
+            if pending is not None and all(guard.why != pending for guard in guards):
+                yield Wait("certificate", pending, certificates.due_in_s)
+            for port in lb.without_node_port:
                 yield Wait(f"port {port}", "the API server has still to choose its node port")
         case LoadBalancerRelease(service) if service.deleted_at is not None:
             others = [name for name in service.finalizers if name != FINALIZER_BALANCER]
@@ -315,8 +294,8 @@ def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
     if not services.complete:
         return f"Service {name!r} is not among the {len(services)} that were read: {services.why_incomplete}{hint}"
     left = left_behind(snapshot).get(former_by_name(namespace, short))
-    due_at = None if left is None else due_of(owner_of(left.spec.labels))
     if left is not None:
+        due_at = due_of(owner_of(left.spec.labels))
         end = "" if due_at is None else f", and is deleted after {shown_time(due_at)}"
         hint = f"; load balancer {left.id} {left.spec.name} goes back to it when it is created again{end}"
     return f"the cluster has no Service {name!r}{hint}"

@@ -65,6 +65,8 @@ class DesiredCertificates:
     due_in_s: float | None = None
     """Seconds until another look is worth it; None when no time is known."""
     notes: tuple[Note, ...] = ()
+    asked: frozenset[int] = frozenset()
+    """Ids of the certificates that are asked for and exist, whether or not they can be used."""
 
 
 def desired_certificates(service: Service, options: Options, snapshot: Snapshot) -> DesiredCertificates:
@@ -78,7 +80,9 @@ def desired_certificates(service: Service, options: Options, snapshot: Snapshot)
     if section is None:
         section = Section.missing("the certificates were not read")
     if options.certificate_type is CertificateType.MANAGED:
-        return _managed(service, options, snapshot, section)
+        labeled = [found for found in section if found.labels.get(LABEL_SERVICE_UID) == service.uid]
+        decided = _managed(service, options, snapshot, section, labeled)
+        return replace(decided, asked=frozenset(found.id for found in labeled))
     if options.http_certificates is UNMANAGED:
         return DesiredCertificates(UNMANAGED)
     return _referred(service, options.http_certificates, section, snapshot.taken_at)
@@ -98,8 +102,8 @@ def _referred(
                 missing.append(_missing(reference, section).note(service.key))
             case unknown:
                 missing.append(CERTIFICATE_UNKNOWN.note(service.key, wanted=_shown(reference), cause=unknown.why))
-    lb = _in_use(service, found.values(), now, again="retry it in Hetzner's console")
-    return DesiredCertificates(UNMANAGED, notes=(*missing, *lb.notes)) if missing else lb
+    lb = replace(_in_use(service, found.values(), now, again="retry it in Hetzner's console"), asked=frozenset(found))
+    return DesiredCertificates(UNMANAGED, notes=(*missing, *lb.notes), asked=lb.asked) if missing else lb
 
 
 def _look_up(reference: int | str, section: Section[int, Certificate]) -> Present[Certificate] | Absent | Unknown:
@@ -174,16 +178,19 @@ def _due_in_s(certificate: Certificate, now: datetime) -> float:
 
 
 def _managed(
-    service: Service, options: Options, snapshot: Snapshot, section: Section[int, Certificate]
+    service: Service,
+    options: Options,
+    snapshot: Snapshot,
+    section: Section[int, Certificate],
+    labeled: Collection[Certificate],
 ) -> DesiredCertificates:
-    """The certificate with the Service's label; else the one to request.
+    """The certificate of those that are ``labeled`` as the Service's; else the one to request.
 
     Of several, the one that is exactly what is asked for is taken: so a person can have another one issued beside the
     one in use. A name is there once only, so this needs no complete list; everything else does.
     """
     asked, domains = options.http_managed_certificate_name, options.http_managed_certificate_domains
     name = f"ccm-managed-certificate-{service.uid}" if asked is UNMANAGED else asked  # HCCM's name
-    labeled = [certificate for certificate in section if certificate.labels.get(LABEL_SERVICE_UID) == service.uid]
     odd = {certificate.id: note for certificate in labeled for note in _odd(service, certificate, snapshot)}
     notes = tuple(odd.values())
     ours = [certificate for certificate in labeled if certificate.id not in odd]

@@ -27,7 +27,7 @@ from desired.load_balancers.attachment import (
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.in_use import kept, options_taken_back, ports_taken_back
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
-from desired.load_balancers.listeners import desired_listeners, filled, possible_listeners
+from desired.load_balancers.listeners import desired_listeners, filled, ports_without_node_port, possible_listeners
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided, match_balancers
 from desired.load_balancers.membership import NodeMemberships, node_memberships
 from desired.load_balancers.notes import (
@@ -104,6 +104,10 @@ class DesiredLoadBalancer:
     """The public addresses with which it is created."""
     asked: frozenset[str] = frozenset()
     """Fields of the options that an annotation or a default sets, or a default has set that is taken back."""
+    name: str | None = None
+    """By which it is looked for, and created; None when the annotation cannot be read."""
+    without_node_port: tuple[int, ...] = ()
+    """TCP ports that have still to get a port on the Nodes."""
 
     @property
     def present(self) -> CloudBalancer | None:
@@ -200,6 +204,8 @@ def desired_load_balancer(
         check.remarks,
         primary_ips=chosen,
         asked=requested.given.union(service.claim.requested(settings.former_defaults or defaults).given),
+        name=None if "name" in unclear else asked_name(service),
+        without_node_port=ports_without_node_port(service),
     )
     if present is None:
         wanted, why = _to_create(serving, ports, snapshot, remedy, is_out=out_of_reach is not None)

@@ -533,7 +533,7 @@ CERTIFICATE_NOT_RENEWED = _certificate(
     f"{{fix}}, then {_RETRY}",
 )
 CERTIFICATE_PENDING = _certificate(
-    "pending", "Hetzner is still getting certificate {certificate} {name!r} issued, since {since} UTC", of=None
+    "being-issued", "Hetzner is still getting certificate {certificate} {name!r} issued, since {since} UTC", of=None
 )
 CERTIFICATE_TO_CREATE = _certificate("to-create", "the certificate {name!r} is still to be created", of=None)
 CERTIFICATE_LOOK_UP = _certificate(
@@ -566,3 +566,43 @@ CERTIFICATE_NAME_TAKEN = _certificate(
     "certificate {certificate} {name!r} is not this Service's managed certificate, and has the name that one would get",
     f"choose another in {_NAME}, or, to use this one, remove {_TYPE} and name it in {_REFERENCES}",
 )
+
+# Stages of a Service, for explanations.
+
+OF_ANOTHER_CONTROLLER = Rule(
+    "of-another-controller", "spec.loadBalancerClass {cls!r} makes it another controller's; left alone"
+)
+WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type}, and asks for no load balancer; left alone")
+NEVER_CLAIMED = Rule("never-claimed", "is being deleted, and was never claimed here: there is nothing to release")
+SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
+RETURNING = Rule("returning", "had load balancer {balancer} when it was deleted last; {change}")
+ADOPTING = Rule("adopting", "asks for the name of load balancer {balancer}, which no Service that lives has; {change}")
+ADOPTING_PUBLISHED = Rule(
+    "adopting-published",
+    "publishes an address of load balancer {balancer}, which no Service that lives has; {change}",
+)
+JOINING = Rule("joining", "wants a load balancer and has none; {change}")
+NOTHING_PLANNED = Rule("nothing-planned", "nothing is planned as things are")
+MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is right")
+MALFORMED_SERVED = Rule(
+    "malformed-served",
+    "{problem}{more}; nothing but the targets of load balancer {balancer} is looked after until it is right",
+)
+MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is taken over until it is right")
+LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}, and {cause}")
+LEAVING_ALONE = Rule("leaving-alone", "{going}, and has no load balancer; {change}")
+LEAVING_TOGETHER = Rule("leaving-together", "{going}, and load balancer {balancer} goes with it; {change}")
+LEAVING_FOR_A_WHILE = Rule(
+    "leaving-for-a-while", "{going}; load balancer {balancer} is released first, and deleted after {until}; {change}"
+)
+LEAVING_RETAINED = Rule("leaving-retained", "{going}; load balancer {balancer} stays, as {cause}; {change}")
+
+# Ports, for explanations.
+
+PORT_STAYS = Rule("port-stays", "stays as it is")
+PORT_NOT_PLANNED = Rule("port-not-planned", "nothing is planned for it as things are")
+PORT_WITHOUT_NODE_PORT = Rule(
+    "port-without-node-port", "waits for its node port, which the API server has still to choose"
+)
+PORT_WITHOUT_CERTIFICATE = Rule("port-without-certificate", "waits for a certificate: {cause}")
+PORT_AS_ASKED = Rule("port-as-asked", "as the Service asks")

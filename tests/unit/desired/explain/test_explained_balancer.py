@@ -147,7 +147,7 @@ def test_whose_it_is(snapshot: Snapshot, its: int | None, other: int | None, why
             a_world([a_served_service()], [a_balancer(cluster_uid=None)]),
             {
                 LABEL_SERVICE_UID: (SERVICE_UID, SERVICE_UID, "this Service's"),
-                LABEL_CLUSTER_UID: (None, None, "no cluster's, which is no difference"),
+                LABEL_CLUSTER_UID: (None, None, "no cluster label (optional)"),
             },
             id="of-no-cluster",
         ),

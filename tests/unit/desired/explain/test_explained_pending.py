@@ -59,7 +59,7 @@ STRANGE = BALANCER_OF_UNKNOWN.text(balancer="load balancer 42 shop", uid="dead")
         pytest.param(
             a_world([a_service(claim=SHOP)], [STRANGER]),
             LOCATED,
-            [Wait("adoption", f"somebody has to approve it: {STRANGE}")],
+            [Wait("adoption", f"needs approval: {STRANGE}")],
             id="a-person",
         ),
         pytest.param(

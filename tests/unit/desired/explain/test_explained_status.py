@@ -153,7 +153,7 @@ def with_conditions(*there: ServiceCondition, **overrides: Any) -> Snapshot:
             CONDITION_READY,
             None,
             None,
-            f"not there, which is no difference; would be True AddressPublished: {READY.message}",
+            f"not there (optional); would be True AddressPublished: {READY.message}",
             id="missing",
         ),
         pytest.param(
@@ -169,7 +169,7 @@ def with_conditions(*there: ServiceCondition, **overrides: Any) -> Snapshot:
             CONDITION_READY,
             None,
             None,
-            "not there, which is no difference; would be False NotCreated: there is no load balancer",
+            "not there (optional); would be False NotCreated: there is no load balancer",
             id="a-status-that-is-not-known-yet-carries-none",
         ),
     ],

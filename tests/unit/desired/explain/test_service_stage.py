@@ -214,7 +214,7 @@ _CASES = [
         a_world([a_service(deleted_at=NOW)]),
         LOCATED,
         ServiceStage.LEAVING,
-        "is being deleted, and nobody has claimed it here: there is nothing to release",
+        "is being deleted, and was never claimed here: there is nothing to release",
         id="never-claimed",
     ),
     pytest.param(

@@ -50,9 +50,10 @@ def managed(certificate_id: int = 5, name: str = DEFAULT_NAME, **overrides: Any)
 
 
 def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> DesiredCertificates:
-    """What the Service gets in a project with these certificates, or in this world."""
+    """What the Service gets in a project with these certificates, or in this world; explanations alone read which of
+    them are asked for."""
     world = certificates if isinstance(certificates, Snapshot) else a_world(certificates=certificates)
-    return desired_certificates(SERVICE, options, world)
+    return replace(desired_certificates(SERVICE, options, world), asked=frozenset())
 
 
 def kept(*notes: tuple[NoteKind, str]) -> DesiredCertificates:
