@@ -7,7 +7,7 @@ address, taint or condition is a ``fact``; ``stage``, ``guards``, ``routes``, ``
 
 from desired.explain.node import NodeExplanation, explain_node, why_no_node
 from desired.explain.service import ServiceExplanation, explain_service, why_no_service
-from desired.guards.facts import SettingsChange
+from desired.guards.guard import SettingsChange
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot

@@ -21,8 +21,8 @@ from desired.explain.guards import (
 )
 from desired.explain.routes import NodeRoutes, explain_network_condition, explain_routes
 from desired.explain.stage import ServerMatch, Stage, explain_match, stage_of, why_in, why_left
-from desired.guards.facts import Facts, SettingsChange
 from desired.guards.filters import restrict
+from desired.guards.guard import GuardInput, SettingsChange
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import (
     Condition,
@@ -108,7 +108,7 @@ def explain_node(
     supposed: tuple[GuardFact, ...] = ()
     if gone is not None and all(change.kind != ChangeKind.NODE_DELETE for change in changes):
         supposed = explain_guards_on_deletion(node, gone, snapshot, settings)
-    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS, changed)
+    facts = GuardInput(plan, snapshot, settings, desired, NO_SETBACKS, changed)
     provider = found.server.provider if isinstance(found, Matched) else provider_of(node.provider_id)
     provider = provider or Provider.CLOUD
     return NodeExplanation(

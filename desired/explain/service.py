@@ -27,8 +27,8 @@ from desired.explain.parts import (
     explain_listeners,
     explain_targets,
 )
-from desired.guards.facts import Facts, SettingsChange
 from desired.guards.filters import restrict
+from desired.guards.guard import GuardInput, SettingsChange
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
@@ -144,7 +144,7 @@ def explain_service(
 ) -> ServiceExplanation:
     """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made
     from ``desired``; ``changed`` is what follows from changed settings."""
-    facts = Facts(plan, snapshot, settings, desired, NO_SETBACKS, changed)
+    facts = GuardInput(plan, snapshot, settings, desired, NO_SETBACKS, changed)
     lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     part = restrict(plan, service.keys)

@@ -1,4 +1,4 @@
 """Guards: rules that withhold changes of a plan, one module for each family, and the one judge.
 
-Read ``facts`` first (what a guard looks at and returns), then ``judge`` (``GUARDS`` lists all of them).
+Read ``guard`` first (what a guard looks at and returns), then ``judge`` (``GUARDS`` lists all of them).
 """

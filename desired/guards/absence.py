@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network
 from types import MappingProxyType
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.model.absence import FRESH, AbsenceProof, is_going_away, proof_of_absence
 from desired.model.key import is_below
 from desired.model.load_balancer import ServerTarget
@@ -211,10 +211,9 @@ def _ends_of(change: Change) -> tuple[IPv4Address, IPv4Network] | None:
     return (change.before.gateway, change.before.destination) if isinstance(change.before, Route) else None
 
 
-def absence_proof(facts: Facts) -> Iterator[GuardResult]:
+def absence_proof(view: GuardInput) -> Iterator[GuardResult]:
     """Removals because a server is gone, of a Node, a target or a route, wait until its absence is proven."""
-    gateways = Gateways(facts.snapshot)
-    for change in facts.plan.changes:
-        doubt = doubt_about_change(change, facts.snapshot, facts.settings, gateways)
+    for change in view.plan.changes:
+        doubt = doubt_about_change(change, view.snapshot, view.settings, view.gateways)
         if doubt is not None:
             yield GuardResult.of(doubt.row, (change.key,), doubt.facts, due_in_s=doubt.due_in_s)

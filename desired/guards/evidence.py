@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, is_far
 from desired.model.key import PLAN, ObjectKind
 from desired.model.load_balancer import Owner
@@ -26,13 +26,13 @@ from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 
 
-def incomplete_snapshot(facts: Facts) -> Iterator[GuardResult]:
+def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
     """Removals, creations in the cloud and finalizer releases wait for complete sections; cloud writes wait for the
     cluster's UID."""
-    sections = facts.snapshot.sections()
-    for change in facts.plan.changes:
-        if change.row.writes_cloud and isinstance(facts.snapshot.cluster_uid, Unknown):
-            yield GuardResult.of(CLUSTER_UNREAD, (change.key,), {"error": facts.snapshot.cluster_uid.why})
+    sections = view.snapshot.sections()
+    for change in view.plan.changes:
+        if change.row.writes_cloud and isinstance(view.snapshot.cluster_uid, Unknown):
+            yield GuardResult.of(CLUSTER_UNREAD, (change.key,), {"error": view.snapshot.cluster_uid.why})
         if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
             continue
         for name in (*change.row.decided_from, *_of_addresses(change)):
@@ -51,11 +51,11 @@ def _of_addresses(change: Change) -> tuple[str, ...]:
     return ("services", "load_balancers") if is_metal else ()
 
 
-def other_controller(facts: Facts) -> Iterator[GuardResult]:
+def other_controller(view: GuardInput) -> Iterator[GuardResult]:
     """Writes are held while another cloud controller runs, and wait while that will be known in a moment; where
     permission to look is missing, only a note says so."""
-    found, others = facts.snapshot.controllers, other_controllers(facts.snapshot)
-    keys = [change.key for change in facts.plan.changes]
+    found, others = view.snapshot.controllers, other_controllers(view.snapshot)
+    keys = [change.key for change in view.plan.changes]
     if others:
         yield GuardResult.of(CONTROLLER_RUNS, keys, _running(others), value=len(others), limit=0)
     elif found is not None and found.why_incomplete is not None:
@@ -86,11 +86,11 @@ _BY_AGE = frozenset({ChangeKind.NODE_DELETE})
 """Kinds of changes that are planned, or allowed, because something is old enough."""
 
 
-def clock_skew(facts: Facts) -> Iterator[GuardResult]:
+def clock_skew(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
-    if facts.snapshot.clocks.differ:
-        row, found = _skew(facts.snapshot.clocks)
-        keys = [change.key for change in facts.plan.changes if depends_on_age(change)]
+    if view.snapshot.clocks.differ:
+        row, found = _skew(view.snapshot.clocks)
+        keys = [change.key for change in view.plan.changes if depends_on_age(change)]
         yield GuardResult.of(row, keys, found, due_in_s=LOOK_AGAIN_S)
 
 

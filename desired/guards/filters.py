@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.relations import propagate
 from desired.model.key import PLAN, ObjectKind, is_below
 from desired.model.settings import Policy
@@ -15,25 +15,25 @@ from desired.plan.notes import Note, NoteKind
 from desired.rules.guards import EXCLUDED_BY_POLICY, WITHHELD_BEFORE
 
 
-def policy(facts: Facts) -> Iterator[GuardResult]:
+def policy(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that the operator's policy excludes: everything under ``observe``, removals under ``upsert``."""
     withheld: Mapping[Policy, frozenset[Verb]] = {
         Policy.OBSERVE: frozenset(Verb),
         Policy.UPSERT: frozenset({Verb.REMOVE}),
         Policy.SYNC: frozenset(),
     }
-    verbs = withheld[facts.settings.policy]
-    keys = [change.key for change in facts.plan.changes if change.verb in verbs]
-    yield GuardResult.of(EXCLUDED_BY_POLICY, keys, {"policy": facts.settings.policy})
+    verbs = withheld[view.settings.policy]
+    keys = [change.key for change in view.plan.changes if change.verb in verbs]
+    yield GuardResult.of(EXCLUDED_BY_POLICY, keys, {"policy": view.settings.policy})
 
 
-def withheld_at_first(facts: Facts) -> Iterator[GuardResult]:
+def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
     """What a person had to approve when the pass began, or what was refused, waits for the next one, whatever the guard
     says by now, and so does what ``--only`` kept back: what a pass changes itself, such as the providerID of a Node or
     the owner of a load balancer, is no reason to do what its plan did not show as done. Speaks under the name of the
     guard that withheld it."""
-    for key, rule in facts.setbacks.withheld.items():
-        if key in facts.plan.by_key:
+    for key, rule in view.setbacks.withheld.items():
+        if key in view.plan.by_key:
             yield GuardResult.of(WITHHELD_BEFORE, (key,), guard=rule, due_in_s=0.0)
 
 

@@ -8,7 +8,7 @@ waits with it; all others go on.
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.model.to_builtins import digest
@@ -34,15 +34,15 @@ from desired.rules.rule import Plain, Rule
 from desired.syntax.bounds import shown_name
 
 
-def flapping(facts: Facts) -> Iterator[GuardResult]:
+def flapping(view: GuardInput) -> Iterator[GuardResult]:
     """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants the
     opposite, and neither wins. It cannot be approved; a change to another value is not affected."""
-    yield from _suspended(facts, GuardName.FLAPPING)
+    yield from _suspended(view, GuardName.FLAPPING)
 
 
-def back_off(facts: Facts) -> Iterator[GuardResult]:
+def back_off(view: GuardInput) -> Iterator[GuardResult]:
     """A change that failed waits for a second, and twice as long each time that it fails again, up to a minute."""
-    yield from _suspended(facts, GuardName.BACK_OFF)
+    yield from _suspended(view, GuardName.BACK_OFF)
 
 
 def mark_of(change: Change, uid: str = "") -> str:
@@ -78,14 +78,14 @@ def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[No
     )
 
 
-def _suspended(facts: Facts, rule: GuardName) -> Iterator[GuardResult]:
-    for key in facts.setbacks.suspensions:
-        change = facts.plan.by_key.get(key)
+def _suspended(view: GuardInput, rule: GuardName) -> Iterator[GuardResult]:
+    for key in view.setbacks.suspensions:
+        change = view.plan.by_key.get(key)
         if change is None:
             continue
-        found = suspension_of(change, facts.snapshot, facts.setbacks)
+        found = suspension_of(change, view.snapshot, view.setbacks)
         if found is not None and found.rule == rule:
-            row, said = _reverted(found, change, facts.snapshot) if rule == GuardName.FLAPPING else _failed(found)
+            row, said = _reverted(found, change, view.snapshot) if rule == GuardName.FLAPPING else _failed(found)
             yield GuardResult.of(row, (key,), said, due_in_s=found.due_in_s)
 
 
@@ -149,11 +149,11 @@ _LIMITED_BY_OWNER = frozenset({ChangeKind.LB_LISTENER, ChangeKind.LB_TARGET})
 """Kinds of which each load balancer may have so many, by its type."""
 
 
-def quota(facts: Facts) -> Iterator[GuardResult]:
+def quota(view: GuardInput) -> Iterator[GuardResult]:
     """Of the changes that Hetzner has refused for all objects of a kind one is tried in each interval: the one that was
     tried longest ago."""
-    for scope, changes in _by_scope(facts).items():
-        bar = facts.setbacks.bars[scope]
+    for scope, changes in _by_scope(view).items():
+        bar = view.setbacks.bars[scope]
         is_due = bar.due_in_s <= 0
         first = min(changes, key=lambda change: (bar.turns.get(change.key, inf), change.order)) if is_due else None
         keys = tuple(change.key for change in changes if change is not first)
@@ -167,9 +167,9 @@ def bars_of(change: Change, setbacks: Setbacks) -> tuple[Bar, ...]:
     return tuple(setbacks.bars[scope] for scope in scopes if scope in setbacks.bars)
 
 
-def _by_scope(facts: Facts) -> Mapping[str, list[Change]]:
+def _by_scope(view: GuardInput) -> Mapping[str, list[Change]]:
     grouped: dict[str, list[Change]] = {}
-    for change in facts.plan.changes if facts.setbacks.bars else ():
-        for scope in {scope_of(change), narrow_scope_of(change)} & facts.setbacks.bars.keys():
+    for change in view.plan.changes if view.setbacks.bars else ():
+        for scope in {scope_of(change), narrow_scope_of(change)} & view.setbacks.bars.keys():
             grouped.setdefault(scope, []).append(change)
     return grouped

@@ -15,7 +15,7 @@
 from collections.abc import Iterator, Mapping
 
 from desired.annotations.options import OPTIONS
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
@@ -73,14 +73,14 @@ _KINDS = tuple(kind.name for kind in KINDS.values() if kind.controller is Contro
 _ANNOTATION = OPTIONS["disable_public_network"].full_key
 
 
-def foreign_owner(facts: Facts) -> Iterator[GuardResult]:
+def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
-    for lb, changes in facts.balancers(*_KINDS):
+    for lb, changes in view.balancers(*_KINDS):
         if isinstance(lb.match, Foreign | Contested):
             yield GuardResult.of(FOREIGN_BALANCER, [change.key for change in changes], {"why": lb.match.why})
 
 
-def adoption(facts: Facts) -> Iterator[GuardResult]:
+def adoption(view: GuardInput) -> Iterator[GuardResult]:
     """An adoption is held when it would take something away, or when the load balancer was a deleted Service's, waits
     for another Service's return, is in use without an owner, or was released by another Service: everything after the
     adoption changes where traffic goes.
@@ -89,7 +89,7 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
     an approval is void when there is one more. While some of them cannot be told the adoption waits: afterwards nobody
     would be asked.
     """
-    for lb, changes in facts.balancers(ChangeKind.LB_ADOPT):
+    for lb, changes in view.balancers(ChangeKind.LB_ADOPT):
         if not isinstance(lb.match, Adoptable) or lb.match.returns:
             continue
         adopt = next(change for change in changes if change.kind == ChangeKind.LB_ADOPT)
@@ -98,7 +98,7 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
         balancer = lb.match.balancer
         owner = owner_of(balancer.spec.labels)
         uid, use, due_at = str(owner.service_uid), _use_of(balancer), due_of(owner)
-        was_elsewhere = ownership(owner.cluster_uid, facts.snapshot) is Ownership.OTHER_CLUSTER
+        was_elsewhere = ownership(owner.cluster_uid, view.snapshot) is Ownership.OTHER_CLUSTER
         former = shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
         found: dict[str, Plain] = {"balancer": _named(balancer), "uid": uid, "former": former, "use": use}
         if removals:
@@ -115,26 +115,26 @@ def adoption(facts: Facts) -> Iterator[GuardResult]:
         elif lb.match.is_in_use_by_nobody_known:
             row = BALANCER_IN_USE_RELEASED if lb.match.is_anothers else BALANCER_IN_USE
             yield GuardResult.of(row, keys, found, value=use, limit="no listener, no target")
-        gap = _hides_removals(lb, balancer, facts.snapshot)
+        gap = _hides_removals(lb, balancer, view.snapshot)
         if gap is not None:
             yield GuardResult.of(ADOPTION_UNCLEAR, (adopt.key,), {"balancer": _named(balancer), "error": gap})
 
 
-def undo_window(facts: Facts) -> Iterator[GuardResult]:
+def undo_window(view: GuardInput) -> Iterator[GuardResult]:
     """A load balancer that was released with its Service stays until its time has come, and while a Service may be one
     that wants it back."""
-    services = facts.snapshot.services
+    services = view.snapshot.services
     unread = min(services.unreadable.values(), default=None) if services is not None else None
-    for pending in facts.desired.pending_deletions:
-        keys = [change.key for change in facts.by_owner.get(pending.balancer.key, ())]
-        left_s = (pending.due_at - facts.snapshot.taken_at).total_seconds()
+    for pending in view.desired.pending_deletions:
+        keys = [change.key for change in view.by_owner.get(pending.balancer.key, ())]
+        left_s = (pending.due_at - view.snapshot.taken_at).total_seconds()
         if left_s > 0:
             yield GuardResult.of(RETAINED, keys, {"time": shown_time(pending.due_at)}, due_in_s=left_s)
         elif unread is not None:
             yield GuardResult.of(CLAIMANT_UNREAD, keys, {"error": unread})
 
 
-def ip_loss(facts: Facts) -> Iterator[GuardResult]:
+def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
     """No load balancer goes, and its addresses with it, while its Service still wants it, or while a Service of the
     same namespace and name has come back and did not get it, because the list of load balancers lacked it then. For
     the latter it is no loss if all its addresses are Primary IPs that are known to stay.
@@ -143,7 +143,7 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
     go. Nor is a published address replaced while another load balancer of the project has it and carries traffic, which
     no other owner's label names: clients would lose it all the same.
     """
-    for lb, changes in facts.balancers(ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
+    for lb, changes in view.balancers(ChangeKind.LB_CREATE, ChangeKind.SERVICE_STATUS):
         other = lb.match.publisher if isinstance(lb.match, Owned | Adoptable | Missing) else None
         if other is not None:
             creations = [change.key for change in changes if change.kind == ChangeKind.LB_CREATE]
@@ -151,14 +151,14 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
             command = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
             found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
             yield GuardResult.of(PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
-    deletions = [change for change in facts.plan.changes if change.kind == ChangeKind.LB_DELETE]
-    now = facts.snapshot.taken_at
-    due = {each.balancer.key: each for each in facts.desired.pending_deletions if deletions and each.due_at <= now}
+    deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
+    now = view.snapshot.taken_at
+    due = {each.balancer.key: each for each in view.desired.pending_deletions if deletions and each.due_at <= now}
     for change in deletions:
-        service, pending = facts.snapshot.service(change.owner), due.get(change.owner)
+        service, pending = view.snapshot.service(change.owner), due.get(change.owner)
         if service is not None and wants_balancer(service):
             row, found = WANTED_ADDRESSES_LOST, {"service": service.id}
-        elif pending and pending.returned is not None and loses_addresses(pending.balancer, facts.snapshot):
+        elif pending and pending.returned is not None and loses_addresses(pending.balancer, view.snapshot):
             row, found = RETURNED_ADDRESSES_LOST, {"service": pending.returned}
         elif pending and pending.vanished is not None:
             row, found = UNRELEASED_DELETED, {"balancer": _named(pending.balancer), "uid": pending.vanished}
@@ -167,12 +167,12 @@ def ip_loss(facts: Facts) -> Iterator[GuardResult]:
         yield GuardResult.of(row, (change.key,), found, value=1, limit=0)
 
 
-def exposure(facts: Facts) -> Iterator[GuardResult]:
+def exposure(view: GuardInput) -> Iterator[GuardResult]:
     """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
     from outside would be, whatever setting was lost, mistyped or changed for all. So does a new one in the place of one
     that somebody deleted, as long as the Service publishes nothing but private addresses."""
-    elsewhere = is_for_the_settings(facts)  # one hold for all of them
-    for lb, changes in facts.balancers(ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_CREATE):
+    elsewhere = is_for_the_settings(view)  # one hold for all of them
+    for lb, changes in view.balancers(ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_CREATE):
         opening = [change.key for change in changes if _opens(change, lb)]
         if _ANNOTATION in lb.service.claim.annotations or elsewhere.issuperset(opening):
             continue
@@ -196,41 +196,41 @@ def _publishes_inside_alone(service: Service) -> bool:
     return bool(published) and all(address is not None and is_private_address(address) for address in published)
 
 
-def address_in_use(facts: Facts) -> Iterator[GuardResult]:
+def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
     """No Primary IP is taken from what has it: the creation that asks for it waits for a load balancer of this cluster
     that is about to go, and is refused otherwise. Of several Services that ask for one the oldest gets it."""
     asking: dict[int, list[tuple[PrimaryIp, DesiredLoadBalancer, tuple[str, ...]]]] = {}
-    for lb, changes in facts.balancers(ChangeKind.LB_CREATE):
+    for lb, changes in view.balancers(ChangeKind.LB_CREATE):
         creations = tuple(change.key for change in changes if change.kind == ChangeKind.LB_CREATE)
         for found in lb.primary_ips.by_field.values():
             asking.setdefault(found.id, []).append((found, lb, creations))
     for askers in asking.values():
         askers.sort(key=lambda asker: (asker[1].service.created_at, asker[1].service.uid))
         for found, _, keys in askers:
-            holder = holder_of(found, facts.snapshot)
+            holder = holder_of(found, view.snapshot)
             if holder is None and found.assignee_id is None:
                 continue
             named: dict[str, Plain] = {"address": found.shown, "assignee": _assignee(found, holder)}
-            row, of_holder = (ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, facts)
+            row, of_holder = (ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, view)
             yield GuardResult.of(row, keys, named | of_holder)
         oldest = askers[0][1].service
         for found, _, keys in askers[1:]:
             yield GuardResult.of(ADDRESS_OF_OLDER_SERVICE, keys, {"address": found.shown, "service": oldest.id})
 
 
-def _way_it_gets_free(balancer: CloudBalancer, facts: Facts) -> tuple[Rule, dict[str, Plain]]:
+def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, dict[str, Plain]]:
     """What becomes of the load balancer that has a Primary IP: this cluster deletes it, has released it, or it stays as
     it is."""
-    for pending in facts.desired.pending_deletions:
+    for pending in view.desired.pending_deletions:
         if pending.balancer.id == balancer.id:
             if pending.vanished is not None:
                 return ADDRESS_OF_UNRELEASED, {}
             return ADDRESS_OF_RETAINED, {"time": shown_time(pending.due_at)}
-    for release in facts.desired.services.values():
+    for release in view.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
             return ADDRESS_OF_RELEASING, {"service": release.service.id}
     owner = owner_of(balancer.spec.labels)
-    is_ours = ownership(owner.cluster_uid, facts.snapshot) is Ownership.OURS
+    is_ours = ownership(owner.cluster_uid, view.snapshot) is Ownership.OURS
     if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
         return ADDRESS_OF_KEPT, {"id": balancer.id}
     return ADDRESS_ASSIGNED, {}
@@ -244,13 +244,13 @@ def _assignee(found: PrimaryIp, balancer: CloudBalancer | None) -> str:
     return f"{what} {found.assignee_id}"
 
 
-def listener_loss(facts: Facts) -> Iterator[GuardResult]:
+def listener_loss(view: GuardInput) -> Iterator[GuardResult]:
     """A change of a listener is held when clients lose something by it, such as TLS or a health check, and the Service
     has never said what that should be: a person may have made it in the console, and others rely on it.
 
     One hold for each listener. What the Service asks for besides is a change of its own, which is not held.
     """
-    for lb, changes in facts.balancers(ChangeKind.LB_LISTENER):
+    for lb, changes in view.balancers(ChangeKind.LB_LISTENER):
         for change in changes:
             before, after = change.before, change.after
             if not isinstance(before, Listener) or not isinstance(after, Listener):
@@ -281,9 +281,9 @@ _LISTENER_LOSSES: Mapping[tuple[bool, bool], Rule] = {
 """Whether annotations keep what would be lost, and whether some ask for its loss → row."""
 
 
-def certificate_issuance(facts: Facts) -> Iterator[GuardResult]:
+def certificate_issuance(view: GuardInput) -> Iterator[GuardResult]:
     """An https port waits for its managed certificate; the rest of the load balancer does not."""
-    for lb, changes in facts.balancers(ChangeKind.LB_LISTENER):
+    for lb, changes in view.balancers(ChangeKind.LB_LISTENER):
         if lb.certificates.pending is None or any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
             continue
         for change in changes:

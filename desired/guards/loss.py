@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from types import MappingProxyType
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership, find_server
 from desired.model.load_balancer import CloudBalancer, ServerTarget, Target
@@ -94,7 +94,7 @@ class _Of:
     """One load balancer that exists, the world that it is in, and its changes, each after what it needs."""
 
     lb: DesiredLoadBalancer
-    facts: Facts
+    view: GuardInput
     present: CloudBalancer
     changes: Sequence[Change]
 
@@ -106,7 +106,7 @@ class _Of:
     @cached_property
     def quiet(self) -> Mapping[int, frozenset[str]]:
         """The ports at which nothing answers, as it is, with who did lately."""
-        return quiet_ports(self.present, self.facts)
+        return quiet_ports(self.present, self.view)
 
     def led_to(self, target: Target) -> ServerKey | None:
         """The server that a target leads to, there or gone; None when it is none of a Node."""
@@ -116,10 +116,10 @@ class _Of:
         """The same; None as well when the server is known to be gone: it answers nothing, whatever its health checks
         said last. ``absence-proof`` asks for the proof."""
         server = self.led_to(target)
-        if server is None or not isinstance(self.facts.snapshot.find(server), Absent):
+        if server is None or not isinstance(self.view.snapshot.find(server), Absent):
             return server
-        nodes = [self.facts.snapshot.nodes.items[member.node] for member in self.lb.targets.claiming(server)]
-        return None if isinstance(find_server(server, self.facts.snapshot, nodes), Absent) else server
+        nodes = [self.view.snapshot.nodes.items[member.node] for member in self.lb.targets.claiming(server)]
+        return None if isinstance(find_server(server, self.view.snapshot, nodes), Absent) else server
 
     def servers(self, balancer: CloudBalancer) -> Iterator[ServerKey]:
         """The servers that the targets lead to, as reachable as they are."""
@@ -132,7 +132,7 @@ class _Of:
 def _answering(balancer: CloudBalancer, of: _Of) -> Members:
     """By port: ports that the Service gives up are its end and no loss."""
     wanted = of.lb.wanted.listeners if of.lb.wanted is not None else balancer.spec.listeners
-    found = serving(balancer, of.facts.snapshot, of.facts.readiness)
+    found = serving(balancer, of.view.snapshot, of.view.readiness)
     there = {
         port: [target for target in targets if of.led_to(target) is None or of.server(target) is not None]
         for port, targets in sorted(found.items())
@@ -143,20 +143,20 @@ def _answering(balancer: CloudBalancer, of: _Of) -> Members:
 
 
 def _lately(balancer: CloudBalancer, of: _Of) -> Members:
-    found = answered_lately(balancer, of.quiet, of.facts)
+    found = answered_lately(balancer, of.quiet, of.view)
     return {f"port {port}": frozenset(map(of.lb.targets.node_targets.name_of, there)) for port, there in found.items()}
 
 
-def quiet_ports(balancer: CloudBalancer, facts: Facts) -> Mapping[int, frozenset[str]]:
+def quiet_ports(balancer: CloudBalancer, view: GuardInput) -> Mapping[int, frozenset[str]]:
     """Port at which nothing answers → the names of the targets that did within the last hour, as far as a loop
     remembers; without ports of which it remembers none."""
     quiet = (port for port, there in healthy(balancer).items() if not there)
-    peaks = {port: facts.setbacks.peaks.get(_scope(balancer, ANSWERING, f"port {port}")) for port in quiet}
+    peaks = {port: view.setbacks.peaks.get(_scope(balancer, ANSWERING, f"port {port}")) for port in quiet}
     return {port: peak for port, peak in peaks.items() if peak}
 
 
 def answered_lately(
-    balancer: CloudBalancer, quiet: Mapping[int, frozenset[str]], facts: Facts
+    balancer: CloudBalancer, quiet: Mapping[int, frozenset[str]], view: GuardInput
 ) -> Mapping[int, frozenset[ServerTarget]]:
     """Port that was ``quiet`` (``quiet_ports``) → the targets that answered there within the last hour, and whose
     servers and Nodes are up: they may answer again the next moment."""
@@ -164,14 +164,14 @@ def answered_lately(
         target
         for target in (balancer.targets if quiet else ())
         if isinstance(target, ServerTarget) and has_way(target, balancer)
-        if not is_down(ServerKey(Provider.CLOUD, target.server_id), facts.snapshot, facts.readiness)
+        if not is_down(ServerKey(Provider.CLOUD, target.server_id), view.snapshot, view.readiness)
     ]
     return {port: frozenset(each for each in up if each.name in peak) for port, peak in quiet.items()}
 
 
 def _at_all(balancer: CloudBalancer, of: _Of) -> Members:
     """Who answers at any port that is checked, or may at one of its ports: another number is another scope."""
-    may = frozenset().union(*serving(balancer, of.facts.snapshot, of.facts.readiness).values())
+    may = frozenset().union(*serving(balancer, of.view.snapshot, of.view.readiness).values())
     there = {t for t in balancer.targets if (balancer.answering(t) and has_way(t, balancer)) or t in may}
     led = (target for target in there if of.led_to(target) is not None and of.server(target) is not None)
     return {"": frozenset(map(of.lb.targets.node_targets.name_of, led))}
@@ -192,7 +192,7 @@ def _foreign(balancer: CloudBalancer, of: _Of) -> Members:
 
 
 def _is_drained(target: Target, of: _Of) -> bool:
-    return of.led_to(target) in of.facts.drained
+    return of.led_to(target) in of.view.drained
 
 
 def _is_kept_out(target: Target, of: _Of) -> bool:
@@ -269,7 +269,7 @@ def _losses(of: _Of, row: _OfTargets) -> Iterator[GuardResult]:
         may = [found | (besides - going) for found, besides in zip(there, also, strict=True)]
         losing = [bool(were - are) for were, are in pairwise(may)]
         end, taking = there[-1], [c.key for c, loses in zip(of.changes, losing, strict=True) if loses]
-        peak = of.facts.setbacks.peaks.get(_scope(of.present, row, scope), frozenset())
+        peak = of.view.setbacks.peaks.get(_scope(of.present, row, scope), frozenset())
         most = max(len(had - (going - end)), len(peak.difference(target.name for target in announced)))
         on_the_way = [len(are) for are, loses in zip(there[1:], losing, strict=True) if loses and row.meanwhile]
         left = min([*on_the_way, len(end)])
@@ -277,26 +277,26 @@ def _losses(of: _Of, row: _OfTargets) -> Iterator[GuardResult]:
             "balancer": f"load balancer {of.present.id} {of.present.spec.name}",
             "scope": scope,
             "targets": counted(len(had) - left, "target"),
-            "cause": of.facts.plan.by_key[taking[0]].reason if taking else "",
+            "cause": of.view.plan.by_key[taking[0]].reason if taking else "",
         }
         said = row.meanwhile if left < len(end) else row.rule
         yield from row.losses(taking, left, most, words, said, len(had))
 
 
-def target_floor(facts: Facts) -> Iterator[GuardResult]:
+def target_floor(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
     has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those.
     """
-    for lb, changes in facts.balancers(*OF_TRAFFIC):
+    for lb, changes in view.balancers(*OF_TRAFFIC):
         if lb.present is None or not any(map(takes_targets, changes)):
             continue  # of many load balancers a pass only adds to most
         ordered = in_order(changes)
-        stalled = [c.key for c in ordered if c.verb is Verb.ADD and c.key in facts.setbacks.stalled]
-        made = _Of(lb, facts, lb.present, ordered)
+        stalled = [c.key for c in ordered if c.verb is Verb.ADD and c.key in view.setbacks.stalled]
+        made = _Of(lb, view, lb.present, ordered)
         if found := [loss for row in _TARGETS for loss in _losses(made, row)]:
             yield _together(found)
             continue
-        made = _Of(lb, facts, lb.present, [change for change in ordered if change.key not in stalled])
+        made = _Of(lb, view, lb.present, [change for change in ordered if change.key not in stalled])
         if stalled and (found := [loss for row in _TARGETS for loss in _losses(made, row)]):
             loss, added = _together(found), str(several(stalled))
             facts_of = {"balancer": loss.facts["balancer"], "added": added}

@@ -8,7 +8,7 @@ plan, or of which nothing is known count as well.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.loss import Population, three_quarters
 from desired.model.clocks import LOOK_AGAIN_S
 from desired.model.route import UNROUTED, NetworkCondition
@@ -116,23 +116,23 @@ def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[s
 _NODES = Population(NODES_LOST, lambda most, _: 1 if most == 1 else three_quarters(most, 0))
 
 
-def node_blast_radius(facts: Facts) -> Iterator[GuardResult]:
+def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """Deletions of Nodes are held when more servers are gone at once than by planned disruptions, and for the last Node
     of the control plane always."""
-    deletions = {c.key: c.before.proof.provider for c in facts.plan.changes if isinstance(c.before, LostNode)}
-    members = last_of_control_plane(facts.snapshot, facts.settings) if deletions else frozenset()
+    deletions = {c.key: c.before.proof.provider for c in view.plan.changes if isinstance(c.before, LostNode)}
+    members = last_of_control_plane(view.snapshot, view.settings) if deletions else frozenset()
     for provider in sorted(set(deletions.values())):
         going = {key for key, of in deletions.items() if of is provider}
-        found, last = losses_of(provider, facts.snapshot, facts.settings), going & members
+        found, last = losses_of(provider, view.snapshot, view.settings), going & members
         left, held = found.nodes - found.value, (going & found.lost) | last
         if last:
             final = GuardResult.of(CONTROL_PLANE_LOST, sorted(last), value=len(last), limit=len(members) - 1)
             yield from _NODES.losses(held, left, found.nodes, row=NODES_AND_CONTROL_PLANE_LOST) or [final]
             continue
-        wait = f"{facts.settings.waits.given_up_after.total_seconds() / 60:g} minutes"
+        wait = f"{view.settings.waits.given_up_after.total_seconds() / 60:g} minutes"
         row = NODES_LOST_OR_UNREAD if found.unreadable else NODES_LOST
         for loss in _NODES.losses(held, left, found.nodes, {"wait": wait}, row):
-            due_in_s, end = easing_of(found, facts.snapshot, facts.settings)
+            due_in_s, end = easing_of(found, view.snapshot, view.settings)
             yield replace(loss, due_in_s=due_in_s, end=end)
 
 
@@ -160,32 +160,32 @@ _ADDRESSES = Population(ADDRESSES_LOST, three_quarters)
 _OPEN = Population(CLOSED_TO_PODS, three_quarters)
 
 
-def address_blast_radius(facts: Facts) -> Iterator[GuardResult]:
+def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """Changes are held when too many Nodes would lose addresses, or be closed to pods: Nodes that lack an address
     already, whose kubelets contradict the plan, or of which nothing is known count as well.
 
     Where no network is configured a joining Node loses the internal address that its kubelet reported. HCCM does the
     same, every cluster without a network starts that way, and it is reported as a consequence: it does not count.
     """
-    in_network = facts.settings.network is not None
+    in_network = view.settings.network is not None
     taking = [
         change
-        for change in facts.plan.changes
+        for change in view.plan.changes
         if takes_addresses(change) and (in_network or change.kind != ChangeKind.NODE_INITIALISE)
     ]
     for provider in Provider if taking else ():
-        losing = {change.owner: change for change in taking if provider_behind(change, facts.snapshot) is provider}
-        keys, ours = [change.key for change in losing.values()], nodes_of(provider, facts.snapshot, facts.settings)
+        losing = {change.owner: change for change in taking if provider_behind(change, view.snapshot) is provider}
+        keys, ours = [change.key for change in losing.values()], nodes_of(provider, view.snapshot, view.settings)
         most = {node.key for node, _ in ours} | losing.keys()
         leaves_none = any(_ips(c.before, _INTERNAL) and not _ips(c.after, _INTERNAL) for c in losing.values())
-        left = most - losing.keys() - _without(provider, facts, leaves_none=leaves_none)
+        left = most - losing.keys() - _without(provider, view, leaves_none=leaves_none)
         nodes, setting = _OF_PROVIDER[provider]
         yield from _ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting})
-    closing = [change.key for change in facts.plan.changes if closes_to_pods(change)]
+    closing = [change.key for change in view.plan.changes if closes_to_pods(change)]
     if closing:
-        world = after_all(facts.snapshot, [change for change in facts.plan.changes if change.kind in _CLOSING])
-        closed = sum(condition_of(node) == UNROUTED for node, _ in cloud_nodes(world, facts.settings))
-        count = sum(1 for _ in cloud_nodes(facts.snapshot, facts.settings))
+        world = after_all(view.snapshot, [change for change in view.plan.changes if change.kind in _CLOSING])
+        closed = sum(condition_of(node) == UNROUTED for node, _ in cloud_nodes(world, view.settings))
+        count = sum(1 for _ in cloud_nodes(view.snapshot, view.settings))
         yield from _OPEN.losses(closing, count - closed, count)
 
 
@@ -199,16 +199,16 @@ _INTERNAL = frozenset({AddressType.INTERNAL_IP})
 _FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 
 
-def _without(provider: Provider, facts: Facts, *, leaves_none: bool) -> set[str]:
+def _without(provider: Provider, view: GuardInput, *, leaves_none: bool) -> set[str]:
     """Keys of our Nodes of a provider that lose nothing by this plan, and count all the same: those of which too little
     is known, whose kubelets contradict it, and, where some would be without any internal address, those that are."""
-    refused = {note.key for note in facts.plan.notes if note.kind is NoteKind.UNUSABLE_NODE_IP}
+    refused = {note.key for note in view.plan.notes if note.kind is NoteKind.UNUSABLE_NODE_IP}
     return {
         node.key
-        for node, server in nodes_of(provider, facts.snapshot, facts.settings)
-        if _is_unknown(server, facts.snapshot)
+        for node, server in nodes_of(provider, view.snapshot, view.settings)
+        if _is_unknown(server, view.snapshot)
         or (node.key in refused and _publishes_its_own_ip(node))
-        or (leaves_none and provider is Provider.CLOUD and _is_outside(node, server, facts.snapshot))
+        or (leaves_none and provider is Provider.CLOUD and _is_outside(node, server, view.snapshot))
     }
 
 

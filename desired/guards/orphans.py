@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
 from desired.load_balancers.changes import orphan_deletion
 from desired.load_balancers.orphans import Orphan
@@ -47,4 +47,4 @@ def judge_deletions(chosen: Collection[Orphan], snapshot: Snapshot, settings: Se
     )
     desired = replace(desired, pending_deletions=pending)
     deletions = tuple(orphan_deletion(orphan, snapshot) for orphan in chosen)
-    return judge(Facts(Plan(deletions, desired.notes), snapshot, settings, desired, NO_SETBACKS))
+    return judge(GuardInput(Plan(deletions, desired.notes), snapshot, settings, desired, NO_SETBACKS))

@@ -6,7 +6,7 @@ What tells it is in ``anchor``.
 from collections.abc import Collection, Iterator
 
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.nodes import provider_behind
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import IpTarget
@@ -32,18 +32,18 @@ from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 
 
-def project_anchor(facts: Facts) -> Iterator[GuardResult]:
+def project_anchor(view: GuardInput) -> Iterator[GuardResult]:
     """Writes derived from a provider are held while it seems to be that of another cluster, each by its own Nodes."""
-    yield from _cloud_anchor(facts)
-    yield from _robot_anchor(facts)
+    yield from _cloud_anchor(view)
+    yield from _robot_anchor(view)
 
 
-def _cloud_anchor(facts: Facts) -> Iterator[GuardResult]:
+def _cloud_anchor(view: GuardInput) -> Iterator[GuardResult]:
     """Writes derived from Hetzner Cloud are held while fewer than half of the Ready Nodes are found in the project;
     and, with none Ready and none of our Nodes found, while there is no witness either. Removals always need a witness;
     so does everything where Services publish addresses that are not in the project, and no Node identifies it."""
-    anchor = facts.anchor
-    derived = [change for change in facts.plan.changes if _provider(change, facts.snapshot) is Provider.CLOUD]
+    anchor = view.anchor
+    derived = [change for change in view.plan.changes if _provider(change, view.snapshot) is Provider.CLOUD]
     keys, removals = [c.key for c in derived], [c.key for c in derived if c.verb is Verb.REMOVE]
     if anchor.unreadable and not anchor.is_certain:
         yield GuardResult.of(REMOVALS_UNVERIFIED, removals, {"nodes": counted(anchor.unreadable, "Node")})
@@ -52,28 +52,28 @@ def _cloud_anchor(facts: Facts) -> Iterator[GuardResult]:
             yield GuardResult.of(PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
         case AnchorState.UNDETERMINED:
             yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
-        case AnchorState.UNFOUND if not facts.witnesses:
-            remembered = facts.snapshot.remembered
+        case AnchorState.UNFOUND if not view.witnesses:
+            remembered = view.snapshot.remembered
             if anchor.hidden:
                 yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
             elif isinstance(remembered, Unknown):
                 yield GuardResult.of(PROJECT_IDS_UNREAD, keys, {"error": remembered.why})
             else:
                 yield GuardResult.of(PROJECT_UNKNOWN, keys, _found(anchor), value=0, limit=1)
-        case AnchorState.NONE if not facts.witnesses and is_served_elsewhere(facts.snapshot):
+        case AnchorState.NONE if not view.witnesses and is_served_elsewhere(view.snapshot):
             yield GuardResult.of(SERVED_ELSEWHERE, keys, value=0, limit=1)
-        case AnchorState.NONE if removals and not facts.witnesses:
+        case AnchorState.NONE if removals and not view.witnesses:
             yield GuardResult.of(PROJECT_EMPTY, removals, value=0, limit=1)
 
 
-def _robot_anchor(facts: Facts) -> Iterator[GuardResult]:
+def _robot_anchor(view: GuardInput) -> Iterator[GuardResult]:
     """Writes derived from Robot are held while fewer than half of its Ready Nodes are found in the account and, with
     none Ready, while none of its Nodes is: nothing but a server tells whose account it is. Without credentials nothing
     is derived from it: addresses of targets are those that Nodes report."""
-    if facts.snapshot.robot is None:
+    if view.snapshot.robot is None:
         return
-    anchor = facts.robot_anchor
-    keys = [change.key for change in facts.plan.changes if _depends_on_robot(change, facts.snapshot)]
+    anchor = view.robot_anchor
+    keys = [change.key for change in view.plan.changes if _depends_on_robot(change, view.snapshot)]
     if _is_mismatch(anchor):
         yield GuardResult.of(ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
     elif anchor.state in (AnchorState.UNDETERMINED, AnchorState.UNFOUND):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.loss import Population, three_quarters
 from desired.model.route import route_key
 from desired.plan.kinds import ChangeKind
@@ -14,14 +14,14 @@ _TAKING = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 _ROUTES = Population(ROUTES_LOST, three_quarters)
 
 
-def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
+def route_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """Removals of many routes to existing servers are held, and each removal of a route to a server that is no Node.
 
     A route that leads nowhere is free, and so is one that leads to another Node and only gets the right gateway. A swap
     takes the route away from whichever server has it, as a removal does.
     """
-    going: dict[str, str] = {change.key: change.kind for change in facts.plan.changes if change.kind in _TAKING}
-    routes, cidr, network = facts.desired.routes, facts.settings.routed_range, facts.desired.routes.network
+    going: dict[str, str] = {change.key: change.kind for change in view.plan.changes if change.kind in _TAKING}
+    routes, cidr, network = view.desired.routes, view.settings.routed_range, view.desired.routes.network
     if not going or network is None or cidr is None:
         return
     removed = {key: found for key, found in routes.by_key.items() if going.get(key) == ChangeKind.ROUTE_DELETE}
@@ -41,10 +41,10 @@ def route_blast_radius(facts: Facts) -> Iterator[GuardResult]:
             yield GuardResult.of(ROUTE_OF_WRONG_SERVER, (key,), found_on, value=1, limit=0)
 
 
-def cluster_cidr(facts: Facts) -> Iterator[GuardResult]:
+def cluster_cidr(view: GuardInput) -> Iterator[GuardResult]:
     """Removals of routes wait while the configured cluster CIDR cannot be the cluster's: a mistyped one may cover the
     routes of others."""
-    mismatch = facts.desired.routes.mismatch
-    keys = tuple(change.key for change in facts.plan.changes if change.kind == ChangeKind.ROUTE_DELETE)
+    mismatch = view.desired.routes.mismatch
+    keys = tuple(change.key for change in view.plan.changes if change.kind == ChangeKind.ROUTE_DELETE)
     if mismatch is not None and keys:
         yield GuardResult.of(CLUSTER_CIDR_MISMATCH, keys, {"why": mismatch})

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from desired.guards.facts import Facts, GuardResult, SettingsChange
+from desired.guards.guard import GuardInput, GuardResult, SettingsChange
 from desired.guards.nodes import takes_addresses
 from desired.model.former_settings import NETWORK, FormerSettings, shown
 from desired.model.key import PLAN
@@ -71,11 +71,11 @@ def _plan_under(former: FormerSettings, snapshot: Snapshot, settings: Settings, 
     return diff(world, compute_desired(world, before, setbacks), before)
 
 
-def settings_blast_radius(facts: Facts) -> Iterator[GuardResult]:
+def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """What follows from changed settings alone, and takes something from more than one object or interrupts one, is
     held, all of it as one. While the former settings cannot be read such changes wait."""
-    change = facts.settings_change
-    if change is None or change.is_accepted or not (taking := _taking(change, facts.snapshot)):
+    change = view.settings_change
+    if change is None or change.is_accepted or not (taking := _taking(change, view.snapshot)):
         return
     keys, count = sorted(each.key for each in taking), len({each.owner for each in taking})
     row, found = _row(change)
@@ -109,17 +109,17 @@ def _interrupts(change: Change, snapshot: Snapshot) -> bool:
     return balancer is not None and any(there == {change.before} for there in healthy(balancer).values())
 
 
-def is_for_the_settings(facts: Facts) -> frozenset[str]:
+def is_for_the_settings(view: GuardInput) -> frozenset[str]:
     """Keys of the changes that a person approves, or has approved, with all that follows from changed settings."""
-    change = facts.settings_change
+    change = view.settings_change
     if change is None or not change.is_known:
         return frozenset()
-    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change, facts.snapshot)))
+    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change, view.snapshot)))
 
 
-def settings_notes(facts: Facts) -> tuple[Note, ...]:
+def settings_notes(view: GuardInput) -> tuple[Note, ...]:
     """The note on settings that differ while anything follows from that, or that cannot be compared."""
-    change = facts.settings_change
+    change = view.settings_change
     if change is None or not change.follows:
         return ()
     row, found = _row(change)

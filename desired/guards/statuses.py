@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.load_balancers.changes import publishes_otherwise
 from desired.load_balancers.conditions import service_conditions
 from desired.load_balancers.desired import DesiredLoadBalancer
@@ -16,22 +16,22 @@ from desired.plan.kinds import ChangeKind
 from desired.section import Unmanaged
 
 
-def project_statuses(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+def project_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
     """The judged changes, of which a write of a status takes the Service's conditions along, and is left out where
     nothing that it waits for is made."""
-    return _with_conditions(_without_idle_statuses(changes, facts), facts)
+    return _with_conditions(_without_idle_statuses(changes, view), view)
 
 
-def _without_idle_statuses(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+def _without_idle_statuses(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
     """The changes without the status of a Service that waits for changes of its load balancer which are withheld, or
     were refused: as long as that stays as it is, what is published is right."""
     made: dict[Key, list[Change]] = {}
     for change in changes:
-        if change.decision.verdict is Verdict.ALLOWED and change.key not in facts.setbacks.refused:
+        if change.decision.verdict is Verdict.ALLOWED and change.key not in view.setbacks.refused:
             made.setdefault(change.owner, []).append(change)
 
     def is_idle(change: Change) -> bool:
-        lb = facts.desired.services.get(change.owner.name) if _awaits_parts(change) else None
+        lb = view.desired.services.get(change.owner.name) if _awaits_parts(change) else None
         if not isinstance(lb, DesiredLoadBalancer) or lb.present is None:
             return False
         return not publishes_otherwise(lb, lb.present, made.get(change.owner, ()), lb.service.ingress)
@@ -46,27 +46,27 @@ def _awaits_parts(change: Change) -> bool:
     return is_allowed and is_to_come and change.cloud_id is not None
 
 
-def _with_conditions(changes: tuple[Change, ...], facts: Facts) -> tuple[Change, ...]:
+def _with_conditions(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
     """Put a Service's conditions on the write of its status: they need no write of their own then."""
     by_owner: dict[str, list[Change]] = {}
     for change in changes:
         by_owner.setdefault(change.owner, []).append(change)
     return tuple(
-        replace(change, rides=conditions_of(change.owner, by_owner[change.owner], facts))
+        replace(change, rides=conditions_of(change.owner, by_owner[change.owner], view))
         if change.kind == ChangeKind.SERVICE_STATUS
         else change
         for change in changes
     )
 
 
-def conditions_of(key: Key, changes: Collection[Change], facts: Facts) -> tuple[ServiceCondition, ...]:
+def conditions_of(key: Key, changes: Collection[Change], view: GuardInput) -> tuple[ServiceCondition, ...]:
     """The desired conditions of the Service with this key, by its judged changes; empty for another key."""
-    service = facts.snapshot.service(key)
-    lb = None if service is None else facts.desired.services.get(service.id)
+    service = view.snapshot.service(key)
+    lb = None if service is None else view.desired.services.get(service.id)
     if lb is None:
         return ()
-    notes = facts.notes_by_key.get(key, ())
-    return service_conditions(lb.service, lb.match, facts.snapshot, tuple(changes), notes, _hostname(lb))
+    notes = view.notes_by_key.get(key, ())
+    return service_conditions(lb.service, lb.match, view.snapshot, tuple(changes), notes, _hostname(lb))
 
 
 def _hostname(lb: DesiredLoadBalancer | LoadBalancerRelease) -> str | None:

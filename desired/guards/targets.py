@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.loss import answered_lately, quiet_ports, takes_targets
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.ordering import turn_of
@@ -40,12 +40,12 @@ _CHECK_INTERVAL_S = 15
 """Where a listener does not say (Hetzner Cloud API, load balancers)."""
 
 
-def target_health(facts: Facts) -> Iterator[GuardResult]:
+def target_health(view: GuardInput) -> Iterator[GuardResult]:
     """What may not go yet waits for health checks, and is held where a newcomer fails them."""
-    for lb, changes in facts.balancers(*OF_TRAFFIC):
+    for lb, changes in view.balancers(*OF_TRAFFIC):
         is_managed = lb.wanted is not None and not isinstance(lb.wanted.targets, Unmanaged)
         if lb.present is not None and is_managed and any(map(takes_targets, changes)):
-            yield from _Replacement(lb, lb.present, facts, in_order(changes)).judged()
+            yield from _Replacement(lb, lb.present, view, in_order(changes)).judged()
 
 
 @dataclass
@@ -54,7 +54,7 @@ class _Replacement:
 
     lb: DesiredLoadBalancer
     present: CloudBalancer
-    facts: Facts
+    view: GuardInput
     ordered: Sequence[Change]
     """The changes of the load balancer, each after what it needs."""
     waiting: list[Change] = field(default_factory=list)
@@ -105,7 +105,7 @@ class _Replacement:
     def _go(self) -> None:
         """Let a removal go where as many answer without it as do now, or will at the end: by their health checks, and
         with those that may answer as they are not checked yet."""
-        never = self.facts.setbacks.stalled
+        never = self.view.setbacks.stalled
         come = (change for change in self.ordered if change.verb is not Verb.ADD or change.key not in never)
         later = self._looks_at(reduce(balancer_after, come, self.present))[-1]
         gone = (change for change in self._swaps if change not in self.waiting)
@@ -132,8 +132,8 @@ class _Replacement:
     def _looks_at(self, balancer: CloudBalancer) -> tuple[Mapping[int, frozenset[str]], Mapping[int, frozenset[str]]]:
         """Port → names of those that answer: by their health checks, or did lately where nothing does; and with those
         that may."""
-        may_answer = serving(balancer, self.facts.snapshot, self.facts.readiness)
-        answering = {**healthy(balancer), **answered_lately(balancer, self._quiet, self.facts)}
+        may_answer = serving(balancer, self.view.snapshot, self.view.readiness)
+        answering = {**healthy(balancer), **answered_lately(balancer, self._quiet, self.view)}
         named = self.lb.targets.node_targets.names_by_port
         by_check, at_best = named(answering, balancer), named(may_answer, balancer)
         if self._gives_up_a_port:
@@ -231,7 +231,7 @@ class _Replacement:
 
     def _is_down(self, target: Target) -> bool:
         server = self._led_to(target)
-        return server is not None and is_down(server, self.facts.snapshot, self.facts.readiness)
+        return server is not None and is_down(server, self.view.snapshot, self.view.readiness)
 
     def _may_answer(self, target: object) -> bool:
         """Whether nothing is known yet of a target whose server may answer."""
@@ -243,11 +243,11 @@ class _Replacement:
 
     @cached_property
     def _quiet(self) -> Mapping[int, frozenset[str]]:
-        return quiet_ports(self.present, self.facts)
+        return quiet_ports(self.present, self.view)
 
     @cached_property
     def _lately(self) -> Mapping[int, frozenset[ServerTarget]]:
-        return answered_lately(self.present, self._quiet, self.facts)
+        return answered_lately(self.present, self._quiet, self.view)
 
     def _answers(self, target: object) -> bool:
         return isinstance(target, _KINDS) and bool(self.present.answering(target))

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.guards.anchor import witnesses
-from desired.guards.facts import Facts
 from desired.guards.filters import explain_strange_keys, restrict
+from desired.guards.guard import GuardInput
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import ask_guards, judge
 from desired.guards.loss import takes_targets
@@ -217,7 +217,7 @@ def _tell(
     apply_context.events.announce(tuple(at_most(MOST_EVENTS, held, done)), last.taken_at)
     if apply_context.conditions is not None and not apply_context.stop.is_set():
         apply_context.conditions.write(
-            tuple(conditions_due(Facts(plan, last, plan_context.settings, judged.desired, judged.setbacks), tried))
+            tuple(conditions_due(GuardInput(plan, last, plan_context.settings, judged.desired, judged.setbacks), tried))
         )
 
 
@@ -317,7 +317,7 @@ def _judge(
     if any(map(takes_targets, plan.changes)):
         setbacks = replace(setbacks, peaks=plan_context.records.peaks.peaks(snapshot))
     changed = settings_change(plan, snapshot, settings, setbacks, former)
-    facts = Facts(plan, snapshot, settings, desired, setbacks, changed)
+    facts = GuardInput(plan, snapshot, settings, desired, setbacks, changed)
     here, granted = Here.of(snapshot), by_hold(plan_context.flagged, Here.of(snapshot))
     results = ask_guards(facts)
     judged = judge(facts, granted.keys(), results)

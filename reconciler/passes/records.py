@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from actuators.http.errors import ApiError, Denied
 from actuators.outcome import Failed
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
-from desired.guards.facts import SettingsChange
+from desired.guards.guard import SettingsChange
 from desired.guards.history import mark_in
 from desired.guards.loss import LAST_FOR, peaks_of, takes_targets, without_balancers
 from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, Value, values_of

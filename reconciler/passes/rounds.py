@@ -11,7 +11,7 @@ from actuators.apply import Actuator, Pressure, apply
 from actuators.http.errors import ApiError
 from actuators.lanes import UnderWay
 from actuators.outcome import Outcome, Skipped
-from desired.guards.facts import SettingsChange
+from desired.guards.guard import SettingsChange
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.grants import Grant

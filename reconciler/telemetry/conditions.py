@@ -12,7 +12,7 @@ from dataclasses import replace
 from actuators.http.errors import ApiError
 from actuators.outcome import Failed
 from desired.guards.anchor import is_own_project
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.conditions import is_worth_a_write
 from desired.load_balancers.wanted import wants_balancer
@@ -55,7 +55,7 @@ class ConditionSink:
             _log.debug("conditions not written %s", pairs(service=service.id, why=error))
 
 
-def conditions_due(facts: Facts, tried: Iterable[Line]) -> Iterator[Due]:
+def conditions_due(facts: GuardInput, tried: Iterable[Line]) -> Iterator[Due]:
     """The conditions to write, by Service, after a pass that ended with this judged plan.
 
     ``tried`` are the changes that it tried, with how each ended. Empty where nothing may be written, where only part of

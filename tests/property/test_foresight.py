@@ -18,7 +18,7 @@ from actuators.apply import apply
 from actuators.http.hetzner_actions import Actions
 from actuators.outcome import Applied
 from actuators.writers import Writers
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
 from desired.model.load_balancer import CloudBalancer, Listener
 from desired.model.route import CONDITION_NETWORK, Route
@@ -134,7 +134,9 @@ class _Steps:
     def plan(self, snapshot: Snapshot) -> Plan:
         """The plan, with all that a person could approve."""
         desired = compute_desired(snapshot, self.run.settings)
-        facts = Facts(diff(snapshot, desired, self.run.settings), snapshot, self.run.settings, desired, NO_SETBACKS)
+        facts = GuardInput(
+            diff(snapshot, desired, self.run.settings), snapshot, self.run.settings, desired, NO_SETBACKS
+        )
         return judge(facts, [hold.hash for hold in judge(facts).holds])
 
     def ready(self, plan: Plan) -> list[Change]:

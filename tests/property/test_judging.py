@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from desired.guards.anchor import AnchorState, anchor_of
 from desired.guards.filters import explain_strange_keys, restrict
-from desired.guards.judge import GUARDS
+from desired.guards.table import GUARDS
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardName, LostNode, NodeIdentity, Plan, Verdict
@@ -64,7 +64,7 @@ def test_the_heaviest_finding_wins(plan: Plan, snapshot: Snapshot, chosen: Setti
     one, or only prepares it."""
     held = judge(plan, snapshot, chosen).holds
     approved = {hold.hash for hold in held} if approve else set()
-    findings = [finding for guard in GUARDS.values() for finding in guard(facts_of(plan, snapshot, chosen))]
+    findings = [result for row in GUARDS.values() for result in row.judge(facts_of(plan, snapshot, chosen))]
     judged = judge(plan, snapshot, chosen, approved)
     assert all(hold.approved is approve for hold in judged.holds)
     for change in judged.changes:

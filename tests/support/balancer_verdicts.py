@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan, Verdict
@@ -25,7 +25,7 @@ def verdicts(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
     return {change.key: (change.decision.verdict, change.decision.rule) for change in plan.changes}
 
 
-def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> Facts:
+def facts(changes: Iterable[Change], snapshot: Snapshot, settings: Settings = LOCATED) -> GuardInput:
     """What a guard sees of changes that no rule has planned."""
     return facts_of(Plan(tuple(changes)), snapshot, settings)
 

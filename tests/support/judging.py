@@ -8,9 +8,8 @@ from desired import explain as explaining
 from desired.explain import node, service
 from desired.explain.node import NodeExplanation
 from desired.explain.service import ServiceExplanation
-from desired.guards import facts
 from desired.guards import judge as judging
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
@@ -27,9 +26,9 @@ from reconciler.telemetry.events import Event
 from tests.support.keys import key_of
 
 
-def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> Facts:
+def facts_of(plan: Plan, snapshot: Snapshot, settings: Settings, setbacks: Setbacks = NO_SETBACKS) -> GuardInput:
     """What a guard may look at."""
-    return facts.Facts(plan, snapshot, settings, compute_desired(snapshot, settings, setbacks), setbacks)
+    return GuardInput(plan, snapshot, settings, compute_desired(snapshot, settings, setbacks), setbacks)
 
 
 def judge(

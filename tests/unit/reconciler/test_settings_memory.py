@@ -9,7 +9,7 @@ import pytest
 
 from actuators.http.errors import Denied, Transient
 from desired.annotations.options import Options
-from desired.guards.facts import SettingsChange
+from desired.guards.guard import SettingsChange
 from desired.model.clocks import Clocks
 from desired.model.former_settings import SETTINGS, FormerSettings, values_of
 from desired.model.settings import Settings

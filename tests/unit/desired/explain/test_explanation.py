@@ -13,7 +13,7 @@ from desired.explain.node import NodeExplanation, why_no_node
 from desired.explain.service import ServiceExplanation, ServiceStage
 from desired.explain.stage import Stage
 from desired.guards.anchor import AnchorState
-from desired.guards.judge import GUARDS
+from desired.guards.table import GUARDS
 from desired.load_balancers.membership import Membership
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, NodeAddress, RobotAccount, Snapshot, Taint

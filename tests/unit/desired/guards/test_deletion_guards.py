@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.absence import absence_proof
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.nodes import node_blast_radius
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
@@ -42,7 +42,7 @@ INITIALISE = a_change("node/web-1", "node.initialise")
 WHOLE = a_snapshot()
 
 
-def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> Facts:
+def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> GuardInput:
     """What a guard sees."""
     return facts_of(Plan(tuple(changes)), snapshot, Settings())
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.silent_cluster import STALE_AFTER, readiness_heard
+from desired.guards.silence import STALE_AFTER, readiness_heard
 from desired.model.clocks import Clocks
 from desired.model.snapshot import Node, Readiness
 from tests.builders import NOW, a_settled_node, a_snapshot

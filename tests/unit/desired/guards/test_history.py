@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from desired.guards.facts import GuardResult
+from desired.guards.guard import GuardResult
 from desired.guards.history import back_off, flapping, mark_in, suspension_of
 from desired.model.record import Origin
 from desired.model.service import ServiceCondition

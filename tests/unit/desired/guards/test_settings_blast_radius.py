@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.choices import Protocol
-from desired.guards.facts import Facts
+from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
 from desired.guards.settings_blast_radius import settings_change, takes
 from desired.model.former_settings import FormerSettings, PendingChange, values_of
@@ -83,7 +83,7 @@ def judged(world: Snapshot, settings: Settings, known: FormerSettings | Unknown 
     desired = compute_desired(world, settings)
     plan = diff(world, desired, settings)
     changed = settings_change(plan, world, settings, NO_SETBACKS, known)
-    return judge(Facts(plan, world, settings, desired, NO_SETBACKS, changed))
+    return judge(GuardInput(plan, world, settings, desired, NO_SETBACKS, changed))
 
 
 def held(plan: Plan) -> set[str]:

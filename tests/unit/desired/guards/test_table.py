@@ -7,10 +7,10 @@ import pytest
 
 from desired.guards.anchor import Anchor, AnchorState, anchor_of
 from desired.guards.evidence import incomplete_snapshot
-from desired.guards.facts import Facts, GuardResult
 from desired.guards.filters import policy
-from desired.guards.judge import GUARDS
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.project import anchor_notes, project_anchor
+from desired.guards.table import GUARDS
 from desired.model.route import NetworkCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
@@ -55,7 +55,7 @@ LB = "load_balancer/ns/a"
 MISSING: Section[int, Server] = Section.missing("401")
 
 
-def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE, settings: Settings | None = None) -> Facts:
+def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE, settings: Settings | None = None) -> GuardInput:
     """What a guard sees."""
     return facts_of(Plan(tuple(changes)), snapshot, settings or Settings())
 

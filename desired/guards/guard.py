@@ -1,4 +1,4 @@
-"""Input and output of a guard: ``Facts`` and ``GuardResult``."""
+"""What a guard is: its input, its results, and its row in the table of guards."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from desired.plan.foresight import readiness
 from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
+from desired.routes.gateways import Gateways
 from desired.rules.rule import Plain, Rule
 from desired.syntax.provider_id import Provider, ServerKey
 
@@ -83,7 +84,7 @@ class SettingsChange:
 
 
 @dataclass(frozen=True)
-class Facts:
+class GuardInput:
     """Everything a guard may look at."""
 
     plan: Plan
@@ -128,6 +129,11 @@ class Facts:
             grouped.setdefault(change.owner, []).append(change)
         return {owner: tuple(changes) for owner, changes in grouped.items()}
 
+    @cached_property
+    def gateways(self) -> Gateways:
+        """The gateways of routes, and the servers that are known to have had each."""
+        return Gateways(self.snapshot)
+
     def balancers(self, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:
         """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""
         for owner, changes in self.by_owner.items():
@@ -145,4 +151,17 @@ class Facts:
         return {key: tuple(notes) for key, notes in grouped.items()}
 
 
-Guard = Callable[[Facts], Iterable[GuardResult]]
+def _always(_view: GuardInput, _change: Change) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A row of the table of guards: what it decides, and what an explanation tells of it where it lets pass."""
+
+    judge: Callable[[GuardInput], Iterable[GuardResult]]
+    looks_at: Callable[[GuardInput, Change], bool] | None = _always
+    """Whether it has a say on such a change. None for one that is told of only where it withholds something: it depends
+    on what only the loop remembers, or on clocks and former settings, which are not the object's."""
+    measure: Callable[[GuardInput, Provider], tuple[int, int]] | None = None
+    """What it has measured of a provider, and the limit; None for one that measures nothing."""

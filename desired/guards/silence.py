@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from desired.guards.evidence import roughly
-from desired.guards.facts import Facts, GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, NO_OTHER_CLOCKS
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
@@ -147,19 +147,19 @@ def _runs(snapshot: Snapshot, server_id: int, other_than: Collection[str] = ()) 
 _END = HoldEnd("once a Node is Ready and most kubelets report")
 
 
-def silent_cluster(facts: Facts) -> Iterator[GuardResult]:
+def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
     """Changes and removals in the cloud are held while no Node is Ready, or most do not report, though their servers
     run; only removals, where kubelets report that they are not Ready. Additions wait as long as no kubelet reports: an
     outage needs new machines, and leaving things as they are costs little. What leads to servers that are gone may be
     removed. What would be held if another clock was right waits until clocks agree and cannot be approved."""
-    changes = [change for change in facts.plan.changes if change.row.writes_cloud]
-    silence = silence_of(facts.snapshot, facts.settings) if changes else None
-    if not changes or not (silence or silence_by_any_clock(facts.snapshot, facts.settings)):
+    changes = [change for change in view.plan.changes if change.row.writes_cloud]
+    silence = silence_of(view.snapshot, view.settings) if changes else None
+    if not changes or not (silence or silence_by_any_clock(view.snapshot, view.settings)):
         return
     kept = {Verb.REMOVE} if silence and silence.some_report else set(Verb) - {Verb.ADD}
-    held = [change.key for change in changes if change.verb in kept and not _is_dead(change, facts)]
+    held = [change.key for change in changes if change.verb in kept and not _is_dead(change, view)]
     if silence is None:
-        apart = roughly(facts.snapshot.clocks.ahead)
+        apart = roughly(view.snapshot.clocks.ahead)
         yield GuardResult.of(HEARTBEATS_UNCERTAIN, held, {"apart": apart}, due_in_s=LOOK_AGAIN_S)
         return
     report, enough = silence.counted - silence.not_reporting, (silence.counted + 1 + bool(silence.without_node)) // 2
@@ -179,12 +179,12 @@ def row_of(silence: Silence) -> Rule:
     return NONE_FRESH if silence.stale else NONE_READY
 
 
-def _is_dead(change: Change, facts: Facts) -> bool:
+def _is_dead(change: Change, view: GuardInput) -> bool:
     """Whether what is removed leads nowhere: the target's server, or whoever had the route's gateway, is gone."""
     if change.kind == ChangeKind.LB_TARGET:
         target = change.before
-        return isinstance(target, ServerTarget) and isinstance(facts.snapshot.servers.find(target.server_id), Absent)
+        return isinstance(target, ServerTarget) and isinstance(view.snapshot.servers.find(target.server_id), Absent)
     if change.kind == ChangeKind.ROUTE_DELETE:
-        decided = facts.desired.routes.by_key.get(change.key)
+        decided = view.desired.routes.by_key.get(change.key)
         return decided is not None and decided.action is RouteAction.DEAD
     return False

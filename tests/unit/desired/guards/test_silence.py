@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.facts import GuardResult
-from desired.guards.silent_cluster import Silence, row_of, silence_of, silent_cluster
+from desired.guards.guard import GuardResult
+from desired.guards.silence import Silence, row_of, silence_of, silent_cluster
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings

@@ -1,0 +1,105 @@
+"""Table of the guards: what each decides, looks at and measures."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from desired.guards.absence import absence_proof, servers_presumed_gone
+from desired.guards.evidence import clock_skew, incomplete_snapshot, other_controller, other_controllers
+from desired.guards.filters import policy
+from desired.guards.guard import Guard, GuardInput
+from desired.guards.history import back_off, flapping, quota
+from desired.guards.load_balancers import (
+    address_in_use,
+    adoption,
+    certificate_issuance,
+    exposure,
+    foreign_owner,
+    ip_loss,
+    listener_loss,
+    undo_window,
+)
+from desired.guards.loss import takes_targets, target_floor
+from desired.guards.nodes import address_blast_radius, closes_to_pods, losses_of, node_blast_radius, takes_addresses
+from desired.guards.project import project_anchor
+from desired.guards.routes import cluster_cidr, route_blast_radius
+from desired.guards.settings_blast_radius import settings_blast_radius
+from desired.guards.silence import silent_cluster
+from desired.guards.targets import target_health
+from desired.model.load_balancer import LoadBalancer
+from desired.plan.change import Change, GuardName
+from desired.plan.kinds import ChangeKind, Verb
+from desired.syntax.provider_id import Provider
+
+_Looks = Callable[[GuardInput, Change], bool]
+
+
+def _at(*kinds: ChangeKind) -> _Looks:
+    return lambda _view, change: change.kind in kinds
+
+
+def _where(condition: Callable[[Change], bool]) -> _Looks:
+    return lambda _view, change: condition(change)
+
+
+def _found_in(view: GuardInput, provider: Provider) -> tuple[int, int]:
+    anchor = view.robot_anchor if provider is Provider.ROBOT else view.anchor
+    return anchor.found, anchor.needed
+
+
+def _lost_of(view: GuardInput, provider: Provider) -> tuple[int, int]:
+    losses = losses_of(provider, view.snapshot, view.settings)
+    return losses.value, losses.limit
+
+
+GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
+    {
+        GuardName.INCOMPLETE_SNAPSHOT: Guard(incomplete_snapshot),
+        GuardName.OTHER_CONTROLLER: Guard(
+            other_controller,
+            lambda view, _change: view.snapshot.controllers is not None,
+            lambda view, _provider: (len(other_controllers(view.snapshot)), 0),
+        ),
+        GuardName.PROJECT_ANCHOR: Guard(project_anchor, measure=_found_in),
+        GuardName.SILENT_CLUSTER: Guard(
+            silent_cluster, _where(lambda change: change.row.writes_cloud and change.verb is not Verb.ADD)
+        ),
+        GuardName.ABSENCE_PROOF: Guard(
+            absence_proof,
+            lambda view, change: bool(servers_presumed_gone(change, view.snapshot, view.gateways)),
+        ),
+        GuardName.CLOCK_SKEW: Guard(clock_skew, looks_at=None),
+        GuardName.NODE_BLAST_RADIUS: Guard(node_blast_radius, _at(ChangeKind.NODE_DELETE), _lost_of),
+        GuardName.SETTINGS_BLAST_RADIUS: Guard(settings_blast_radius, looks_at=None),
+        GuardName.ADDRESS_BLAST_RADIUS: Guard(
+            address_blast_radius, _where(lambda change: takes_addresses(change) or closes_to_pods(change))
+        ),
+        GuardName.FOREIGN_OWNER: Guard(foreign_owner, _at(ChangeKind.LB_ADOPT, ChangeKind.LB_CREATE)),
+        GuardName.ADOPTION: Guard(adoption, _at(ChangeKind.LB_ADOPT)),
+        GuardName.UNDO_WINDOW: Guard(undo_window, looks_at=None),
+        GuardName.IP_LOSS: Guard(ip_loss, _at(ChangeKind.LB_DELETE)),
+        GuardName.ADDRESS_IN_USE: Guard(
+            address_in_use,
+            _where(lambda change: isinstance(change.after, LoadBalancer) and bool(change.after.primary_ips)),
+        ),
+        GuardName.LISTENER_LOSS: Guard(
+            listener_loss,
+            _where(lambda change: change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.MODIFY),
+        ),
+        GuardName.TARGET_FLOOR: Guard(target_floor, _where(takes_targets)),
+        GuardName.TARGET_HEALTH: Guard(target_health, _where(takes_targets)),
+        GuardName.EXPOSURE: Guard(
+            exposure, _where(lambda change: change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True)
+        ),
+        GuardName.CERTIFICATE_ISSUANCE: Guard(
+            certificate_issuance,
+            _where(lambda change: change.kind == ChangeKind.LB_LISTENER and not change.is_known),
+        ),
+        GuardName.ROUTE_BLAST_RADIUS: Guard(route_blast_radius, _at(ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE)),
+        GuardName.CLUSTER_CIDR: Guard(cluster_cidr, _at(ChangeKind.ROUTE_DELETE)),
+        GuardName.FLAPPING: Guard(flapping, looks_at=None),
+        GuardName.BACK_OFF: Guard(back_off, looks_at=None),
+        GuardName.QUOTA: Guard(quota, looks_at=None),
+        GuardName.POLICY: Guard(policy),
+    }
+)
+"""Name → guard. Of two guards with equally heavy verdicts the earlier one is named."""
