@@ -41,9 +41,8 @@ def _without_idle_statuses(changes: tuple[Change, ...], view: GuardInput) -> tup
 
 def _awaits_parts(change: Change) -> bool:
     """Whether it is the status of a Service with a load balancer that is there, and will have something else."""
-    is_allowed = change.decision.verdict is Verdict.ALLOWED
-    is_to_come = change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY
-    return is_allowed and is_to_come and change.cloud_id is not None
+    is_to_come = change.after is KNOWN_AFTER_APPLY and change.cloud_id is not None
+    return is_to_come and change.decision.verdict is Verdict.ALLOWED
 
 
 def _with_conditions(changes: tuple[Change, ...], view: GuardInput) -> tuple[Change, ...]:
