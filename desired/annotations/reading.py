@@ -73,14 +73,14 @@ class Requested:
     options: Options
     """What cannot be read is in it as if nothing set it."""
     origins: Mapping[str, Origin]
-    """Name of each option → what its value comes from. An annotation, even an empty one, beats the environment."""
+    """Name of each option that something sets → what its value comes from. An annotation, even an empty one, beats the
+    environment."""
     bad: Mapping[str, BadAnnotation]
     """Name of an option → why its value cannot be read."""
 
-    @property
-    def given(self) -> frozenset[str]:
-        """Names of the options that an annotation or the environment sets."""
-        return frozenset(name for name, origin in self.origins.items() if origin is not Origin.UNSET)
+    def origin(self, name: str) -> Origin:
+        """What the value of this option comes from."""
+        return self.origins.get(name, Origin.UNSET)
 
 
 def with_defaults(read: ReadAnnotations, defaults: Options) -> Requested:
@@ -93,9 +93,7 @@ def with_defaults(read: ReadAnnotations, defaults: Options) -> Requested:
             origins[name], values[name] = Origin.ANNOTATION, read.values[name]
         elif name in read.bad:
             origins[name], bad[name] = Origin.ANNOTATION, read.bad[name]
-        elif name in read.unset or not is_set(defaults, name):
-            origins[name] = Origin.UNSET
-        else:
+        elif name not in read.unset and is_set(defaults, name):
             origins[name], value = Origin.ENVIRONMENT, getattr(defaults, name)
             try:
                 row.grammar.check(value)

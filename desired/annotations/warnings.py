@@ -123,7 +123,7 @@ def _zone(annotations: Mapping[str, str], requested: Requested) -> Iterator[Anno
     """A zone that a location overrules. Only an annotation is worth a warning: it is what a person just wrote."""
     zone, location, value = OPTIONS["network_zone"], OPTIONS["location"], requested.options.location
     if annotations.get(zone.full_key) and value is not UNMANAGED:
-        by_default = requested.origins["location"] is Origin.ENVIRONMENT
+        by_default = requested.origin("location") is Origin.ENVIRONMENT
         other = location.variable if by_default else location.full_key
         remedy = f'set {location.full_key} to ""' if by_default else "remove one of the two"
         text = f"{zone.full_key} has no effect: {other} is {value}, and a location wins; {remedy}"

@@ -59,7 +59,7 @@ def explain_remarks(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> tup
 
 
 def _option(row: Option, lb: DesiredLoadBalancer, balancer: CloudBalancer | None, remark: str | None) -> OptionFact:
-    asked, origin = lb.requested, lb.requested.origins[row.name]
+    asked, origin = lb.requested, lb.requested.origin(row.name)
     value = getattr(lb.options, row.name) if origin is not Origin.UNSET and row.name not in asked.bad else UNMANAGED
     return OptionFact(
         key=row.full_key,

@@ -146,7 +146,7 @@ def desired_load_balancer(
     these options, of this load balancer, None for a new one, in this zone. ``zones`` are network zones by
     locations."""
     defaults = settings.balancer_defaults
-    requested = service.claim.requested(defaults)
+    requested, former = (service.claim.requested(each) for each in (defaults, settings.former_defaults or defaults))
     options, bad = requested.options, requested.bad
     present = None if isinstance(match, Missing | Undecided) else match.balancer
     if present is not None and settings.former_defaults is not None:
@@ -203,7 +203,7 @@ def desired_load_balancer(
         unclear,
         check.remarks,
         primary_ips=chosen,
-        asked=requested.given.union(service.claim.requested(settings.former_defaults or defaults).given),
+        asked=frozenset({*requested.origins, *former.origins}),
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
     )

@@ -281,7 +281,7 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     """Where a value comes from."""
     annotations = {} if text is None else {key_of(field): text}
 
-    assert with_defaults(read_annotations(annotations), Options(**defaults)).origins[field] is origin
+    assert with_defaults(read_annotations(annotations), Options(**defaults)).origin(field) is origin
 
 
 @pytest.mark.parametrize(
