@@ -21,7 +21,7 @@ from desired.load_balancers.published import desired_ingress, lost_addresses, pu
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.load_balancers.wanted import has_our_conditions
 from desired.model.key import Key
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer
+from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer, Owner
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
@@ -30,6 +30,35 @@ from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import NoteKind
 from desired.plan.ordering import in_order
+from desired.rules.load_balancer_changes import (
+    ADOPTED_AS_PUBLISHED,
+    ADOPTED_BY_NAME,
+    CERTIFICATE_CREATED,
+    CLAIM_ENDED,
+    CLAIM_ENDED_WITH_BALANCER,
+    CLAIMED,
+    CREATED,
+    DELETED_LATER,
+    FINALIZER_LOST,
+    GIVEN_BACK,
+    LOST_BY_ADOPTION,
+    OUTLIVES,
+    PUBLISHED_AFTERWARDS,
+    PUBLISHED_AS_IS,
+    PUBLISHED_NEW,
+    PUBLISHED_NEW_HOSTNAME,
+    PUBLISHED_NOWHERE,
+    RETAINED,
+    RETAINED_FOR_A_WHILE,
+    RETAINED_UNLABELLED,
+    SERVICE_DELETED,
+    SERVICE_WANTS_NONE,
+    STAYS_PAID,
+    UNDO_WINDOW_ENDED,
+    UNDO_WINDOW_ENDED_PROTECTED,
+    UNPUBLISHED,
+)
+from desired.rules.load_balancers import SERVICE_GONE
 from desired.section import UNMANAGED, Unmanaged
 
 
@@ -56,7 +85,13 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
         for change in changed_parts(lb, wanted, present, snapshot, tuple(change.key for change in issue))
     ]
     adopt = tuple(
-        replace(a, consequences=tuple(_consequence_of(c) for c in parts if c.verb is Verb.REMOVE)) for a in adopt
+        replace(
+            a,
+            consequences=tuple(
+                LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE
+            ),
+        )
+        for a in adopt
     )
     status = _status(lb, present, tuple(a.key for a in adopt), parts, in_next_round=bool(claims))
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
@@ -69,29 +104,11 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         return ()
     service, present = lb.service, lb.present
     first: tuple[Change, ...] = ()
-    why = "the Service is being deleted" if service.deleted_at else "the Service no longer wants a load balancer"
-    named = "" if present is None else f"load balancer {present.id} {present.spec.name}"
+    going = (SERVICE_DELETED if service.deleted_at else SERVICE_WANTS_NONE).text()
     if present is not None and lb.retained is not None:
-        labels = ": its label goes, and another says when it was released" if isinstance(lb.match, Owned) else ""
-        until = None if lb.delete_at is None else shown_time(lb.delete_at)
-        change = Change(
-            key=service.balancer_key.part("retain"),
-            kind=ChangeKind.LB_RETAIN,
-            verb=Verb.MODIFY,
-            before=owner_of(present.spec.labels),
-            after=lb.retained,
-            reason=f"{why}, and {lb.why_retained.text if lb.why_retained else ''}{labels}"
-            if until is None
-            else f"{why}: its load balancer is released now, and deleted after {until}",
-            owner=service.key,
-            cloud_id=present.id,
-            consequences=(f"{named} stays, and is paid for",)
-            if until is None
-            else (f"{named} is deleted after {until}, unless Service {service.id} comes back before",),
-        )
-        first = (change,)
+        first = (_retention(lb, present, lb.retained, going),)
     elif present is not None:
-        first = (_deletion(present, service.balancer_key, service.key, why, snapshot),)
+        first = (_deletion(present, service.balancer_key, service.key, going, snapshot),)
     claimed = Claimed(FINALIZER_BALANCER in service.finalizers, _published_here(service, present))
     if not (claimed.finalizer or claimed.ingress or has_our_conditions(service)):
         return first
@@ -101,7 +118,7 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         verb=Verb.REMOVE,
         before=claimed,
         after=None,
-        reason=_why_released(first, why),
+        reason=_why_released(first, going),
         owner=service.key,
         consequences=tuple(note.text for note in lb.notes if note.kind is NoteKind.ORPHAN),
         depends_on=tuple(change.key for change in first),
@@ -116,11 +133,34 @@ def _published_here(service: Service, present: CloudBalancer | None) -> tuple[In
     return service.ingress if is_ours else ()
 
 
-def _why_released(first: tuple[Change, ...], why: str) -> str:
+def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner, going: str) -> Change:
+    """The release of the load balancer, for good or for a while."""
+    balancer, name = present.id, present.spec.name
+    cause = lb.why_retained.text if lb.why_retained else ""
+    reason = (RETAINED_UNLABELLED if isinstance(lb.match, Owned) else RETAINED).text(going=going, cause=cause)
+    consequence = STAYS_PAID.text(balancer=balancer, name=name)
+    if lb.delete_at is not None:
+        until = shown_time(lb.delete_at)
+        reason = RETAINED_FOR_A_WHILE.text(going=going, until=until)
+        consequence = DELETED_LATER.text(balancer=balancer, name=name, until=until, service=lb.service.id)
+    return Change(
+        key=lb.service.balancer_key.part("retain"),
+        kind=ChangeKind.LB_RETAIN,
+        verb=Verb.MODIFY,
+        before=owner_of(present.spec.labels),
+        after=retained,
+        reason=reason,
+        owner=lb.service.key,
+        cloud_id=present.id,
+        consequences=(consequence,),
+    )
+
+
+def _why_released(first: tuple[Change, ...], going: str) -> str:
     """The reason for the end of the claim on a Service, after these changes of its load balancer."""
     if not first:
-        return f"{why}, and it has no load balancer"
-    return f"its load balancer is {'deleted' if first[0].kind is ChangeKind.LB_DELETE else 'released'}"
+        return CLAIM_ENDED.text(going=going)
+    return CLAIM_ENDED_WITH_BALANCER.text(done="deleted" if first[0].kind is ChangeKind.LB_DELETE else "released")
 
 
 def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
@@ -129,10 +169,10 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
     go by a person (``ip-loss``)."""
     balancer = pending.balancer
     if pending.vanished is not None:
-        why = f"its Service, with the UID {pending.vanished}, is gone"
+        why = SERVICE_GONE.text(uid=pending.vanished)
         return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
     owner = owner_of(balancer.spec.labels)
-    why = f"{shown_former(owner)} is gone, and its undo window ends at {shown_time(pending.due_at)}"
+    ended = {"service": shown_former(owner), "until": shown_time(pending.due_at)}
     if balancer.is_protected:
         return Change(
             key=balancer.key.part("retain"),
@@ -140,12 +180,12 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
             verb=Verb.MODIFY,
             before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
             after=for_good(owner, snapshot.taken_at),
-            reason=f"{why}; it is protected against deletion, and stays",
+            reason=UNDO_WINDOW_ENDED_PROTECTED.text(**ended),
             owner=balancer.key,
             cloud_id=balancer.id,
-            consequences=(f"load balancer {balancer.id} {balancer.spec.name} stays, and is paid for",),
+            consequences=(STAYS_PAID.text(balancer=balancer.id, name=balancer.spec.name),),
         )
-    return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
+    return _deletion(balancer, balancer.key, balancer.key, UNDO_WINDOW_ENDED.text(**ended), snapshot)
 
 
 def orphan_deletion(orphan: Orphan, snapshot: Snapshot) -> Change:
@@ -177,18 +217,11 @@ def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
         verb=Verb.ADD,
         before=False,
         after=True,
-        reason="keeps the Service from going before its load balancer has gone",
+        reason=CLAIMED.text(),
         owner=service.key,
-        consequences=(_FINALIZER_LOST,) if isinstance(lb.match, Owned) else (),
+        consequences=(FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else (),
     )
     return (change,)
-
-
-_FINALIZER_LOST = (
-    "the Service has a load balancer and lost the finalizer, which another controller shares and takes away: deleted"
-    " like that, it would leave the load balancer behind; k3s: --disable servicelb; others: spec.loadBalancerClass"
-)
-"""Warned of at the claim of a Service that already has its load balancer."""
 
 
 def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[str, ...]) -> tuple[Change, ...]:
@@ -202,7 +235,7 @@ def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[
         verb=Verb.ADD,
         before=None,
         after=certificate,
-        reason=f"the Service asks for a managed certificate for {', '.join(certificate.domains)}, and there is none",
+        reason=CERTIFICATE_CREATED.text(domains=", ".join(certificate.domains)),
         owner=service.key,
         depends_on=prepared,
     )
@@ -231,7 +264,7 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, p
         verb=Verb.ADD,
         before=None,
         after=after,
-        reason=f"Service {service.id} wants a load balancer and has none",
+        reason=CREATED.text(service=service.id),
         owner=service.key,
         consequences=lost_addresses(service, lb.options.hostname, lb.primary_ips.by_field.values(), snapshot),
         depends_on=prepared,
@@ -280,16 +313,11 @@ def _adopt(
 
 def _why_adopted(lb: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
     if isinstance(lb.match, Adoptable) and lb.match.returns:
-        return f"load balancer {present.id} was released when a Service {lb.service.id} went, and goes back to it"
+        return GIVEN_BACK.text(balancer=present.id, service=lb.service.id)
+    outlives = OUTLIVES if stays else ""
     if isinstance(lb.match, Adoptable) and lb.match.is_published:
-        why = f"load balancer {present.id} has lost label and name, and an address that the Service publishes is its"
-    else:
-        why = f"load balancer {present.id} has the name {present.spec.name} that the Service asks for"
-    return f"{why}; it was not made for it, and will outlive it" if stays else why
-
-
-def _consequence_of(change: Change) -> str:
-    return f"{' '.join(change.key.parts)} is removed from it: the Service does not ask for that"
+        return ADOPTED_AS_PUBLISHED.text(balancer=present.id, outlives=outlives)
+    return ADOPTED_BY_NAME.text(balancer=present.id, name=present.spec.name, outlives=outlives)
 
 
 def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
@@ -304,9 +332,9 @@ def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]
         verb=Verb.MODIFY,
         before=service.ingress,
         after=KNOWN_AFTER_APPLY,
-        reason="publishes the addresses of the new load balancer"
+        reason=PUBLISHED_NEW.text()
         if isinstance(hostname, Unmanaged)
-        else f"publishes {hostname} once there is a load balancer",
+        else PUBLISHED_NEW_HOSTNAME.text(hostname=hostname),
         owner=service.key,
         depends_on=(create.key,),
     )
@@ -339,12 +367,10 @@ def _status(
         verb=Verb.MODIFY,
         before=service.ingress,
         after=wanted,
-        reason=f"publishes what load balancer {present.id} really has"
-        if wanted
-        else f"load balancer {present.id} has no public interface, and its private addresses are not published",
+        reason=(PUBLISHED_AS_IS if wanted else UNPUBLISHED).text(balancer=present.id),
         owner=service.key,
         cloud_id=present.id,
-        consequences=() if wanted else ("the Service is published at no address",),
+        consequences=() if wanted else (PUBLISHED_NOWHERE.text(),),
         depends_on=needed,
     )
 
@@ -370,7 +396,7 @@ def _status_after(
         verb=Verb.MODIFY,
         before=lb.service.ingress,
         after=KNOWN_AFTER_APPLY,
-        reason=f"publishes what load balancer {present.id} has once its parts have changed",
+        reason=PUBLISHED_AFTERWARDS.text(balancer=present.id),
         owner=lb.service.key,
         cloud_id=present.id,
         depends_on=needed,

@@ -20,6 +20,18 @@ from desired.plan.foresight import balancer_after, service_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NOTES, Note, NoteKind
 from desired.plan.ordering import in_order
+from desired.rules.load_balancers import (
+    ADDRESS_PUBLISHED,
+    ADDRESS_UNPUBLISHED,
+    BALANCER_DELETED,
+    BALANCER_LACKING,
+    BALANCER_RELEASED,
+    BALANCER_UNCERTAIN,
+    IN_SYNC,
+    LEADS_NOWHERE,
+    PORTS_LACKING,
+    STILL_TO_COME,
+)
 
 _LONGEST = 1024
 """Characters of a message."""
@@ -85,28 +97,30 @@ def _ready(
     done = tuple(change for change in changes if _is_done(change))
     ends = {change.kind for change in done} & {ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN}
     if ends:
-        how = "is being deleted" if ChangeKind.LB_DELETE in ends else "is released"
-        return _condition(CONDITION_READY, "NotCreated", f"the load balancer {how}")
+        row = BALANCER_DELETED if ChangeKind.LB_DELETE in ends else BALANCER_RELEASED
+        return _condition(CONDITION_READY, "NotCreated", row.text())
     balancer = _balancer(match, done)
     if balancer is None:
         if isinstance(match, Undecided):
-            why = match.why if match.is_ambiguous else "it is not known whether there is a load balancer"
+            why = match.why if match.is_ambiguous else BALANCER_UNCERTAIN.text()
             return _unchanged(service, CONDITION_READY, why)
-        return _condition(CONDITION_READY, "NotCreated", "there is no load balancer")
+        return _condition(CONDITION_READY, "NotCreated", BALANCER_LACKING.text())
     ingress = reduce(service_after, in_order(done), service).ingress
     published = [address for entry in ingress if (address := entry.ip or entry.hostname)]
     if not published:
-        return _condition(CONDITION_READY, "NoAddress", f"load balancer {balancer.id} has no address published")
+        return _condition(CONDITION_READY, "NoAddress", ADDRESS_UNPUBLISHED.text(balancer=balancer.id))
     is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
     if not is_current and (others := addresses_of_others(service, balancer, hostname)):
         return _condition(CONDITION_READY, "OtherAddressPublished", others)
     if not balancer.spec.listeners:
-        return _condition(CONDITION_READY, "NoPorts", f"load balancer {balancer.id} listens on no port")
+        return _condition(CONDITION_READY, "NoPorts", PORTS_LACKING.text(balancer=balancer.id))
     if not balancer.targets:
         reasons = _texts(notes, NoteKind.UNREACHABLE) or _texts(notes, NoteKind.NO_TARGETS)
         told = f"; {_sentence(reasons)}" if reasons else ""
-        return _condition(CONDITION_READY, _NO_TARGETS, f"load balancer {balancer.id} leads to no Node{told}")
-    return _condition(CONDITION_READY, "AddressPublished", f"published {', '.join(published)}", is_true=True)
+        return _condition(CONDITION_READY, _NO_TARGETS, LEADS_NOWHERE.text(balancer=balancer.id, cause=told))
+    return _condition(
+        CONDITION_READY, "AddressPublished", ADDRESS_PUBLISHED.text(addresses=", ".join(published)), is_true=True
+    )
 
 
 def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, ...]) -> ServiceCondition:
@@ -116,7 +130,7 @@ def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, .
     gaps = [change.decision.why for change in _ordered(changes) if _waits_for_data(change)]
     if unknown := [*gaps, *_texts(notes, NoteKind.UNKNOWN)]:
         return _unchanged(service, CONDITION_IN_SYNC, _sentence(unknown))
-    return _condition(CONDITION_IN_SYNC, "InSync", "the load balancer is as the Service asks", is_true=True)
+    return _condition(CONDITION_IN_SYNC, "InSync", IN_SYNC.text(), is_true=True)
 
 
 def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
@@ -134,7 +148,10 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
         yield "Unsupported", _sentence(lacking)
     waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]
     if waiting:
-        yield "Waiting", _sentence([change.decision.why or f"still to come: {change.reason}" for change in waiting])
+        yield (
+            "Waiting",
+            _sentence([change.decision.why or STILL_TO_COME.text(cause=change.reason) for change in waiting]),
+        )
 
 
 def _is_done(change: Change) -> bool:

@@ -30,6 +30,29 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, State
 from desired.plan.foresight import balancer_after
 from desired.plan.kinds import KINDS, ChangeKind, Verb
+from desired.rules.load_balancer_changes import (
+    ALGORITHM_CHANGED,
+    NETWORK_ADDED,
+    NETWORK_DROPPED,
+    NETWORK_REPLACED,
+    PORT_ADDED,
+    PORT_CHANGED,
+    PORT_CLOSED,
+    PORT_REMOVED,
+    PRIVATE_ADDRESS_CHANGED,
+    PRIVATE_ADDRESS_LOST,
+    PRIVATE_TRAFFIC_STOPS,
+    PUBLIC_OFF,
+    PUBLIC_ON,
+    RENAMED,
+    REVERSE_NAME_CHANGED,
+    TARGET_ADDED,
+    TARGET_LEFT_BEHIND,
+    TARGET_RETURNS,
+    TARGET_WITHOUT_TRAFFIC,
+    TYPE_CHANGED,
+    UNREACHABLE_OUTSIDE,
+)
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import ServerKey
 
@@ -64,10 +87,10 @@ def listener_change(
     port = after.port if after else before.port if before else 0
     consequences: tuple[str, ...] = ()
     if after is None:
-        consequences = (f"nobody can connect to port {port} any more",)
-        why = f"the Service has no TCP port {port}"
+        consequences = (PORT_CLOSED.text(port=port),)
+        why = PORT_REMOVED
     else:
-        why = f"the Service has port {port}" if before is None else f"differs from what the Service asks of port {port}"
+        why = PORT_ADDED if before is None else PORT_CHANGED
         consequences = () if before is None else tuple(_losses(lb, before, after))
     return _change(
         lb,
@@ -75,7 +98,7 @@ def listener_change(
         ChangeKind.LB_LISTENER,
         before,
         after,
-        why,
+        why.text(port=port),
         depends_on=needed,
         consequences=consequences,
     )
@@ -124,11 +147,10 @@ def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer
     spec = present.spec
     if wanted.name != spec.name:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, "the Service names it otherwise")
+        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, RENAMED.text())
     algorithm, there = wanted.algorithm, spec.algorithm
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
-        why = "the Service asks for another algorithm"
-        yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, why)
+        yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, ALGORITHM_CHANGED.text())
     for family, address, pointer, before in (
         ("ipv4", present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
         ("ipv6", present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
@@ -149,8 +171,7 @@ def reverse_names_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer) -> Iter
 def _reverse_name(
     lb: DesiredLoadBalancer, family: str, before: str | KnownAfterApply | None, pointer: str | None
 ) -> Change:
-    why = "the Service asks for another reverse name"
-    return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, why)
+    return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, REVERSE_NAME_CHANGED.text())
 
 
 def _is_private_end(change: Change) -> bool:
@@ -162,7 +183,7 @@ def _type(
     lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]
 ) -> Iterator[Change]:
     if wanted.type != present.spec.type:
-        why = "the Service asks for another type"
+        why = TYPE_CHANGED.text()
         needed = tuple(_room_for(lb.size.type, present, parts))
         yield _change(lb, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
 
@@ -188,8 +209,8 @@ def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: Cl
         ChangeKind.LB_PUBLIC_INTERFACE,
         there,
         public,
-        f"the Service asks for {'a' if public else 'no'} public interface",
-        consequences=() if public else ("it cannot be reached by its public addresses any more",),
+        (PUBLIC_ON if public else PUBLIC_OFF).text(),
+        consequences=() if public else (UNREACHABLE_OUTSIDE.text(),),
     )
 
 
@@ -199,7 +220,7 @@ def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalan
         return
     others = [there for there in present.attachments if place is None or there.network_id != place.network_id]
     for there in others:
-        why = "HCLOUD_NETWORK names another network" if place else "HCLOUD_NETWORK names no network"
+        why = (NETWORK_REPLACED if place else NETWORK_DROPPED).text()
         yield _change(
             lb,
             ("network", there.network_id),
@@ -219,7 +240,7 @@ def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalan
             ChangeKind.LB_NETWORK,
             None,
             place,
-            "HCLOUD_NETWORK names this network",
+            NETWORK_ADDED.text(),
             depends_on=tuple(key.part("network", there.network_id) for there in others),
         )
     elif not isinstance(place.ip, Unmanaged) and place.ip != here.ip:
@@ -229,16 +250,15 @@ def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalan
             ChangeKind.LB_NETWORK,
             here,
             place,
-            f"the Service asks for the private address {place.ip}",
+            PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip)),
             consequences=(_loss(here, present, returns=True),),
         )
 
 
 def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
     """What is lost if the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
-    loss = f"its private address {place.ip} is lost"
     stops = returns and any(map(is_private, present.targets))
-    return f"{loss}, and traffic to private targets stops meanwhile" if stops else loss
+    return (PRIVATE_TRAFFIC_STOPS if stops else PRIVATE_ADDRESS_LOST).text(address=str(place.ip))
 
 
 def _listeners(
@@ -323,7 +343,7 @@ def _addition(
         before,
         after,
         server,
-        f"{name} gets traffic by its {_spoken_address(after)}",
+        TARGET_ADDED.text(node=name, address=_spoken_address(after)),
         depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
     )
 
@@ -379,11 +399,11 @@ def _moved(
             continue
         server = lb.targets.node_targets.led_to(target)
         if may_return(target, place, present, snapshot):
-            why = f"{spoken(target)} is added again: it goes with the place in the network"
+            why = TARGET_RETURNS.text(target=spoken(target))
             yield _target_change(lb, None, target, server, why, depends_on=attached)
         else:
-            why = f"{spoken(target)} cannot be reached any more once the load balancer has left the network"
-            lost = () if _is_dead(target, snapshot) else (f"{spoken(target)} gets no traffic any more",)
+            why = TARGET_LEFT_BEHIND.text(target=spoken(target))
+            lost = () if _is_dead(target, snapshot) else (TARGET_WITHOUT_TRAFFIC.text(target=spoken(target)),)
             yield _target_change(lb, target, None, server, why, consequences=lost)
 
 
@@ -428,5 +448,5 @@ def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapsho
     """The removal of a target that leads to ``server``, which ``serves`` by another one."""
     removal = removal_reason(target, server, lb.targets.claiming(server), snapshot)
     loses = removal.server_lives and not serves
-    lost = (f"{server.name} gets no traffic any more",) if loses else ()
+    lost = (TARGET_WITHOUT_TRAFFIC.text(target=server.name),) if loses else ()
     return _target_change(lb, target, None, server, removal.why, consequences=lost)

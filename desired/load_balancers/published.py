@@ -12,6 +12,8 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, Serv
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY, FINALIZER_BALANCER
+from desired.rules.load_balancer_changes import ADDRESSES_CHANGE, ADDRESSES_LIKELY_CHANGE
+from desired.rules.load_balancers import OTHERS_PUBLISHED
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.bounds import shown_name
@@ -56,9 +58,12 @@ def addresses_of_others(service: Service, balancer: CloudBalancer, hostname: str
         return ""
     asked = f", published as {hostname}" if hostname else ""
     by = f" (written by {shown_name(service.status_writers[0])})" if service.status_writers else ""
-    return (
-        f"published {', '.join(others)}{by}, which load balancer {balancer.id} does not have; its own addresses are"
-        f" {', '.join(map(str, own))}{asked}"
+    return OTHERS_PUBLISHED.text(
+        others=", ".join(others),
+        writer=by,
+        balancer=balancer.id,
+        own=", ".join(map(str, own)),
+        hostname=asked,
     )
 
 
@@ -155,11 +160,8 @@ def lost_addresses(
     ]
     if not lost:
         return ()
-    if is_certain:
-        return (f"the Service was reachable as {', '.join(lost)}; it gets other addresses",)
-    return (
-        f"the Service published {', '.join(lost)}, likely of a load balancer that is gone; it gets other addresses",
-    )
+    row = ADDRESSES_CHANGE if is_certain else ADDRESSES_LIKELY_CHANGE
+    return (row.text(addresses=", ".join(lost)),)
 
 
 _NEVER_HETZNERS = tuple(

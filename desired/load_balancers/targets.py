@@ -20,13 +20,8 @@ from desired.model.snapshot import (
     RobotAccount,
     Snapshot,
 )
-from desired.rules.load_balancers import (
-    ROOM_LACKING,
-    TARGET_EXCLUDED,
-    TARGET_GONE,
-    TARGET_TWICE,
-    TARGET_WITHOUT_NODE,
-)
+from desired.rules.load_balancer_changes import TARGET_EXCLUDED, TARGET_GONE, TARGET_TWICE, TARGET_WITHOUT_NODE
+from desired.rules.load_balancers import ROOM_LACKING
 from desired.rules.rule import Reason
 from desired.section import Absent
 from desired.syntax.bounds import counted

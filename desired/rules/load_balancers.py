@@ -488,13 +488,6 @@ ROBOT_CREDENTIALS_LACKING = Rule(
 ADDRESS_SHARED = Rule("with-a-shared-address", "{address} is the address of another server or Node as well")
 NOT_INITIALIZED_YET = Rule("not-yet-initialized", "the Node cannot be initialized yet: {cause}")
 
-# Removals of targets.
-
-TARGET_GONE = Rule("target-gone", "{server} is gone", of=ChangeKind.LB_TARGET)
-TARGET_WITHOUT_NODE = Rule("target-without-node", "no Node is {server}", of=ChangeKind.LB_TARGET)
-TARGET_TWICE = Rule("target-twice", "{server} is a target by its other address", of=ChangeKind.LB_TARGET)
-TARGET_EXCLUDED = Rule("target-excluded", "Node {node} is no target: {cause}", of=ChangeKind.LB_TARGET)
-
 # Certificates.
 
 _NAME = _key("http_managed_certificate_name")
@@ -606,3 +599,20 @@ PORT_WITHOUT_NODE_PORT = Rule(
 )
 PORT_WITHOUT_CERTIFICATE = Rule("port-without-certificate", "waits for a certificate: {cause}")
 PORT_AS_ASKED = Rule("port-as-asked", "as the Service asks")
+
+# Conditions of a Service.
+
+BALANCER_DELETED = Rule("balancer-deleted", "the load balancer is being deleted")
+BALANCER_RELEASED = Rule("balancer-released", "the load balancer is released")
+BALANCER_LACKING = Rule("balancer-lacking", "there is no load balancer")
+BALANCER_UNCERTAIN = Rule("balancer-uncertain", "it is not known whether there is a load balancer")
+ADDRESS_UNPUBLISHED = Rule("address-unpublished", "load balancer {balancer} has no address published")
+OTHERS_PUBLISHED = Rule(
+    "others-published",
+    "published {others}{writer}, which load balancer {balancer} does not have; its own addresses are {own}{hostname}",
+)
+PORTS_LACKING = Rule("ports-lacking", "load balancer {balancer} listens on no port")
+LEADS_NOWHERE = Rule("leads-nowhere", "load balancer {balancer} leads to no Node{cause}")
+ADDRESS_PUBLISHED = Rule("address-published", "published {addresses}")
+IN_SYNC = Rule("in-sync", "the load balancer is as the Service asks")
+STILL_TO_COME = Rule("still-to-come", "still to come: {cause}")

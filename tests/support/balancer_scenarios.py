@@ -79,7 +79,7 @@ def _adopted() -> Report:
             an_http_listener(8080, 31080),
             None,
             "the Service has no TCP port 8080",
-            "nobody can connect to port 8080 any more",
+            "clients cannot connect to port 8080 any more",
             depends_on=(BALANCER,),
         ),
         a_part(

@@ -232,6 +232,7 @@ it. Rows of guards stand under the name of the guard, and say in which note the 
 """
 _TITLES = {
     "guards": "Guards",
+    "load_balancer_changes": "Changes of load balancers",
     "load_balancers": "Load balancers",
     "nodes": "Nodes",
     "relations": "Changes that wait for others",

@@ -237,7 +237,7 @@ def test_listeners_come_and_go() -> None:
             a_listener(22, 30022),
             None,
             "the Service has no TCP port 22",
-            "nobody can connect to port 22 any more",
+            "clients cannot connect to port 22 any more",
             follows=(f"{BALANCER}/listener/443",),
         ),
     )
