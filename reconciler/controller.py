@@ -24,9 +24,9 @@ from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
 from reconciler.leader_election.leadership import Leadership, Look
 from reconciler.live_page.serving import HEADERS, LivePage
-from reconciler.passes.converge import converge
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
+from reconciler.passes.one_pass import converge
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime, permission_gaps
 from reconciler.telemetry.health import Health

@@ -52,10 +52,9 @@ from reconciler.observe.load_balancers import LeftBehind
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
-from reconciler.passes.converge import PlanContext
+from reconciler.passes.context import ApplyContext, PlanContext, Progress
 from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.records import Records
-from reconciler.passes.rounds import ApplyContext, Progress
 from reconciler.permissions import missing_permissions, needed
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
@@ -111,7 +110,7 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     conditions = ConditionSink(partial(write_conditions, writer))
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
     if not acts:
-        apply_context = replace(apply_context, events=NullRecorder(), conditions=None)
+        apply_context = replace(apply_context, events=NullRecorder())
     return Runtime(plan_context, Connections(apply_context, events, leader, cluster, cloud))
 
 

@@ -25,6 +25,7 @@ from actuators.http.hetzner_lists import Decoded, read_list
 from actuators.http.kubernetes import KubernetesReader, segment
 from actuators.http.robot import RobotReader
 from desired.guards.absence import missing_servers, servers_to_confirm
+from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
@@ -132,8 +133,7 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
     """Add what follows from what was read: the members of the network, the servers that are only found by their ids,
     and the Primary IPs that something depends on. Returns what a pass would see."""
     settings = Settings(network=network, waits=_AT_ONCE, robot=bool(world.robot))
-    observation = observe_world(readers_of(world), settings)
-    snapshot = observation.snapshot
+    snapshot = observe_world(readers_of(world), settings).snapshot
     wanted = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if wanted is not None:
         path = f"/networks/{wanted.id}/members"
@@ -141,11 +141,10 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         captured.lists[path] = members.objects
         if members.gap is not None:
             captured.gaps[path] = members.gap
-        observation = observe_world(readers_of(world), settings)
-        snapshot = observation.snapshot
+        snapshot = observe_world(readers_of(world), settings).snapshot
     asked = dict.fromkeys((*servers_to_confirm(snapshot, settings), *missing_servers(snapshot)))
     _single_servers(captured, project, "/servers", asked, masks.SERVER)
-    needed = asked_primary_ips(snapshot, settings, observation.matches or {})
+    needed = asked_primary_ips(snapshot, settings, match_balancers(snapshot))
     world.hetzner.primary_ips += _primary_ips(captured, project, needed)
     return snapshot
 

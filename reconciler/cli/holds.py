@@ -19,7 +19,7 @@ from reconciler.config.program import BAD_USAGE
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.kubernetes_lists import server_time
-from reconciler.passes.converge import plan_once
+from reconciler.passes.one_pass import plan_once
 from reconciler.report.holds import HoldsReport
 from reconciler.report.published import STATUS, is_whole, published_holds
 from reconciler.report.terminal import TerminalProgress, Writer

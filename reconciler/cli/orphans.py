@@ -31,7 +31,8 @@ from reconciler.config.flags import Command, Output, asked
 from reconciler.config.program import BAD_USAGE
 from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers, observe_world, with_memory
+from reconciler.observe.world import Readers
+from reconciler.passes.asking import look, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
 from reconciler.report.terminal import Writer, is_terminal
 from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot, robot_readers
@@ -144,7 +145,7 @@ def _withheld(change: Change) -> str:
 
 def _observe(readers: Readers, settings: Settings, namespace: str) -> Snapshot:
     """Observe everything, and load balancers even where no Service wants any. Raises an ApiError."""
-    snapshot = observe_world(readers, settings, namespace).snapshot
+    snapshot = look(readers, settings, namespace).snapshot
     if snapshot.load_balancers is not None:
         return snapshot
     snapshot = replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])

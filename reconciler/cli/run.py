@@ -28,8 +28,10 @@ from reconciler.config.config import Config, ConfigurationError, Mode, load_conf
 from reconciler.config.flags import LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.passes.agreement import Agreement
-from reconciler.passes.converge import PlanContext, converge, plan_once, why_void
+from reconciler.passes.asking import why_void
+from reconciler.passes.context import PlanContext
 from reconciler.passes.loop import Wake
+from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.saved_plan import MOST_BYTES, SavedPlanProblem, is_saved_plan, read_plan, save_plan
 from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
@@ -94,7 +96,7 @@ def _run(config: Config, stop: Stop) -> int:
     is_loop = config.mode is Mode.LOOP
     writer = Writer(config.output, color=config.color)
     code = 0 if is_loop else 1
-    agreement: Agreement | None = None
+    agreement = Agreement()
     if unusable := dict(unwritable(config)):
         rest = tuple(artifact for artifact in config.also if artifact not in unusable)
         return _end(Report(errors=tuple(unusable.values())), replace(config, also=rest), writer, stop)
@@ -204,7 +206,7 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
     deadline.daemon = True
     deadline.start()
     try:
-        if refused := why_void(plan_context):  # before the Lease is taken
+        if refused := why_void(plan_context.agreement, plan_context.readers):  # before the Lease is taken
             return Report(errors=(refused,))
         outcome = connections.leader.wait_until_leader(stop)
         match outcome.standing:

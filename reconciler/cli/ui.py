@@ -13,7 +13,8 @@ from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
 from reconciler.live_page.serving import HEADERS, LivePage
-from reconciler.passes.converge import PlanContext, plan_once
+from reconciler.passes.context import PlanContext
+from reconciler.passes.one_pass import plan_once
 from reconciler.report.terminal import TerminalProgress
 from reconciler.runtime import build_runtime
 from reconciler.telemetry.http_server import serve_page

@@ -1,7 +1,7 @@
 """Confirmation of absent servers: a GET by id for each one that the list lacks and a removal depends on, a few at a
 time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -9,9 +9,6 @@ from datetime import datetime, timedelta
 from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.robot import RobotReader
-from desired.guards.absence import servers_to_confirm
-from desired.guards.anchor import AnchorState, anchor_of, is_own_project, witnesses
-from desired.model.settings import Settings
 from desired.model.snapshot import Server, Snapshot
 from desired.section import Absent, Unknown
 from desired.syntax.provider_id import Provider
@@ -48,7 +45,7 @@ class Confirmer:
     def __init__(self, reader: HetznerReader | RobotReader) -> None:
         """Asks the provider whose reader this is."""
         self._reader = reader
-        self._provider = Provider.ROBOT if isinstance(reader, RobotReader) else Provider.CLOUD
+        self.provider = Provider.ROBOT if isinstance(reader, RobotReader) else Provider.CLOUD
         self._asked: dict[int, _Asked] = {}
         self._in_own_project = False
 
@@ -56,31 +53,23 @@ class Confirmer:
         """Forget all answers. Those to another token do not concern this project. May be called from any thread."""
         self._asked = {}
 
-    def confirm(self, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
-        """``snapshot`` with what is known by id of the servers on whose absence removals depend; ``most`` of them are
-        asked for, none when it is 0.
+    def confirm(self, snapshot: Snapshot, wanted: Collection[int], most: int, *, in_own_project: bool) -> Snapshot:
+        """``snapshot`` with what is known by id of the servers that are ``wanted``, of which ``most`` are asked for, in
+        this order. ``in_own_project``: the project, or the account, may be this cluster's.
 
         When a server is found although the list lacks it, the list was incomplete: nothing is concluded from what else
         it lacks. Never raises an ApiError.
         """
-        wanted = dict.fromkeys(servers_to_confirm(snapshot, settings, self._provider))
         now = snapshot.taken_at
-        if snapshot.servers_of(self._provider).complete:  # one with a gap does not tell who is wanted, nor whose it is
+        if snapshot.servers_of(self.provider).complete:  # one with a gap does not tell who is wanted, nor whose it is
             if wanted:
-                self._keep_apart(self._is_own(snapshot, settings))
+                self._keep_apart(in_own_project)
             self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
         todo = [key for key in wanted if key not in self._asked or not self._asked[key].is_settled(now)]
         todo.sort(key=lambda key: key in self._asked)  # what was never asked goes first; the sort keeps the order
         for server_id, answer in self._ask(todo[:most]).items():
             self._asked[server_id] = self._remember(server_id, answer, now)
         return self._noted(snapshot)
-
-    def _is_own(self, snapshot: Snapshot, settings: Settings) -> bool:
-        """Whether the project, or the account, may be this cluster's."""
-        anchor = anchor_of(self._provider, snapshot, settings)
-        if self._provider is Provider.CLOUD:
-            return is_own_project(anchor, witnesses(snapshot, settings))
-        return anchor.state in (AnchorState.HOLDS, AnchorState.NONE)
 
     def _keep_apart(self, in_own_project: bool) -> None:
         """Forget what was said while the anchor held when it no longer does, and the other way round: another project
@@ -115,12 +104,12 @@ class Confirmer:
         answers = {key: asked.answer for key, asked in self._asked.items()}
         found = {key: answer for key, answer in answers.items() if isinstance(answer, Server)}
         missing = {key: answer for key, answer in answers.items() if not isinstance(answer, Server)}
-        servers = snapshot.servers_of(self._provider)
+        servers = snapshot.servers_of(self.provider)
         if found and servers.complete:
             missed = ", ".join(str(key) for key in sorted(found))
             why = f"it lacks server {missed}, which a GET by its id finds"
             servers = replace(servers, complete=False, why_incomplete=why)
-        if self._provider is Provider.CLOUD:
+        if self.provider is Provider.CLOUD:
             return replace(snapshot, servers=servers, confirmations=missing)
         account = snapshot.robot and replace(snapshot.robot, servers=servers, confirmations=missing)
         return replace(snapshot, robot=account)

@@ -12,19 +12,15 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
-from desired.guards.absence import servers_to_confirm
-from desired.guards.anchor import asks_for_memory
-from desired.load_balancers.matching import BalancerMatch, match_balancers
-from desired.load_balancers.primary_ips import asked_primary_ips
+from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
-from desired.model.absence import FRESH
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import ObjectKind
 from desired.model.load_balancer import BalancerType
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Readiness, RobotAccount, Snapshot
+from desired.model.snapshot import Readiness, Snapshot
 from desired.nodes.matching import nodes_of
 from desired.plan.kinds import KINDS
 from desired.routes.address_owners import asks_for_members
@@ -32,13 +28,13 @@ from desired.section import Present, Section, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler.observe.catalogue import Catalogue, Currency
 from reconciler.observe.hetzner import observe_servers
-from reconciler.observe.kubernetes import look_up_memory, observe_cluster_uid, observe_controllers
+from reconciler.observe.kubernetes import observe_cluster_uid, observe_controllers
 from reconciler.observe.load_balancers import LeftBehind, observe_certificates, observe_load_balancers
 from reconciler.observe.networks import observe_members, observe_network
 from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.robot import RobotCache
-from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
+from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.services import observe_services
 
 
@@ -123,8 +119,7 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
 
     It is no error here that Hetzner is unreachable: its sections are incomplete, and the guards know what depends on
     that. Nor is a list of Services that cannot be read: Nodes can do without, and what depends on Services waits. Other
-    controllers, and what the cluster remembers of its project where that is needed, are looked for in
-    ``lease_namespace``; None: not at all.
+    controllers are looked for in ``lease_namespace``; None: not at all.
     """
     services: Section[str, Service] | None = None
     error: ApiError | None = None
@@ -159,34 +154,20 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
     )
     failures = _failures({}, {"servers": servers_error, "network": found.error, "services": error})
     failures = _failures(failures, {"robot": robot.result().error if robot else None})
-    observed = _looked_closer(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
+    observed = _with_members(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads))
     if not _needs_balancers(readers, services, settings):  # listed for what is left behind, and there is nothing
-        observed = replace(observed, snapshot=replace(observed.snapshot, load_balancers=None), matches=None)
-    if lease_namespace is None:
-        return observed
-    return replace(observed, snapshot=with_memory(readers, settings, observed.snapshot, lease_namespace))
+        observed = replace(observed, snapshot=replace(observed.snapshot, load_balancers=None))
+    return observed
 
 
-def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
-    """``snapshot`` with what the cluster remembers of its project, where nothing else identifies the project; else as
-    it is, without a request."""
-    if not asks_for_memory(snapshot, settings):
-        return snapshot
-    return replace(snapshot, remembered=look_up_memory(readers.kubernetes, namespace, snapshot.cluster_uid))
-
-
-def observe_again(
-    readers: Readers, before: Observation, settings: Settings, kinds: frozenset[str], *, is_last: bool = False
-) -> Observation:
+def observe_again(readers: Readers, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
     """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
-
-    After the last round of a pass, ``is_last``, no further server is asked for by its id: nothing would come of it.
 
     Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
     them. Nor are servers read anew: what is changed in a network is in the network; nor are other controllers looked
     for. The time is that of the newest reading of the cluster.
     """
-    old, most = before.snapshot, 0 if is_last else MOST_AT_ONCE
+    old = before.snapshot
     touched = frozenset(KINDS[kind].object for kind in kinds)
     node_section, services, error = old.nodes, old.services, before.failures.get("services")
     moments: list[datetime] = []
@@ -212,12 +193,12 @@ def observe_again(
     snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=clocks)
     failures = _failures(before.failures, {"services": error})
     if network is None:
-        return _confirmed(readers, settings, _finish(readers, settings, Observation(snapshot, failures), reads), most)
+        return _finish(readers, settings, Observation(snapshot, failures), reads)
     found_network = network.result()
     routes = _of_interest(found_network.routes, settings)
     snapshot = replace(snapshot, network=found_network.network, routes=routes)
     observation = Observation(snapshot, _failures(failures, {"network": found_network.error}))
-    return _looked_closer(readers, settings, _finish(readers, settings, observation, reads), most)
+    return _with_members(readers, settings, _finish(readers, settings, observation, reads))
 
 
 def _services(readers: Readers) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
@@ -287,37 +268,7 @@ def _finish(
     failures = _failures(observation.failures, {part: error for part, (_, error) in results.items()})
     gap = failures.get("load_balancers")
     types, error = _types(readers, settings, snapshot, gap)
-    snapshot = replace(snapshot, balancer_types=types)
-    matches = match_balancers(snapshot)
-    if gap is None:  # an API that has just failed is not asked for more
-        asked = asked_primary_ips(snapshot, settings, matches)
-        snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, asked))
-    return Observation(snapshot, _failures(failures, {"load_balancer_types": error}), matches)
-
-
-def _looked_closer(
-    readers: Readers, settings: Settings, observation: Observation, most: int = MOST_AT_ONCE
-) -> Observation:
-    """``observation`` with what depends on gaps in it: first the members of the network, then servers by their ids."""
-    return _confirmed(readers, settings, _with_members(readers, settings, observation), most)
-
-
-def _confirmed(readers: Readers, settings: Settings, observation: Observation, most: int) -> Observation:
-    """``observation`` with what is known by id of servers that the list lacks. Nobody is asked for twice in a pass, and
-    what there was no room for at first is asked for after each round."""
-    snapshot = readers.confirmer.confirm(observation.snapshot, settings, most)
-    if readers.robot is None or snapshot.robot is None:
-        return replace(observation, snapshot=snapshot)
-    return replace(observation, snapshot=_with_robot(readers.robot, snapshot, snapshot.robot, settings, most))
-
-
-def _with_robot(robot: Robot, snapshot: Snapshot, account: RobotAccount, settings: Settings, most: int) -> Snapshot:
-    """``snapshot`` with what Robot says of single servers: a fresh list and an answer by number where a deletion
-    depends on an absence, and whether the servers of silent Nodes are on."""
-    if account.age > FRESH and servers_to_confirm(snapshot, settings, Provider.ROBOT):
-        account = robot.cache.read(FRESH).account
-    account = robot.cache.with_power(account, silent_robot_servers(snapshot, settings))
-    return robot.confirmer.confirm(replace(snapshot, robot=account), settings, most)
+    return Observation(replace(snapshot, balancer_types=types), _failures(failures, {"load_balancer_types": error}))
 
 
 def silent_robot_servers(snapshot: Snapshot, settings: Settings) -> frozenset[int]:

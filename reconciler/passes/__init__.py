@@ -1,4 +1,5 @@
 """Passes, and what is remembered from one to the next.
 
-Read ``converge`` first (observe, plan, judge, apply, observe again), then ``rounds``, then ``loop``.
+Read ``one_pass`` first, whose calls lead through ``asking``, ``judging``, ``rounds`` and ``reporting``; then
+``records``, then ``loop``.
 """

@@ -20,7 +20,7 @@ from desired.guards.filters import withhold
 from desired.model.key import PLAN
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
-from desired.plan.grants import Grant, Source
+from desired.plan.grants import Grant, Here, Source
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
 from desired.syntax.bounds import counted
@@ -66,8 +66,8 @@ _ANSWER = Grant(Source.ANSWER, "the plan that was shown")
 class Agreement:
     """Everything that was agreed to at once."""
 
-    permissions: Mapping[tuple[str, str], Permission]
-    """By their identities."""
+    permissions: Mapping[tuple[str, str], Permission] | None = None
+    """By their identities; None: whatever the guards allow."""
     only: tuple[str, ...] = ()
     """The keys to which the plan was restricted; empty: it was not."""
     grant: Grant = _ANSWER
@@ -87,6 +87,8 @@ class Agreement:
 
     def permits(self, change: Change) -> bool:
         """Whether the change may be made, as far as it is for who agreed to decide on it."""
+        if self.permissions is None:
+            return True
         agreed = self.permissions.get((str(change.kind), str(change.key)))
         return agreed is not None and agreed.covers(Permission.of(change))
 
@@ -105,17 +107,22 @@ class Agreement:
     def unneeded(self, plan: Plan) -> tuple[Note, ...]:
         """A note on what the judged ``plan`` does not have any more: done by somebody, or wanted no more."""
         planned = {(str(change.kind), str(change.key)) for change in plan.changes}
-        keys = [key for kind, key in self.permissions if (kind, key) not in planned]
+        keys = [key for kind, key in self.permissions or () if (kind, key) not in planned]
         if not keys:
             return ()
         verb = "is" if len(keys) == 1 else "are"
         text = f"{counted(len(keys), 'change')} of {self.name} {verb} no longer needed: {names(keys)}"
         return (Note(PLAN, NoteKind.AGREED_PLAN, text),)
 
+    def why_void(self, here: Here) -> str | None:
+        """The reason why nothing at all is done of it here; None when it counts."""
+        why = self.grant.why_void(here)
+        return why and f"{self.name} {why}"
+
     def why_inexact(self, plan: Plan) -> str | None:
         """The reason why nothing is done of the judged ``plan``, as it is not what was agreed to; None when it is, or
         need not be. A change that the guards allowed then, and withhold now, is a difference as well."""
-        if not self.is_exact:
+        if not self.is_exact or self.permissions is None:
             return None
         planned = {(str(change.kind), str(change.key)): change for change in plan.changes}
         differing = planned.keys() ^ self.permissions.keys()

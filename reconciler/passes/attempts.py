@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.history import bars_of, narrow_scope_of, scope_of, suspension_of
 from desired.model.key import Key, ObjectKind
-from desired.model.snapshot import Snapshot
-from desired.plan.change import ALLOWED, Change, GuardName, Plan, Verdict
+from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import not_ready, ready_now
-from desired.plan.setbacks import Setbacks
 from reconciler.result import Line
 
 NOT_SEEN = Pending("applied, and not yet seen in the world")
@@ -84,6 +82,16 @@ class Attempts:
         """Scope → the error with which Hetzner has refused all its changes in this pass."""
         ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
         return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
+
+    def let_pass(self, plan: Plan) -> Mapping[GuardName, Collection[Change]]:
+        """Rule → the changes of its approved holds that were made, or tried."""
+        holds = [hold for hold in plan.holds if hold.approved]
+        ended = (line for line in (self.tried() if holds else ()) if isinstance(line.outcome, Applied | Failed))
+        found: dict[GuardName, list[Change]] = {}
+        for line, hold in product(ended, holds):
+            if line.change.key in hold.keys:
+                found.setdefault(hold.rule, []).append(line.change)
+        return found
 
     def tried(self) -> tuple[Line, ...]:
         """The changes that were tried, with their last outcomes, for when the state cannot be observed any more."""
@@ -186,42 +194,3 @@ def _is_refused(outcome: Outcome) -> bool:
 
 def _sorted(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(sorted(lines, key=lambda line: line.change.order))
-
-
-_TOLD = frozenset({GuardName.BACK_OFF, GuardName.QUOTA})
-
-
-def as_tried(
-    plan: Plan, tried: Collection[Line], snapshot: Snapshot, setbacks: Setbacks
-) -> tuple[Plan, tuple[Line, ...]]:
-    """The judged ``plan`` as if backed-off changes were allowed, and what was ``tried``, as if they were among it."""
-    refused = {o.bars: o.error for o in (line.outcome for line in tried) if isinstance(o, Failed) and o.bars}
-    tried = tuple(_as_refused(line, refused) for line in tried)
-    if not setbacks.suspensions and not setbacks.bars:
-        return plan, tried
-    known = {line.change.key for line in tried}
-    changes = tuple(_allowed(change) if change.decision.rule in _TOLD else change for change in plan.changes)
-    barred = (
-        Line(change, Failed(bars[0].error))
-        for change in plan.changes
-        if change.decision.rule == GuardName.QUOTA and change.key not in known and (bars := bars_of(change, setbacks))
-    )
-    backed_off = (
-        Line(change, Failed(found.error, found.retry_after_s))
-        for change in plan.changes
-        if change.decision.rule == GuardName.BACK_OFF and change.key not in known
-        if (found := suspension_of(change, snapshot, setbacks)) is not None
-    )
-    return Plan(changes, plan.notes, plan.holds), (*tried, *backed_off, *barred)
-
-
-def _as_refused(line: Line, refused: Mapping[str, str]) -> Line:
-    """A change that was not sent because Hetzner refuses others like it counts as refused for those who wait."""
-    outcome, scopes = line.outcome, (scope_of(line.change), narrow_scope_of(line.change))
-    if not isinstance(outcome, Skipped) or not outcome.is_final:
-        return line
-    return Line(line.change, Failed(next((refused[scope] for scope in scopes if scope in refused), outcome.reason)))
-
-
-def _allowed(change: Change) -> Change:
-    return change.ruled(ALLOWED)

@@ -10,14 +10,14 @@
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from actuators.http.errors import ApiError, Denied
-from actuators.outcome import Failed
+from actuators.outcome import Applied, Failed
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
-from desired.guards.guard import SettingsChange
+from desired.guards.guard import GuardInput, SettingsChange
 from desired.guards.history import mark_in
 from desired.guards.loss import LAST_FOR, peaks_of, takes_targets, without_balancers
 from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, Value, values_of
@@ -85,6 +85,7 @@ class PeakMemory:
         self._settings = settings
         self._lasts = lasts
         self._seen: Mapping[str, Peak] = {}
+        self._let_go: set[int] = set()
         self.forget = self._keeper.forget
 
     def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
@@ -101,9 +102,15 @@ class PeakMemory:
         self._seen = peaks_of(snapshot, self._settings, self._seen)
         return {scope: peak.members for scope, peak in self._seen.items()}
 
-    def keep(self, snapshot: Snapshot, let_go: Collection[int] = (), *, has_taken: bool = False) -> None:
-        """Remember what there was when a pass ended with this reading, but for load balancers from which a person
-        ``let_go`` of targets: their hour begins anew. It is stored where the pass ``has_taken`` any."""
+    def let_go(self, balancers: Collection[int]) -> None:
+        """A person has let go of targets of these load balancers, by their ids: their hour begins anew with the end of
+        the pass."""
+        self._let_go |= {*balancers}
+
+    def keep(self, snapshot: Snapshot, *, has_taken: bool = False) -> None:
+        """Remember what there was when a pass ended with this reading. It is stored where the pass ``has_taken``
+        any."""
+        let_go, self._let_go = self._let_go, set()
         if not self._lasts and not has_taken:
             return
         self._seen = peaks_of(snapshot, self._settings, without_balancers(self._seen, let_go))
@@ -305,20 +312,31 @@ class Ended:
     """A pass at its end, as far as it is remembered."""
 
     report: Report
-    snapshot: Snapshot
-    """The last reading."""
-    done: Collection[Change]
-    """What was applied, whether or not it is seen yet."""
-    let_go: Collection[int]
-    """Ids of the load balancers from which a person let targets go."""
-    settings_change: SettingsChange | None
-    """What still follows from settings that differ from the former ones."""
-    is_sound: bool
-    """Whether all lists were read."""
-    is_whole: bool
-    """Whether nothing that a decision depends on is unknown."""
+    seen: Report
+    """The plan that is left, whatever was tried of it."""
+    tried: Collection[Line]
+    """What was, also where that is not seen yet."""
+    facts: GuardInput
+    """What the last plan was judged from."""
     is_partial: bool
     """Whether it was stopped, or looked at a part of the plan: of that only the targets are remembered."""
+
+    @property
+    def done(self) -> Sequence[Change]:
+        """What was applied."""
+        return [line.change for line in self.tried if isinstance(line.outcome, Applied)]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all lists were read."""
+        snapshot = self.facts.snapshot
+        is_read = all(section.complete for section in snapshot.sections().values())
+        return is_read and not isinstance(snapshot.network, Unknown) and not self.seen.obstacles
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing that a decision depends on is unknown."""
+        return self.is_sound and not is_incomplete(self.seen)
 
 
 class Records:
@@ -337,14 +355,21 @@ class Records:
         for each in (self.project, self.peaks, self.settings, self.suspended, self.status):
             each.forget()
 
+    def let_pass(self, changes: Mapping[GuardName, Collection[Change]]) -> None:
+        """Rule → changes of its approved holds that were made: what later rounds and passes do of it is asked no
+        more."""
+        if changes.get(GuardName.SETTINGS_BLAST_RADIUS):
+            self.settings.accept()
+        self.peaks.let_go([each.cloud_id for each in changes.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id])
+
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
-        snapshot, has_taken = ended.snapshot, any(map(takes_targets, ended.done))
-        self.peaks.keep(snapshot, ended.let_go, has_taken=has_taken)
+        snapshot, changed, done = ended.facts.snapshot, ended.facts.settings_change, ended.done
+        self.peaks.keep(snapshot, has_taken=any(map(takes_targets, done)))
         if ended.is_partial:
             return
-        self.project.keep(snapshot, has_changed=bool(ended.done))
-        self.settings.keep(snapshot, ended.settings_change, is_whole=ended.is_whole, is_sound=ended.is_sound)
+        self.project.keep(snapshot, has_changed=bool(done))
+        self.settings.keep(snapshot, changed, is_whole=ended.is_whole, is_sound=ended.is_sound)
         self.suspended.keep(ended.report)
 
 

@@ -16,8 +16,8 @@ from measured import calibrate, mebibytes
 
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
-from reconciler.passes.converge import converge
 from reconciler.passes.loop import Pace, Wake, run_loop
+from reconciler.passes.one_pass import converge
 from reconciler.report.terminal import TerminalProgress
 from reconciler.result import Report
 from reconciler.runtime import build_runtime

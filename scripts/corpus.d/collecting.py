@@ -25,9 +25,9 @@ from desired.section import UNMANAGED
 from reconciler.capture.reading import capture_world
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
-from reconciler.passes import converge
-from reconciler.passes.converge import PlanContext
-from reconciler.passes.rounds import JudgedPlan
+from reconciler.passes import one_pass
+from reconciler.passes.context import PlanContext
+from reconciler.passes.judging import JudgedPlan, judge_world
 from tests.support.corpus import NAMESPACE, Entry
 
 _FOLDER = Path(os.environ["CORPUS_FOLDER"])
@@ -37,7 +37,7 @@ _numbers = count(1)
 
 def pytest_configure() -> None:
     """Listen where every pass judges its plan."""
-    judge = converge._judge  # noqa: SLF001 - there is no other place that all passes go through
+    judge = judge_world
 
     @wraps(judge)
     def judge_and_capture(plan_context: PlanContext, *rest: Any, **more: Any) -> JudgedPlan:
@@ -48,7 +48,7 @@ def pytest_configure() -> None:
             _capture(plan_context, judged)
         return judged
 
-    converge._judge = judge_and_capture  # noqa: SLF001
+    vars(one_pass)["judge_world"] = judge_and_capture
 
 
 def _kind(judged: JudgedPlan, settings: Settings) -> object:
@@ -81,7 +81,7 @@ def _capture(plan_context: PlanContext, judged: JudgedPlan) -> None:
         world = capture_world(readers.kubernetes, readers.hetzner, settings.network, NAMESPACE, robot)
     except ApiError:
         return
-    entry = Entry(msgspec.Raw(msgspec.json.encode(world)), *given, _setbacks(judged.setbacks))
+    entry = Entry(msgspec.Raw(msgspec.json.encode(world)), *given, _setbacks(judged.facts.setbacks))
     name = f"{_source()}#{next(_numbers)}"
     file = _FOLDER / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
     file.write_bytes(msgspec.json.encode({name: entry}))

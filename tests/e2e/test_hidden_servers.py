@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from reconciler.passes.converge import converge
+from reconciler.passes.one_pass import converge
 from reconciler.result import Report
 from tests.support.fault_scripts import NETWORK, Mode, Pass, Script, random_script
 from tests.support.in_process import one_pass, runtime

@@ -20,8 +20,8 @@ from reconciler.controller import RotatingLogin
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Robot
-from reconciler.passes.converge import converge
 from reconciler.passes.history import History
+from reconciler.passes.one_pass import converge
 from reconciler.result import Report, Result
 from reconciler.runtime import Runtime, actuators_with
 from reconciler.sandbox.clock import SimulatedClock

@@ -14,7 +14,7 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from reconciler.passes.converge import converge
+from reconciler.passes.one_pass import converge
 from tests.support.balancer_cluster import (
     a_node,
     a_service,

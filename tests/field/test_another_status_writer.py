@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from desired.rules.guards import SERVICE_REVERTED_BY
-from reconciler.passes.converge import converge
 from reconciler.passes.history import History
+from reconciler.passes.one_pass import converge
 from reconciler.sandbox.exchange import Exchange, Request
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.balancer_cluster import balancers

@@ -12,7 +12,7 @@ from desired.model.settings import Settings
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
 from reconciler.passes.attempts import NO_ROUND_LEFT
-from reconciler.passes.converge import ROUNDS
+from reconciler.passes.one_pass import ROUNDS
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator

@@ -18,7 +18,8 @@ from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers
-from reconciler.passes.converge import PlanContext, explain_once, plan_once
+from reconciler.passes.context import PlanContext
+from reconciler.passes.one_pass import explain_once, plan_once
 from reconciler.report.explanation_json import explanation_as_json
 from reconciler.report.json_report import report_as_json
 from reconciler.sandbox.clock import SimulatedClock

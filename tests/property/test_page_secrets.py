@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from desired.annotations.options import Options
 from desired.model.settings import Settings
 from reconciler.live_page.serving import LivePage
-from reconciler.passes.converge import plan_once
+from reconciler.passes.one_pass import plan_once
 from reconciler.report.page.document import document_of
 from reconciler.report.page.model import page_of
 from reconciler.result import Report

@@ -17,7 +17,8 @@ from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import World
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
-from reconciler.passes.converge import PlanContext, plan_once
+from reconciler.passes.context import PlanContext
+from reconciler.passes.one_pass import plan_once
 from reconciler.report.json_report import report_as_json
 
 FILE = Path(__file__).resolve().parents[1] / "property" / "corpus.json.xz"

@@ -25,11 +25,11 @@ from reconciler.observe.kubernetes import observe_config_map
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, observe_world
 from reconciler.passes.agreement import Agreement
-from reconciler.passes.converge import PlanContext, converge, plan_once
+from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.history import History
 from reconciler.passes.keeper import ConfigMap
+from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.records import Records, unkept
-from reconciler.passes.rounds import ApplyContext
 from reconciler.result import Report
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.conditions import ConditionSink
@@ -90,8 +90,8 @@ class Run:
     """What a loop would remember; None: each pass is the first."""
     budget: CallBudget | None = None
     """What a loop would have left of calls to Hetzner; None: as many as may be."""
-    agreement: Agreement | None = None
-    """What somebody has agreed to; None: nobody was asked."""
+    agreement: Agreement = field(default_factory=Agreement)
+    """What was agreed to; by default whatever the guards allow."""
     records: Records | None = None
     """What is remembered from pass to pass; None: nothing is."""
     time: SharedTime | None = None

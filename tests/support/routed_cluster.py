@@ -10,8 +10,8 @@ from typing import Any
 from actuators.outcome import Outcome
 from desired.model.route import CONDITION_NETWORK
 from desired.plan.change import Change
-from reconciler.passes.converge import converge
-from reconciler.passes.rounds import Progress
+from reconciler.passes.context import Progress
+from reconciler.passes.one_pass import converge
 from reconciler.report.json_report import report_as_json
 from tests.support.balancer_cluster import IN_NETWORK, NETWORK, a_node, a_server_of, private_ip
 from tests.support.in_process import ONCE, runtime

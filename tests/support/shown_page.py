@@ -14,7 +14,7 @@ import requests
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.live_page.serving import HEADERS, LivePage
-from reconciler.passes.converge import plan_once
+from reconciler.passes.one_pass import plan_once
 from reconciler.report.json_report import report_as_json
 from reconciler.report.page.document import document_of
 from reconciler.report.page.model import page_of

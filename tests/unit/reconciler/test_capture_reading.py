@@ -20,7 +20,8 @@ from reconciler.capture.offline import FiledCluster, FiledProject, readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers, observe_world
+from reconciler.observe.world import Readers
+from reconciler.passes.asking import look
 from reconciler.sandbox.robot import RobotSimulator
 from tests.support.capture_command import a_world
 from tests.support.objects import joining_node, server, settled_node
@@ -81,8 +82,8 @@ def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snap
     world = capture_world(cluster, project, SETTINGS.network, NAMESPACE, sim.robot_reader())
     file.write_bytes(write_world(world))
     readers = Readers(cluster, project, Confirmer(project), robot=sim.robot_readers())
-    online = observe_world(readers, SETTINGS, NAMESPACE)
-    offline = observe_world(readers_of(read_world(str(file))), SETTINGS, NAMESPACE)
+    online = look(readers, SETTINGS, NAMESPACE)
+    offline = look(readers_of(read_world(str(file))), SETTINGS, NAMESPACE)
     assert {part: (type(error), str(error)) for part, error in offline.failures.items()} == {
         part: (type(error), str(error)) for part, error in online.failures.items()
     }

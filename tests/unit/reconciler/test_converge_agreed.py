@@ -8,7 +8,7 @@ from desired.model.settings import Settings
 from desired.plan.change import GuardName, Verdict
 from desired.plan.notes import NoteKind
 from reconciler.passes.agreement import Agreement
-from reconciler.passes.converge import plan_once
+from reconciler.passes.one_pass import plan_once
 from reconciler.passes.saved_plan import read_plan, save_plan
 from reconciler.result import Report, Result, exit_code
 from tests.balancers import IN_NETWORK, annotated

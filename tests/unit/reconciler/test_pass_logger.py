@@ -19,8 +19,8 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section
-from reconciler.passes.converge import converge
-from reconciler.passes.rounds import ApplyContext
+from reconciler.passes.context import ApplyContext
+from reconciler.passes.one_pass import converge
 from reconciler.result import Line, Report, Requests
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger

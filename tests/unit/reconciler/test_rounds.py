@@ -9,14 +9,19 @@ import pytest
 
 from actuators.http.errors import Denied, Invalid
 from actuators.outcome import Applied, Failed, Skipped
+from desired.guards.guard import GuardInput
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Plan
 from desired.plan.grants import Grant, Source
+from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
-from reconciler.passes import converge as cycle
+from reconciler.passes import one_pass as cycle
 from reconciler.passes.attempts import Attempts
-from reconciler.passes.rounds import ApplyContext, JudgedPlan, apply_round
+from reconciler.passes.context import ApplyContext
+from reconciler.passes.judging import JudgedPlan
+from reconciler.passes.rounds import apply_round
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.passes import Ears
 
@@ -43,12 +48,14 @@ class Stage:
         """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
         hold = Hold(HASH, GuardName.ADOPTION, "2", "1", tuple(held), "too many", approved=True)
         approvals = {HASH: (Grant(Source.CLUSTER, HASH, "somebody", NOW),)}
-        judged = JudgedPlan(Plan(changes, holds=(hold,) if held else ()), DesiredState({}), approvals)
+        plan = Plan(changes, holds=(hold,) if held else ())
+        facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
+        judged = JudgedPlan(plan, facts, plan, plan, approvals)
         ears = Ears()
         actuators = {str(change.kind): self._carry_out for change in changes}
         stop = threading.Event()
         apply_context = ApplyContext(actuators, self._use_up, ears, ears, stop, is_called=lambda: self.is_called)
-        return apply_round(judged, a_snapshot(), apply_context, self.attempts, is_last=is_last)
+        return apply_round(judged, apply_context, self.attempts, is_last=is_last)
 
     def _carry_out(self, change: Change, _snapshot: Snapshot) -> None:
         if change.key in self.refused:

@@ -10,7 +10,7 @@ from actuators.http.kubernetes import KubernetesWriter
 from desired.plan.kinds import KINDS
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
-from reconciler.passes.converge import converge, plan_once
+from reconciler.passes.one_pass import converge, plan_once
 from reconciler.runtime import Runtime, build_runtime
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.support.objects import joining_node, server

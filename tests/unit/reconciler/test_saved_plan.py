@@ -52,7 +52,7 @@ def test_what_is_saved_is_permitted() -> None:
     """All changes, also what is held; the guards judge them again."""
     agreement = read_plan(save_plan(REPORT, SETTINGS), "plan.json", SETTINGS)
 
-    assert list(agreement.permissions.values()) == [Permission.of(line.change) for line in REPORT.lines]
+    assert list((agreement.permissions or {}).values()) == [Permission.of(line.change) for line in REPORT.lines]
     assert agreement.only == SETTINGS.only
 
 

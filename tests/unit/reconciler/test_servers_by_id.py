@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,7 @@ from desired.model.snapshot import Server, Snapshot
 from desired.planner import compute_plan
 from desired.section import Absent, Unknown
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
+from reconciler.passes.asking import confirmed
 from tests.builders import (
     NOW,
     a_joining_node,
@@ -62,7 +64,7 @@ def test_nothing_to_ask(sim: Simulation) -> None:
     """A world in order costs no question, and stays what it was."""
     snapshot = lacking()
 
-    assert confirmer(sim).confirm(snapshot, Settings()) == snapshot
+    assert confirmed(confirmer(sim), snapshot, Settings()) == snapshot
     assert asked(sim) == set()
 
 
@@ -70,13 +72,13 @@ def test_a_server_that_is_gone(sim: Simulation) -> None:
     """The API's own word for it is written down, and nothing else of the snapshot changes."""
     snapshot = lacking(1)
 
-    assert confirmer(sim).confirm(snapshot, Settings()) == replace(snapshot, confirmations={1: Absent()})
+    assert confirmed(confirmer(sim), snapshot, Settings()) == replace(snapshot, confirmations={1: Absent()})
     assert asked(sim) == {1}
 
 
 def test_ten_a_pass(sim: Simulation) -> None:
     """However many are gone, a pass asks for ten, those first that were silent first, and the next one goes on."""
-    confirm = confirmer(sim).confirm
+    confirm = partial(confirmed, confirmer(sim))
     snapshot = lacking(*range(1, 26))
     first = a_lost_node("web-25", 25, ready_since=NOW - timedelta(hours=1))
     snapshot = replace(snapshot, nodes=replace(snapshot.nodes, items={**snapshot.nodes.items, "web-25": first}))
@@ -99,7 +101,7 @@ def test_side_by_side() -> None:
             together.wait()
             raise NotFound(path)
 
-    found = Confirmer(_Patient()).confirm(lacking(*range(1, 11)), Settings())  # type: ignore[arg-type]
+    found = confirmed(Confirmer(_Patient()), lacking(*range(1, 11)), Settings())  # type: ignore[arg-type]
 
     assert found.confirmations == dict.fromkeys(range(1, 11), Absent())
 
@@ -120,7 +122,7 @@ def test_an_answer_that_is_none(sim: Simulation, fault: dict[str, Any]) -> None:
     """Trouble is written down as such, raises nothing, and leaves the others' answers alone."""
     sim.spoil_hetzner(**fault, path="/v1/servers/1$", count=None)
 
-    found = confirmer(sim).confirm(lacking(1, 2), Settings()).confirmations
+    found = confirmed(confirmer(sim), lacking(1, 2), Settings()).confirmations
 
     assert isinstance(found[1], Unknown)
     assert found[1].why.startswith("Hetzner ")
@@ -129,7 +131,7 @@ def test_an_answer_that_is_none(sim: Simulation, fault: dict[str, Any]) -> None:
 
 def pauses_of(sim: Simulation, until_s: float) -> list[float]:
     """The seconds between one question for server 1 and the next, when there is a pass every ten seconds."""
-    confirm, times = confirmer(sim).confirm, []
+    confirm, times = partial(confirmed, confirmer(sim)), []
     for after_s in range(0, int(until_s), 10):
         confirm(lacking(1, after_s=after_s), Settings())
         if asked(sim) == {1}:
@@ -161,7 +163,7 @@ def test_contradictions_are_asked_again_up_to_every_ten_minutes(sim: Simulation)
 
 def test_doubt_after_an_hour_is_short(sim: Simulation) -> None:
     """An answer that proves nothing is asked again within ten minutes, however long the absence before it was known."""
-    confirm, due = confirmer(sim).confirm, 0.0
+    confirm, due = partial(confirmed, confirmer(sim)), 0.0
     for pause in (30, 60, 120, 240, 480, 960):
         confirm(lacking(1, after_s=due), Settings())
         due += pause
@@ -177,7 +179,7 @@ def test_doubt_after_an_hour_is_short(sim: Simulation) -> None:
 def test_a_failure_is_remembered_until_it_is_asked_again(sim: Simulation) -> None:
     """In between the snapshot says what was said last, and afterwards what is said now."""
     sim.spoil_hetzner(**DOWN)
-    confirm = confirmer(sim).confirm
+    confirm = partial(confirmed, confirmer(sim))
 
     answers = [confirm(lacking(1, after_s=after_s), Settings()).confirmations[1] for after_s in (0, 29, 30)]
 
@@ -199,7 +201,7 @@ def test_a_clock_that_is_set(sim: Simulation, fault: dict[str, Any] | None, time
     """What was said at a time that is yet to come is asked again at once, and then after as long as ever."""
     if fault:
         sim.spoil_hetzner(**fault, count=None)
-    confirm, found = confirmer(sim).confirm, {}
+    confirm, found = partial(confirmed, confirmer(sim)), {}
     for after_s in times:
         confirm(lacking(1, after_s=after_s), Settings())
         found[after_s] = asked(sim) == {1}
@@ -210,11 +212,11 @@ def test_a_clock_that_is_set(sim: Simulation, fault: dict[str, Any] | None, time
 def test_what_was_said_to_another_token_is_forgotten(sim: Simulation) -> None:
     """The token of another project was answered that there is no such server: that says nothing of this one's."""
     made = confirmer(sim)
-    made.confirm(lacking(1), Settings())
+    confirmed(made, lacking(1), Settings())
     asked(sim)
     made.forget()
 
-    made.confirm(lacking(1), Settings())
+    confirmed(made, lacking(1), Settings())
 
     assert asked(sim) == {1}
 
@@ -223,7 +225,7 @@ def test_what_was_said_to_another_token_is_forgotten(sim: Simulation) -> None:
 def test_what_a_strange_project_said_is_kept_apart(sim: Simulation, others: tuple[Server, ...]) -> None:
     """For a while the token is another project's: its word counts only there, is asked for once, and what our own
     project says is asked for again."""
-    confirm = confirmer(sim).confirm
+    confirm = partial(confirmed, confirmer(sim))
     confirm(lacking(1), Settings())
     asked(sim)
 
@@ -243,7 +245,7 @@ def test_what_a_strange_project_said_is_kept_apart(sim: Simulation, others: tupl
 def test_what_was_never_asked_goes_first(sim: Simulation) -> None:
     """Those that failed do not keep the others from ever having their turn."""
     sim.spoil_hetzner(**DOWN, count=None)
-    confirm = confirmer(sim).confirm
+    confirm = partial(confirmed, confirmer(sim))
 
     confirm(lacking(*range(1, 13)), Settings())
     assert asked(sim) == set(range(1, 11))
@@ -255,7 +257,7 @@ def test_the_list_against_the_id(sim: Simulation) -> None:
     """A server that the list lacks and the id finds makes the list one with a gap: nothing it lacks is absent."""
     sim.hetzner.replace_world({"servers": [server(1, "renamed"), server(3, "web-3")]})
 
-    found = confirmer(sim).confirm(lacking(1, 2, 3), Settings())
+    found = confirmed(confirmer(sim), lacking(1, 2, 3), Settings())
 
     why = "it lacks server 1, 3, which a GET by its id finds"
     assert (found.servers.complete, found.servers.why_incomplete) == (False, why)
@@ -270,7 +272,7 @@ def test_who_joins_beside_a_contradiction(sim: Simulation) -> None:
     servers = [a_server(200, "anchor"), a_server(8, "web-8"), a_server(9, "web-9")]
     joining = [a_joining_node("web-8", provider_id="hcloud://8"), a_joining_node("web-9")]
 
-    found = confirmer(sim).confirm(a_snapshot([ANCHOR, a_lost_node(), *joining], servers), Settings())
+    found = confirmed(confirmer(sim), a_snapshot([ANCHOR, a_lost_node(), *joining], servers), Settings())
 
     assert [change.key for change in compute_plan(found, Settings()).changes] == ["node/web-8"]
 
@@ -280,7 +282,7 @@ def test_a_gap_forgets_nothing(sim: Simulation, fault: dict[str, Any] | None) ->
     """A list with a gap does not tell who is wanted: what was answered before is known after it, and not due before."""
     if fault:
         sim.spoil_hetzner(**fault, count=None)
-    confirm = confirmer(sim).confirm
+    confirm = partial(confirmed, confirmer(sim))
     before = confirm(lacking(1), Settings()).confirmations
     gap = lacking(1, after_s=10)
     confirm(replace(gap, servers=incomplete(gap.servers)), Settings())
@@ -293,7 +295,7 @@ def test_a_gap_forgets_nothing(sim: Simulation, fault: dict[str, Any] | None) ->
 def test_what_nobody_wants_to_know_is_forgotten(sim: Simulation) -> None:
     """A Node that was there in between is a new case: it is asked for at once, and its pauses begin anew."""
     sim.spoil_hetzner(**DOWN, count=None)
-    confirm = confirmer(sim).confirm
+    confirm = partial(confirmed, confirmer(sim))
 
     def is_asked(*server_ids: int, after_s: float) -> bool:
         confirm(lacking(*server_ids, after_s=after_s), Settings())

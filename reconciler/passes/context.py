@@ -1,0 +1,96 @@
+"""Contexts of a pass: what it plans in, and what it acts with."""
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from actuators.apply import Actuator
+from actuators.lanes import UnderWay
+from actuators.outcome import Outcome
+from desired.model.settings import Settings
+from desired.plan.change import Change
+from desired.plan.grants import Grant
+from desired.plan.setbacks import Setbacks
+from reconciler.config.flags import Detail
+from reconciler.observe.world import Readers
+from reconciler.passes.agreement import Agreement
+from reconciler.passes.records import Records, unkept
+from reconciler.telemetry.conditions import ConditionSink
+from reconciler.telemetry.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """The context in which a pass plans: readers, settings, and what people and passes before have left for it."""
+
+    readers: Readers
+    settings: Settings
+    namespace: str
+    """Of the Lease and of the product's ConfigMaps."""
+    flagged: tuple[Grant, ...] = ()
+    """What ``--approve`` lets through in this run."""
+    approve_flags: str = ""
+    """What ``reconcile approve`` has to be given as well, to reach the same cluster and namespace."""
+    setbacks: Callable[[], Setbacks] = Setbacks
+    """What is held against changes in the pass that begins now, by the memory of a loop."""
+    agreement: Agreement = field(default_factory=Agreement)
+    """What was agreed to: a pass makes no other changes. By default whatever the guards allow."""
+    detail: Detail = Detail.FOLDED
+    """How much of a report its text tells."""
+    next_step: str = ""
+    """The command that does what a dry run plans; "" where there is none."""
+    records: Records = field(default_factory=lambda: unkept(Settings()))
+    """What is remembered from pass to pass; by default nothing is."""
+
+    @property
+    def only(self) -> tuple[str, ...]:
+        """The keys that are looked at: as asked for, or else as when the plan was made that was agreed to."""
+        return self.settings.only or self.agreement.only
+
+
+class Announcer(Protocol):
+    """Takes events and sends them some time."""
+
+    def send(self, event: Event, now: datetime) -> None:
+        """Say what has just happened."""
+
+    def announce(self, events: Collection[Event], now: datetime) -> None:
+        """Say what holds after a pass."""
+
+
+class Progress(Protocol):
+    """Hears of an apply while it goes on."""
+
+    def begin(self, changes: Sequence[Change]) -> None:
+        """These changes are about to be applied."""
+
+    def done(self, change: Change, outcome: Outcome) -> None:
+        """One of them came to an end."""
+
+    def end(self) -> None:
+        """All of them did."""
+
+
+def _without_a_write(_service: object, _conditions: object) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyContext:
+    """The context in which a pass acts. A dry run has none."""
+
+    actuators: Mapping[str, Actuator]
+    use_up: Callable[[Collection[Grant], datetime], None]
+    """Marks the stored grants of one hold as used; raises an ApiError when none of them counts any more."""
+    events: Announcer
+    progress: Progress
+    stop: threading.Event
+    conditions: ConditionSink = field(default_factory=partial(ConditionSink, _without_a_write))
+    """Writes conditions of Services that no other write takes along; by default none."""
+    is_called: Callable[[], bool] = lambda: False
+    """Whether something has come up meanwhile that another pass should see: then this one gives way."""
+    under_way: UnderWay = field(default_factory=partial(UnderWay, may_leave=False))
+    """What passes have left, which goes on."""

@@ -1,0 +1,165 @@
+"""Judging of a world: what is wanted, what differs, and what of that may be done, with the word of people."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from desired.guards.filters import explain_strange_keys, restrict
+from desired.guards.guard import GuardInput
+from desired.guards.history import notes_on_suspended
+from desired.guards.judge import ask_guards, judge
+from desired.guards.loss import takes_targets
+from desired.guards.settings_blast_radius import settings_change
+from desired.load_balancers.wanted import matters
+from desired.model.former_settings import FormerSettings
+from desired.model.key import PLAN, Key, ObjectKind
+from desired.model.route import route_key
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import GuardName, Hold, Plan, Verdict
+from desired.plan.grants import Grant, Here, Source, by_hold
+from desired.plan.notes import Note, NoteKind
+from desired.plan.setbacks import Setbacks
+from desired.plan.suspended import SUSPENDED, trace_in
+from desired.planner import compute_desired, diff
+from desired.section import Present
+from reconciler.observe.approvals import observe_approvals
+from reconciler.observe.world import Observation
+from reconciler.passes.context import PlanContext
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPlan:
+    """A plan with verdicts, and what lets held changes of it pass."""
+
+    plan: Plan
+    """The part of it that may be looked at: with ``--only`` what was asked for, and allowed only what was agreed to."""
+    facts: GuardInput
+    """What it was made and judged from, with all of it before any guard spoke."""
+    whole: Plan
+    """All of the plan, as its guards have judged it."""
+    asked: Plan
+    """The part of that which was asked for."""
+    granted: Mapping[str, Collection[Grant]] = field(default_factory=dict)
+    """Hash of a hold → the grants of it that count now."""
+    strange: tuple[str, ...] = ()
+    """A sentence on each key of ``--only`` that names nothing."""
+
+    @property
+    def withheld(self) -> Mapping[str, GuardName]:
+        """Key of each change that a person would have to approve or that is refused, or that comes after one, or after
+        what ``--only`` leaves out → the guard that withholds it. What waits for anything else may become possible in a
+        later round."""
+        decisions = {change.key: change.decision for change in self.plan.changes}
+        stands = (Verdict.HELD, Verdict.REFUSED)
+        rules = {each.rule for each in decisions.values() if each.verdict in stands} | {GuardName.ONLY}
+        return {key: each.rule for key, each in decisions.items() if each.rule is not None and each.rule in rules}
+
+
+def judge_world(
+    context: PlanContext, observation: Observation, setbacks: Setbacks, *, beside_controller: bool = False
+) -> JudgedPlan:
+    """The judged plan. ConfigMaps are read only when something is held, for approvals, or when something is planned
+    ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
+    snapshot, facts = observation.snapshot, decide(context, observation, setbacks)
+    granted, results = by_hold(context.flagged, Here.of(snapshot)), ask_guards(facts)
+    whole = judge(facts, granted.keys(), results)
+    if any(not hold.approved for hold in whole.holds) or (beside_controller and facts.plan.changes):
+        stored, notes = _stored(context, facts, whole.holds, beside_controller=beside_controller)
+        granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
+        facts = replace(facts, plan=replace(facts.plan, notes=(*facts.plan.notes, *notes)))
+        whole = judge(facts, granted.keys(), results)
+    # What a saved plan was restricted to may have gone since, which is no typing error.
+    strange = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))
+    asked = restrict(whole, context.only)
+    part = context.agreement.bind(asked)
+    if not is_read(snapshot):  # it may be what could not be read
+        part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
+        strange = ()
+    return JudgedPlan(part, facts, whole, asked, granted, strange)
+
+
+def is_read(snapshot: Snapshot) -> bool:
+    """Whether all lists are complete: what could not be read is not planned either."""
+    return all(section.complete for section in snapshot.sections().values())
+
+
+def decide(context: PlanContext, observation: Observation, setbacks: Setbacks) -> GuardInput:
+    """What is wanted, the changes that lead there, and what follows of them from settings that differ from the former
+    ones. What is remembered is looked for only where it makes a difference."""
+    snapshot, records = observation.snapshot, context.records
+    former = records.settings.recall(snapshot)
+    facts = _planned(observation, context.settings, former, setbacks)
+    if former is None and (facts.plan.changes or any(note.kind is NoteKind.KEPT for note in facts.plan.notes)):
+        former = records.settings.recall(snapshot, is_planning=True)
+        if _beside(context.settings, former).former_defaults is not None:
+            observation = replace(observation, matches=facts.desired.matches)
+            facts = _planned(observation, context.settings, former, setbacks)
+    if any(map(takes_targets, facts.plan.changes)):
+        facts = replace(facts, setbacks=replace(setbacks, peaks=records.peaks.peaks(snapshot)))
+    changed = settings_change(facts.plan, snapshot, facts.settings, facts.setbacks, former)
+    return replace(facts, settings_change=changed)
+
+
+def _planned(observation: Observation, settings: Settings, former: object, setbacks: Setbacks) -> GuardInput:
+    snapshot, settings = observation.snapshot, _beside(settings, former)
+    desired = compute_desired(snapshot, settings, setbacks, observation.matches)
+    return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
+
+
+def _beside(settings: Settings, former: object) -> Settings:
+    """The settings, with the former defaults of load balancers where these are known and differ."""
+    return former.beside(settings) if isinstance(former, FormerSettings) else settings
+
+
+def _stored(
+    context: PlanContext, facts: GuardInput, holds: Collection[Hold], *, beside_controller: bool
+) -> tuple[tuple[Grant, ...], tuple[Note, ...]]:
+    """The approvals in both ConfigMaps, and notes: on what could not be read, on approvals that are void although what
+    they are of is held, and ``beside_controller`` on what that has suspended. Those from Git are read only when
+    something is held."""
+    is_held = any(not hold.approved for hold in holds)
+    found = observe_approvals(context.readers.kubernetes, context.namespace, with_git=is_held)
+    trouble = (
+        ("approvals could not be read, so none counts", found.unread if is_held else ""),
+        ("approvals from Git could not be read, so none of these counts", found.git_unread),
+    )
+    unread = (Note(PLAN, NoteKind.APPROVAL, f"{what}: {why}") for what, why in trouble if why)
+    suspended = _notes_on_suspended(found.data, facts) if beside_controller else ()
+    return found.grants, (*suspended, *unread, *_notes_on_void(found.grants, holds, Here.of(facts.snapshot)))
+
+
+def _notes_on_suspended(data: Mapping[str, str], facts: GuardInput) -> tuple[Note, ...]:
+    """A note on each planned change that the running controller leaves alone, as far as the ConfigMap tells."""
+    uid, now = facts.snapshot.cluster_uid, facts.snapshot.taken_at
+    if not isinstance(uid, Present):
+        return ()
+    return notes_on_suspended(facts.plan, facts.snapshot, trace_in(data.get(SUSPENDED.key), uid.value, now))
+
+
+def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here) -> Iterator[Note]:
+    """A note on each approval of a hold that exists and does not count: somebody believes that it does. Where another
+    one of the same hold counts nobody waits for it."""
+    waiting = {hold.hash for hold in holds} - by_hold(found, here).keys()
+    for approval in found:
+        if approval.of in waiting and (why := approval.why_void(here)) is not None:
+            source = " in Git" if approval.source is Source.GIT else ""
+            text = f"the approval of {approval.of} by {approval.by}{source} {why}"
+            yield Note(PLAN, NoteKind.APPROVAL, text)
+
+
+_OF_A_SERVICE = (ObjectKind.SERVICE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE)
+
+
+def _known_keys(snapshot: Snapshot) -> Iterator[Key]:
+    """Keys of all that was observed and may be changed, whatever is planned for it."""
+    yield from (Key(ObjectKind.NODE, name) for name in (*snapshot.nodes.items, *snapshot.nodes.unreadable))
+    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+    if network is not None:
+        yield Key(ObjectKind.NETWORK, network.id)
+        yield from (route_key(network.id, route.destination) for route in snapshot.routes or ())
+    if snapshot.services is None:
+        return
+    yield from (service.key for service in snapshot.services)
+    balanced = (service.id for service in snapshot.services if matters(service))
+    for name in (*balanced, *snapshot.services.unreadable):
+        yield from (Key(kind, name) for kind in _OF_A_SERVICE)

@@ -1,0 +1,128 @@
+"""One pass: observe, ask, decide, judge, apply, observe again, until there is nothing left that this pass can do.
+
+``plan_once`` and ``explain_once`` only read; ``converge`` also acts. Whether a run may write is decided in
+``reconciler.runtime``.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from actuators.http.errors import ApiError
+from actuators.outcome import STOPPED, Outcome, Skipped
+from desired.model.key import Key
+from desired.plan.change import Change, Plan
+from desired.plan.grants import Here
+from desired.plan.ordering import urgent
+from desired.section import Section
+from reconciler.observe.world import Observation
+from reconciler.passes.asking import look, look_again
+from reconciler.passes.attempts import Attempts
+from reconciler.passes.context import ApplyContext, PlanContext
+from reconciler.passes.errors import fatal_errors, is_reachable
+from reconciler.passes.judging import is_read, judge_world
+from reconciler.passes.records import Ended
+from reconciler.passes.reporting import report_of, report_of_error, with_cost_of_done, with_cost_of_plan
+from reconciler.passes.rounds import apply_round
+from reconciler.passes.telling import tell_of_pass, tell_outcome
+from reconciler.result import Explained, Report, is_incomplete
+
+ROUNDS = 3
+"""How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
+
+
+def plan_once(context: PlanContext) -> Report:
+    """The plan of the present state. Sends only reads; never raises an ApiError."""
+    try:
+        observation = look(context.readers, context.settings, context.namespace)
+    except ApiError as error:
+        return report_of_error(context, error, Attempts())
+    judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
+    report = report_of(context, observation, judged)
+    return with_cost_of_plan(context, report, observation.snapshot, may_ask=is_reachable(observation))
+
+
+def explain_once(context: PlanContext, key: Key) -> Explained:
+    """Everything that decides now on the Node or Service with this key. Sends only reads; never raises an ApiError."""
+    from desired.explain import explain_object  # noqa: PLC0415 - a pass need not pay for it
+
+    try:
+        observation = look(context.readers, context.settings, context.namespace)
+    except ApiError as error:
+        return Explained(key, report_of_error(context, error, Attempts()))
+    judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
+    report, facts = report_of(context, observation, judged), judged.facts
+    found = explain_object(key, facts.snapshot, context.settings, judged.plan, facts.desired, facts.settings_change)
+    if isinstance(found, str):
+        errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
+        return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))
+    return Explained(key, report, found)
+
+
+def converge(context: PlanContext, acting: ApplyContext) -> Report:
+    """The report of a whole pass: what was applied, and what is left in a plan that was observed afterwards.
+
+    Never raises an ApiError. If the state cannot be observed any more after a write, that is an error, and what was
+    written is still in the report.
+    """
+    attempts, ended = Attempts(), acting.under_way.begin_pass()
+    for change, outcome in ended:
+        attempts.add(change, outcome)
+    setbacks = context.setbacks()
+    try:
+        observation = look(context.readers, context.settings, context.namespace)
+    except ApiError as error:
+        return report_of_error(context, error, attempts)
+    first = replace(observation.snapshot, nodes=Section())
+    for change, outcome in ended:
+        tell_outcome(acting, observation.snapshot, change, outcome)
+    judged = judge_world(context, observation, setbacks)
+    agreement, here = context.agreement, Here.of(observation.snapshot)
+    if refused := agreement.why_void(here) or agreement.why_inexact(judged.asked):
+        report = report_of(context, observation, judged)
+        return replace(report, errors=(*report.errors, refused))
+    # What this pass removes, or does of what was agreed to, was something when it began.
+    strange, unneeded = judged.strange, agreement.unneeded(judged.whole) if is_read(observation.snapshot) else ()
+    setbacks = replace(setbacks, withheld=judged.withheld)
+    for turn in range(ROUNDS):
+        if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
+            break
+        is_last = turn == ROUNDS - 1
+        kinds = apply_round(judged, acting, attempts, is_last=is_last)
+        context.records.let_pass(attempts.let_pass(judged.plan))
+        try:
+            observation = look_again(context.readers, observation, context.settings, kinds, is_last=is_last)
+        except ApiError as error:
+            report = report_of_error(context, error, attempts, first)
+            return replace(report, snapshot=observation.snapshot, desired=judged.facts.desired)
+        del judged  # with the Nodes in it, which were read anew, and are kept once
+        judged = judge_world(context, observation, replace(setbacks, refused=attempts.failed))
+    seen = report_of(context, observation, replace(judged, strange=strange))
+    seen = replace(seen, notes=(*seen.notes, *unneeded))
+    is_whole = not is_incomplete(seen)
+    tried = attempts.as_seen(judged.plan, is_whole=is_whole)
+    tell_of_pass(context, acting, tried, first, judged)
+    left = _left(attempts, observation, judged.plan, acting)
+    report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
+    is_stopped = acting.stop.is_set()
+    context.records.keep(Ended(report, seen, tried, judged.facts, is_partial=is_stopped or bool(context.only)))
+    return with_cost_of_done(context, report, first, may_ask=is_reachable(observation) and not is_stopped)
+
+
+def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:
+    """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
+    something has come up and no urgent changes are left."""
+    if acting.stop.is_set():
+        return True
+    todo = attempts.todo(plan)
+    return not (urgent(todo) if turn and acting.is_called() else todo)
+
+
+def _left(
+    attempts: Attempts, observation: Observation, plan: Plan, acting: ApplyContext
+) -> Callable[[Change], Outcome | None]:
+    """The outcome of a change that is allowed and was not carried out."""
+    if acting.stop.is_set():
+        return lambda _change: Skipped(STOPPED)
+    if fatal_errors(observation, plan):
+        return lambda _change: None
+    return attempts.left(plan)

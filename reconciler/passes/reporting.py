@@ -1,0 +1,86 @@
+"""Reports of passes: what of a judged plan, of attempts and of a reading is told."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from actuators.http.errors import ApiError
+from actuators.outcome import Applied
+from desired.load_balancers.prices import cost_of_cluster
+from desired.model.price import Cost
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Verdict
+from reconciler.observe.world import Observation, Readers
+from reconciler.passes.attempts import Attempts
+from reconciler.passes.context import PlanContext
+from reconciler.passes.errors import all_errors, robot_errors
+from reconciler.passes.judging import JudgedPlan
+from reconciler.result import Line, MonthlyCost, Report, Requests
+
+
+def report_of(context: PlanContext, observation: Observation, judged: JudgedPlan) -> Report:
+    """The report of a plan of which nothing was applied. A cluster CIDR that cannot be is an error that stops routes
+    alone, credentials that Robot refuses one that stops its servers' Nodes alone, and a key of ``--only`` that names
+    nothing one that stops nothing."""
+    plan, routes = judged.plan, judged.facts.desired.routes
+    misconfigured = (*filter(None, [routes.error]), *robot_errors(observation), *judged.strange)
+    return Report(
+        snapshot=observation.snapshot,
+        desired=judged.facts.desired,
+        lines=tuple(map(Line, plan.changes)),
+        notes=plan.notes,
+        holds=tuple(hold for hold in plan.holds if not hold.approved),
+        errors=(*all_errors(observation, plan), *misconfigured),
+        misconfigured=misconfigured,
+        requests=requests_of(context.readers),
+        approve_flags=context.approve_flags,
+        detail=context.detail,
+        next_step=context.next_step,
+        settings=context.settings,
+    )
+
+
+def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
+    """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
+    read at its beginning."""
+    report = Report(lines=attempts.tried(), errors=(str(error),), detail=context.detail)
+    return with_cost_of_done(context, report, first, may_ask=False)
+
+
+def with_cost_of_done(context: PlanContext, report: Report, before: Snapshot | None, *, may_ask: bool) -> Report:
+    """With what the changes that were applied make of the price of what there was ``before``."""
+    done = [line.change for line in report.outcomes(Applied)]
+    cost = MonthlyCost() if before is None else _cost(context.readers, report, done, before, may_ask=may_ask)
+    return replace(report, cost=cost, requests=requests_of(context.readers))
+
+
+def with_cost_of_plan(context: PlanContext, report: Report, before: Snapshot, *, may_ask: bool) -> Report:
+    """With what all its changes would make of the price of what there is, but for those that are refused."""
+    planned = [line.change for line in report.lines if line.change.decision.verdict is not Verdict.REFUSED]
+    cost = _cost(context.readers, report, planned, before, may_ask=may_ask)
+    return replace(report, cost=cost, requests=requests_of(context.readers))
+
+
+def _cost(
+    readers: Readers, report: Report, changes: Collection[Change], before: Snapshot, *, may_ask: bool
+) -> MonthlyCost:
+    """What these changes of the report make of the price of what there was ``before``. The currency is asked for only
+    where the report shows a price."""
+    if not any(line.change.cost for line in report.lines):
+        return MonthlyCost()
+    currency = readers.currency.look_up(readers.hetzner, before.taken_at, may_ask=may_ask)
+    costs = [change.cost for change in changes if change.cost is not None]
+    if not costs:
+        return MonthlyCost(currency)
+    return MonthlyCost(currency, sum(costs, Cost()), cost_of_cluster(changes, before))
+
+
+def requests_of(readers: Readers) -> Requests:
+    """What was sent until now."""
+    limit = readers.hetzner.rate_limit
+    return Requests(
+        readers.kubernetes.requests.total,
+        readers.hetzner.requests.total,
+        limit.remaining if limit else None,
+        limit.limit if limit else None,
+        readers.robot.cache.reader.requests.total if readers.robot else None,
+    )
