@@ -158,13 +158,18 @@ def compute_result(report: Report) -> Result:
     return Result.CHANGES if planned else Result.NO_CHANGES
 
 
+def is_read(snapshot: Snapshot) -> bool:
+    """Whether all lists are complete: what could not be read is not planned either."""
+    return all(section.complete for section in snapshot.sections().values())
+
+
 def is_incomplete(report: Report) -> bool:
     """Whether something that a decision depends on is incomplete."""
     snapshot = report.snapshot
     if snapshot is None:
         return False
     return (
-        any(not section.complete for section in snapshot.sections().values())
+        not is_read(snapshot)
         or isinstance(snapshot.network, Unknown)
         or any(
             line.change.decision.rule == GuardName.INCOMPLETE_SNAPSHOT for line in report.lines if line.outcome is None

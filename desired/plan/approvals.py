@@ -41,18 +41,11 @@ def is_hash(text: str) -> bool:
     return len(text) == _LENGTH and _HASH.fullmatch(text) is not None
 
 
-_FIELDS: Mapping[str, str] = {
-    "approver": "by",
-    "approved_at": "given_at",
-    "expires_at": "expires_at",
-    "via": "via",
-    "reason": "reason",
-    "used_at": "used_at",
-    "used_by": "used_by",
-    "revoked_at": "revoked_at",
-    "revoked_by": "revoked_by",
-}
-"""Member of a stored approval → field of a grant."""
+_MEMBERS = (
+    *("approver", "approved_at", "expires_at", "via", "reason"),
+    *("used_at", "used_by", "revoked_at", "revoked_by"),
+)
+"""Of a stored approval: the fields of a grant."""
 _OF_ENTRY = ("approver", "expires_at", "reason")
 """What people write in Git."""
 _OF_END = ("used_at", "used_by", "revoked_at", "revoked_by")
@@ -63,7 +56,7 @@ def format_approval(approval: Grant) -> tuple[str, str]:
 
     To versions that know no revocation a revoked approval is a used one.
     """
-    members = _members(approval, _FIELDS)
+    members = _members(approval, _MEMBERS)
     return _key(approval.of), format_json({"approver": "", "used_at": members.get("revoked_at"), **members})
 
 
@@ -74,7 +67,7 @@ def _format_end(entry: Grant) -> tuple[str, str]:
 
 def _members(grant: Grant, names: Iterable[str]) -> Mapping[str, str]:
     """Those that say something."""
-    values = ((name, getattr(grant, _FIELDS[name])) for name in names)
+    values = ((name, getattr(grant, name)) for name in names)
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values if value}
 
 
@@ -93,13 +86,13 @@ def _parse(hold_hash: str, value: str, by: str | None) -> Grant | None:
         found = _grant(Source.CLUSTER, hold_hash, value, needed=("approver", "approved_at", "used_at"))
     except DAMAGE:
         return None
-    if found.given_at is None or found.given_at.year == MAXYEAR:  # no calendar goes on to its end
+    if found.approved_at is None or found.approved_at.year == MAXYEAR:  # no calendar goes on to its end
         return None
     if found.revoked_at is not None:
         found = replace(found, used_at=None)
     if not by or bounds.APPROVAL.is_exceeded(by):
         return found
-    return replace(found, revoked_by=by) if found.revoked_at else replace(found, by=by)
+    return replace(found, revoked_by=by) if found.revoked_at else replace(found, approver=by)
 
 
 def parse_git_approvals(entries: Mapping[str, str], data: Mapping[str, str]) -> tuple[Grant, ...]:
@@ -112,7 +105,7 @@ def parse_git_approvals(entries: Mapping[str, str], data: Mapping[str, str]) -> 
 def _parse_entry(hold_hash: str, value: str) -> Grant:
     try:
         found = _grant(Source.GIT, hold_hash, value, needed=("approver", "expires_at"), known=_OF_ENTRY)
-        if found.expires_at is not None and found.by.strip():
+        if found.expires_at is not None and found.approver.strip():
             return found
     except DAMAGE:
         pass
@@ -143,7 +136,7 @@ def _parse_end(hold_hash: str, value: str) -> Grant:
 
 
 def _grant(
-    source: Source, hold_hash: str, value: str, *, needed: Iterable[str], known: Collection[str] = tuple(_FIELDS)
+    source: Source, hold_hash: str, value: str, *, needed: Iterable[str], known: Collection[str] = _MEMBERS
 ) -> Grant:
     """The grant of a stored text, which has the members ``needed``. Raises one of ``DAMAGE`` for anything else."""
     bounds.APPROVAL.check(value)
@@ -152,7 +145,7 @@ def _grant(
     if missing:
         raise KeyError(*missing)
     found: dict[str, Any] = {
-        _FIELDS[name]: _moment(fields[name]) if name.endswith("_at") else parse_text(fields[name])
+        name: _moment(fields[name]) if name.endswith("_at") else parse_text(fields[name])
         for name in known
         if name in fields
     }

@@ -63,9 +63,9 @@ class Grant:
     source: Source
     of: str
     """Hash of the hold; of a plan what messages call it."""
-    by: str = ""
+    approver: str = ""
     """Who gave it: the API server's name, or a claim; "" where nobody is named."""
-    given_at: datetime | None = None
+    approved_at: datetime | None = None
     """None where nothing follows from it."""
     expires_at: datetime | None = None
     """As it asks for; None: it does not say."""
@@ -87,9 +87,9 @@ class Grant:
     @property
     def until(self) -> datetime | None:
         """When it ends, whatever it asks for; None: with the run."""
-        if self.source is not Source.CLUSTER or self.given_at is None:
+        if self.source is not Source.CLUSTER or self.approved_at is None:
             return self.expires_at
-        return min(self.expires_at or self.given_at + LIFETIME, self.given_at + LONGEST)
+        return min(self.expires_at or self.approved_at + LIFETIME, self.approved_at + LONGEST)
 
     @property
     def is_stored(self) -> bool:
@@ -133,8 +133,8 @@ class Grant:
             return None
         if here.now > until:
             return f"expired at {until:%Y-%m-%d %H:%M} UTC{again}"
-        if self.given_at is not None and self.given_at - here.now > TOLERANCE:
-            return f"is dated in the future, {self.given_at:%Y-%m-%d %H:%M} UTC{again}"
+        if self.approved_at is not None and self.approved_at - here.now > TOLERANCE:
+            return f"is dated in the future, {self.approved_at:%Y-%m-%d %H:%M} UTC{again}"
         if self.source is Source.GIT and until - here.now > GIT_HORIZON:
             return f"ends at {until:%Y-%m-%d %H:%M} UTC, more than {GIT_HORIZON.days} days ahead; let it end sooner"
         return f"does not count while the clocks differ; {_INSTEAD[self.source]}" if here.clocks_differ else None

@@ -176,7 +176,7 @@ def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, nam
             case Step.LONGER:
                 yield f"It was {told(before, now)}. It is longer now."
     where = f"ConfigMap {namespace}/{CONFIG_MAP}"
-    yield f"Approved {wanted.of} in {where}, as {wanted.by}."
+    yield f"Approved {wanted.of} in {where}, as {wanted.approver}."
     yield (
         f"If a plan holds exactly these changes, the next pass lets them through, once, until {until}; if they are"
         " others by then, they are held again."
@@ -186,7 +186,7 @@ def _outcome(step: Step, wanted: Grant, before: Grant | None, now: datetime, nam
 def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> int:
     """Wait until the approval is used, or its hold is gone; the exit code: 0 for both, 1 when that did not happen
     before ``ends_at``, or it was revoked. Raises an ApiError."""
-    since = approval.given_at or ends_at
+    since = approval.approved_at or ends_at
     while not job.stop.is_set():
         found = read_holds(job.reader, job.config)
         now = found.now or ends_at

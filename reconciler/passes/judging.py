@@ -25,6 +25,7 @@ from desired.section import Present
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.world import Observation
 from reconciler.passes.context import PlanContext
+from reconciler.result import is_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,6 @@ def judge_world(
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
     return JudgedPlan(part, facts, whole, asked, granted, strange)
-
-
-def is_read(snapshot: Snapshot) -> bool:
-    """Whether all lists are complete: what could not be read is not planned either."""
-    return all(section.complete for section in snapshot.sections().values())
 
 
 def decide(context: PlanContext, observation: Observation, setbacks: Setbacks) -> GuardInput:
@@ -143,7 +139,7 @@ def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here
     for approval in found:
         if approval.of in waiting and (why := approval.why_void(here)) is not None:
             source = " in Git" if approval.source is Source.GIT else ""
-            text = f"the approval of {approval.of} by {approval.by}{source} {why}"
+            text = f"the approval of {approval.of} by {approval.approver}{source} {why}"
             yield Note(PLAN, NoteKind.APPROVAL, text)
 
 

@@ -24,40 +24,17 @@ Values = Mapping[str, str | None]
 """Key → what is to stand there; None takes the key away. Other keys stay."""
 
 
-def _no_data() -> Data:
-    return None
-
-
+@dataclass(frozen=True, slots=True)
 class ConfigMap:
     """One of the product's ConfigMaps, as this process reads and writes it."""
 
-    def __init__(
-        self,
-        name: str,
-        read: Callable[[], Data] = _no_data,
-        write: Callable[[Values], None] | None = None,
-        by: str = "",
-    ) -> None:
-        """``write`` sets keys, and is None where nothing may be written; it and ``read`` may raise an ApiError. ``by``
-        is the name under which this process writes."""
-        self.name = name
-        self.write = write
-        self.by = by
-        self._read = read
-        self._found: tuple[Data] | None = None
-
-    def read(self) -> Data:
-        """What is there now. Raises an ApiError."""
-        self._found = None
-        found = self._read()
-        self._found = (found,)
-        return found
-
-    def read_shared(self) -> Data:
-        """What ``read`` has found, once: two keepers share a look. Without one what is there now. Raises an
-        ApiError."""
-        found, self._found = self._found, None
-        return self._read() if found is None else found[0]
+    name: str
+    read: Callable[[], Data] = lambda: None
+    """Yields its data; may raise an ApiError."""
+    write: Callable[[Values], None] | None = None
+    """Sets keys of it, and may raise an ApiError; None where nothing may be written."""
+    by: str = ""
+    """The name under which this process writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +51,6 @@ class Upkeep(Generic[V]):
     """Whether a value has to be written in the place of the stored one of this age; None: its age is not known."""
     renewed: timedelta | None = None
     """After this it is written again, and where another process wrote it; None: whoever wrote it, it holds."""
-    shares_look: bool = False
 
 
 class Keeper(Generic[V]):
@@ -105,10 +81,11 @@ class Keeper(Generic[V]):
         """Whether it failed a short time ago."""
         return self._failed_at is not None and abs(now - self._failed_at) < self._upkeep.pause
 
-    def look(self, cluster: str) -> None:
-        """Read what is stored for the cluster with this UID. Raises an ApiError."""
-        shares = self._upkeep.shares_look
-        self.found(self._config_map.read_shared() if shares else self._config_map.read(), cluster)
+    def look(self, cluster: str) -> Data:
+        """Read what is stored for the cluster with this UID; all that is in the ConfigMap. Raises an ApiError."""
+        data = self._config_map.read()
+        self.found(data, cluster)
+        return data
 
     def found(self, data: Data, cluster: str) -> None:
         """This is in the ConfigMap."""

@@ -19,12 +19,12 @@ from reconciler.passes.asking import look, look_again
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.errors import fatal_errors, is_reachable
-from reconciler.passes.judging import is_read, judge_world
+from reconciler.passes.judging import judge_world
 from reconciler.passes.records import Ended
 from reconciler.passes.reporting import report_of, report_of_error, with_cost_of_done, with_cost_of_plan
 from reconciler.passes.rounds import apply_round
 from reconciler.passes.telling import tell_of_pass, tell_outcome
-from reconciler.result import Explained, Report, is_incomplete
+from reconciler.result import Explained, Report, is_incomplete, is_read
 
 ROUNDS = 3
 """How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""

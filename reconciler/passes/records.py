@@ -10,7 +10,7 @@
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -31,9 +31,9 @@ from desired.plan.suspended import LIFETIME, RULES, SUSPENDED, SuspendedChange, 
 from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler import __version__
-from reconciler.passes.keeper import ConfigMap, Keeper, Upkeep
-from reconciler.report.published import RENEWED, STATUS, PublishedStatus, mark_of, status_of
-from reconciler.result import Line, Report, is_incomplete
+from reconciler.passes.keeper import ConfigMap, Data, Keeper, Upkeep
+from reconciler.report.published import RENEWED, STATUS, PublishedStatus, hashes_of, news_of, status_of
+from reconciler.result import Line, Report, is_incomplete, is_read
 from reconciler.telemetry.logs import masked, pairs
 
 _log = logging.getLogger("hcloud-reconciler.memory")
@@ -131,10 +131,14 @@ def higher_peaks(stored: Mapping[str, Peak], known: Mapping[str, Peak], now: dat
 class SettingsMemory:
     """The settings with which a pass last ended well."""
 
-    def __init__(self, config_map: ConfigMap, settings: Settings) -> None:
-        """Where it may be written it is read whatever is planned."""
+    def __init__(
+        self, config_map: ConfigMap, settings: Settings, shares: Callable[[Data, str], None] = lambda *_: None
+    ) -> None:
+        """Where it may be written it is read whatever is planned. ``shares`` is told what is in the ConfigMap, and of
+        which cluster it was read: that spares another keeper its look."""
         self._keeper = Keeper(_OF_SETTINGS, config_map)
         self._settings = settings
+        self._shares = shares
         self._looks_first = config_map.write is not None
         self._is_accepted = False
         self.forget = self._keeper.forget
@@ -147,7 +151,7 @@ class SettingsMemory:
             return None
         if not keeper.is_known and (self._looks_first or is_planning) and not keeper.rests(snapshot.taken_at):
             try:
-                keeper.look(uid.value)
+                self._shares(keeper.look(uid.value), uid.value)
             except Denied:  # who may not read it has never written it
                 keeper.found(None, uid.value)
             except ApiError as error:
@@ -264,8 +268,8 @@ _GAP = timedelta(seconds=10)
 
 def _is_seen(stored: PublishedStatus, wanted: PublishedStatus, age: timedelta | None) -> bool:
     """Whether a person would see a change."""
-    was, now = mark_of(stored), mark_of(wanted)
-    return was.hashes != now.hashes if age is not None and age < _GAP else was != now
+    told = hashes_of if age is not None and age < _GAP else news_of
+    return told(stored) != told(wanted)
 
 
 _OF_STATUS: Upkeep[PublishedStatus] = Upkeep(
@@ -275,7 +279,6 @@ _OF_STATUS: Upkeep[PublishedStatus] = Upkeep(
     timedelta(minutes=5),  # whoever mends it wants to see the status
     _is_seen,
     renewed=RENEWED,
-    shares_look=True,
 )
 
 
@@ -287,7 +290,7 @@ class StatusPublication:
         self._by = config_map.by
         self._since: Mapping[str, datetime] = {}
         """Hash → when that hold was seen first, by this process or the one that led before."""
-        self.forget = self._keeper.forget
+        self.forget, self.found = self._keeper.forget, self._keeper.found
 
     def keep(self, report: Report, seconds: float | None = None) -> None:
         """Publish the pass with this report, which took so long, if that is news. A pass that read nothing says
@@ -330,8 +333,7 @@ class Ended:
     def is_sound(self) -> bool:
         """Whether all lists were read."""
         snapshot = self.facts.snapshot
-        is_read = all(section.complete for section in snapshot.sections().values())
-        return is_read and not isinstance(snapshot.network, Unknown) and not self.seen.obstacles
+        return is_read(snapshot) and not isinstance(snapshot.network, Unknown) and not self.seen.obstacles
 
     @property
     def is_whole(self) -> bool:
@@ -346,9 +348,9 @@ class Records:
         """``main`` has what passes go by, ``status`` what people look at; ``lasts`` is for a loop."""
         self.project = ProjectMemory(main, settings, after_changes_only=not lasts)
         self.peaks = PeakMemory(main, settings, lasts=lasts)
-        self.settings = SettingsMemory(status, settings)
         self.suspended = SuspensionTrace(main if lasts else ConfigMap(CONFIG_MAP))
         self.status = StatusPublication(status)
+        self.settings = SettingsMemory(status, settings, self.status.found)
 
     def forget(self) -> None:
         """Look again at all that is stored: another process may have written. May be called from any thread."""

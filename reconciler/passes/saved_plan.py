@@ -114,7 +114,7 @@ def read_plan(content: bytes, file: str, settings: Settings, *, is_exact: bool =
     else:
         name, cluster = f"saved plan {shown_text(file)}", found.cluster.uid
         grant = Grant(
-            Source.PLAN, name, given_at=found.taken_at, expires_at=found.expires_at, cluster=cluster, again=again
+            Source.PLAN, name, approved_at=found.taken_at, expires_at=found.expires_at, cluster=cluster, again=again
         )
         return Agreement(permissions, tuple(found.only), grant, is_exact)
     raise SavedPlanProblem(f"saved plan {shown_text(file)} cannot be applied: {why}; {again}")

@@ -139,10 +139,10 @@ def told(approval: Grant, now: datetime) -> str:
     void = approval.why_void(Here(now))
     where = " in Git" if approval.source is Source.GIT else ""
     via = f" ({approval.via})" if approval.via else ""
-    at = f" at {approval.given_at:%Y-%m-%d %H:%M} UTC" if approval.given_at else ""
+    at = f" at {approval.approved_at:%Y-%m-%d %H:%M} UTC" if approval.approved_at else ""
     until = f", until {approval.until:%Y-%m-%d %H:%M} UTC" if void is None else f", and {void}"
     reason = f": {approval.reason}" if approval.reason else ""
-    return f"approved{where} by {approval.by}{via}{at}{until}{reason}"
+    return f"approved{where} by {approval.approver}{via}{at}{until}{reason}"
 
 
 def _of(hold: PublishedHold, report: HoldsReport) -> Iterator[Grant]:
@@ -199,7 +199,7 @@ class ApprovalDocument(Struct, frozen=True):
     def of(cls, approval: Grant, now: datetime) -> "ApprovalDocument":
         """An approval as it is at ``now``."""
         until, void = approval.until or now, approval.why_void(Here(now))
-        return cls(approval.by, approval.source, approval.given_at, until, approval.via, approval.reason, void)
+        return cls(approval.approver, approval.source, approval.approved_at, until, approval.via, approval.reason, void)
 
 
 class HeldDocument(Struct, frozen=True):

@@ -5,7 +5,6 @@ as foreign text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
@@ -121,30 +120,21 @@ class PublishedStatus(Struct, frozen=True):
     """How many there was no room for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What of a status a person would see change. That time passes, and that requests are sent, is no change."""
-
-    result: str
-    counts: tuple[tuple[str, int], ...]
-    errors: tuple[str, ...]
-    in_need: int
-    hashes: frozenset[str]
-    measures: frozenset[tuple[str, str, int | None]]
-    """Of the holds, with their ends to five minutes: that of a Node whose kubelet reports moves on all the while."""
-
-
 def is_whole(result: str) -> bool:
     """Whether a pass with this result has decided on everything."""
     return result not in (Result.ERROR, Result.INCOMPLETE, Result.NOT_LEADER)
 
 
-def mark_of(status: PublishedStatus) -> Mark:
-    """The mark of a status."""
-    last = status.last_pass
-    hashes = frozenset(hold.hash for hold in status.holds)
-    measures = frozenset((hold.value, hold.limit, _end_of(hold)) for hold in status.holds)
-    return Mark(last.result, tuple(sorted(last.counts.items())), last.errors, last.in_need, hashes, measures)
+def hashes_of(status: PublishedStatus) -> frozenset[str]:
+    """The hashes of its holds, for which people wait."""
+    return frozenset(hold.hash for hold in status.holds)
+
+
+def news_of(status: PublishedStatus) -> object:
+    """What of a status a person would see change. That time passes, and that requests are sent, is no change; ends of
+    holds count to five minutes, as that of a Node whose kubelet reports moves on all the while."""
+    last, measures = status.last_pass, {(hold.value, hold.limit, _end_of(hold)) for hold in status.holds}
+    return last.result, last.counts, last.errors, last.in_need, hashes_of(status), measures
 
 
 def _end_of(hold: PublishedHold) -> int | None:

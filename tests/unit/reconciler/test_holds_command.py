@@ -226,9 +226,9 @@ def test_it_shows_what_it_approves(world: World) -> None:
     assert said.code == 0
     assert said.stdout.index("provider_id: hcloud://11 -> (none)") < said.stdout.index("Approved sha256:")
     (approval,) = world.approvals
-    assert (approval.by, "@" in approval.via) == ("sandbox-0", True)
-    assert approval.given_at is not None
-    assert approval.until == approval.given_at + timedelta(hours=1)
+    assert (approval.approver, "@" in approval.via) == ("sandbox-0", True)
+    assert approval.approved_at is not None
+    assert approval.until == approval.approved_at + timedelta(hours=1)
     data = observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {}
     assert data[f"{world.hash.replace(':', '.')}.by"] == "sandbox-0"
 
@@ -266,7 +266,7 @@ def test_a_name_that_the_api_server_does_not_tell(world: World) -> None:
     said = world.type("approve", world.hash)
 
     assert (said.code, "a claim of this machine" in said.stderr) == (0, True)
-    assert "@" in world.approvals[0].by
+    assert "@" in world.approvals[0].approver
     assert not [
         key for key in observe_config_map(world.sim.kubernetes_reader(), NAMESPACE) or {} if key.endswith(".by")
     ]

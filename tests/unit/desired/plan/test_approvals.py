@@ -125,9 +125,9 @@ def test_the_name_beside_an_approval_wins() -> None:
     """A policy can check that, and not what is in JSON: of an approval it is who approved, of a revoked one who took it
     back."""
     key, forged = format_approval(FRESH)
-    assert parse_approvals({key: forged, f"{key}.by": "oidc:mallory"})[0].by == "oidc:mallory"
+    assert parse_approvals({key: forged, f"{key}.by": "oidc:mallory"})[0].approver == "oidc:mallory"
     (revoked,) = parse_approvals({key: format_approval(REVOKED)[1], f"{key}.by": "oidc:ben"})
-    assert (revoked.by, revoked.revoked_by) == ("jane", "oidc:ben")
+    assert (revoked.approver, revoked.revoked_by) == ("jane", "oidc:ben")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_the_name_beside_an_approval_wins() -> None:
         pytest.param(None, FRESH, Step.NEW, id="nothing there"),
         pytest.param(USED, FRESH, Step.AGAIN, id="used"),
         pytest.param(REVOKED, FRESH, Step.AGAIN, id="revoked"),
-        pytest.param(replace(FRESH, given_at=NOW - 2 * LIFETIME), FRESH, Step.NEW, id="expired"),
+        pytest.param(replace(FRESH, approved_at=NOW - 2 * LIFETIME), FRESH, Step.NEW, id="expired"),
         pytest.param(FRESH, LONG, Step.LONGER, id="shorter"),
         pytest.param(LONG, FRESH, Step.STANDS, id="longer"),
         pytest.param(FRESH, FRESH, Step.STANDS, id="as long"),
@@ -214,7 +214,7 @@ def test_revoking_takes_back_what_git_approves() -> None:
 def test_approving_tidies_up() -> None:
     """What has been void for a week goes, with the name beside it; a record of Git's goes a week after its entry could
     count. Anything else stays."""
-    old, young = replace(FRESH, of=f"sha256:{1:016x}"), replace(FRESH, of=f"sha256:{2:016x}", given_at=NOW + DAY)
+    old, young = replace(FRESH, of=f"sha256:{1:016x}"), replace(FRESH, of=f"sha256:{2:016x}", approved_at=NOW + DAY)
     record = {f"{KEY}.git": str(writes_of_use(HASH, [in_git({})], {}, NOW, "me")[f"{KEY}.git"])}
     data = {**dict(map(format_approval, (old, young))), f"sha256.{1:016x}.by": "jane", "anchor": "{}", **record}
 

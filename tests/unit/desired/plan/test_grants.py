@@ -17,7 +17,7 @@ USED = replace(FRESH, used_at=NOW + MINUTE)
 REVOKED = replace(FRESH, revoked_at=NOW + MINUTE, revoked_by="joe")
 OF_GIT = Grant(Source.GIT, HASH, "team", expires_at=NOW + DAY)
 SAVED = Grant(
-    Source.PLAN, "saved plan 'p'", given_at=NOW, expires_at=NOW + HOUR, cluster="5f0c2a11", again="plan again"
+    Source.PLAN, "saved plan 'p'", approved_at=NOW, expires_at=NOW + HOUR, cluster="5f0c2a11", again="plan again"
 )
 FLAG, ANSWER = Grant(Source.FLAG, HASH), Grant(Source.ANSWER, "the plan that was shown")
 HERE = Present("5f0c2a11")
