@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from actuators.http.errors import ApiError, Denied, Transient
+from actuators.http.errors import Transient
 from desired.model.clocks import Clocks
 from desired.model.record import Origin
 from desired.model.remembered import ANCHOR, NOTHING, Remembered
@@ -93,19 +93,6 @@ def test_a_single_run_that_has_changed_nothing_asks_nothing() -> None:
     assert (stored.asked, stored.value) == (["read", "write"], KNOWN)
 
 
-@pytest.mark.parametrize("trouble", [Denied("403"), Transient("500")])
-def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError) -> None:
-    """It is tried again after an hour."""
-    stored = Kept(trouble=trouble)
-    memory = a_memory(stored)
-    memory.keep(WORLD, has_changed=False)
-    stored.trouble = None
-    memory.keep(replace(WORLD, taken_at=NOW + timedelta(minutes=59)), has_changed=False)
-    assert stored.asked == ["read"]
-    memory.keep(replace(WORLD, taken_at=NOW + timedelta(hours=1)), has_changed=False)
-    assert (stored.asked, stored.value) == (["read", "read", "write"], KNOWN)
-
-
 def test_a_clock_that_was_ahead_does_not_put_it_off_for_days() -> None:
     """What failed then is tried again at once after the clock was set; while clocks differ nothing is asked."""
     stored = Kept(trouble=Transient("500"))
@@ -117,17 +104,6 @@ def test_a_clock_that_was_ahead_does_not_put_it_off_for_days() -> None:
     stored.trouble = None
     memory.keep(WORLD, has_changed=False)
     assert (stored.asked, stored.value) == (["read", "read", "write"], KNOWN)
-
-
-def test_a_process_that_has_lost_the_lead_asks_again() -> None:
-    """Another one may have written meanwhile."""
-    stored = Kept()
-    memory = a_memory(stored)
-    memory.keep(WORLD, has_changed=False)
-    stored.data = Kept.of(Remembered(8)).data
-    memory.forget()
-    memory.keep(WORLD, has_changed=False)
-    assert (stored.asked, stored.value) == (["read", "write"] * 2, KNOWN)
 
 
 def test_a_node_that_is_not_ready_does_not_vouch() -> None:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec import structs
 
-from actuators.http.errors import ApiError, Denied, NotLeader, Transient
 from actuators.outcome import Applied
 from desired.model.record import Origin
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
@@ -130,28 +129,6 @@ def test_a_new_leader_keeps_since_when() -> None:
     assert since_after(text.replace(json.loads(text)["cluster"], "another")) == later
     assert since_after(text.replace('"since": "2026', '"since": "9026')) == later
     assert since_after("[" * 100_000) == later
-
-
-@pytest.mark.parametrize(
-    ("trouble", "asked"),
-    [
-        pytest.param(Denied("no"), 1, id="not allowed"),
-        pytest.param(Transient("no"), 1, id="not answered"),
-        pytest.param(NotLeader("no"), 3, id="lead lost: the next pass may lead again"),
-        pytest.param(None, 1, id="no ConfigMap"),
-    ],
-)
-def test_trouble_disturbs_nobody(trouble: ApiError | None, asked: int) -> None:
-    """It is put off for five minutes, and tried again then."""
-    stored = Kept(None if trouble is None else {}, trouble)
-    publication = StatusPublication(stored.config_map())
-    for seconds in (0, 60, 299):
-        publication.keep(a_pass(seconds=seconds))
-    assert stored.asked.count("read") == asked
-
-    stored.data, stored.trouble = {}, None
-    publication.keep(a_pass(seconds=300))
-    assert stored.status is not None
 
 
 def test_what_was_not_read_is_not_published() -> None:

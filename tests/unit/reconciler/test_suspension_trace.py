@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from actuators.http.errors import ApiError, Denied, Transient
 from actuators.outcome import Applied, Failed
 from desired.model.clocks import Clocks
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
@@ -146,19 +145,6 @@ def test_nothing_is_written_of_what_nobody_could_read(unsure: object) -> None:
     stored = Kept()
     a_trace(stored).keep(Report(snapshot=unsure, lines=(waits(),)))  # type: ignore[arg-type]
     assert stored.asked == []
-
-
-@pytest.mark.parametrize("trouble", [Denied("403"), Transient("500"), None])
-def test_trouble_ends_no_pass_and_is_not_repeated_in_each(trouble: ApiError | None) -> None:
-    """Without a ConfigMap, or the permission, it is tried again after an hour."""
-    stored = Kept(None if trouble is None else {}, trouble)
-    trace = a_trace(stored)
-    for minutes in range(60):
-        trace.keep(a_pass(waits(), minutes=minutes))
-    assert stored.asked == ["read"]
-    stored.data, stored.trouble = {}, None
-    trace.keep(a_pass(waits(), minutes=60))
-    assert stored.asked == ["read", "read", "write"]
 
 
 def test_a_dry_run_beside_the_controller(joining: Run) -> None:
