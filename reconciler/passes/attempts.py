@@ -1,6 +1,6 @@
 """Attempts of a pass: what it has tried, what it tries next or no more, and what is reported."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -40,6 +40,8 @@ class Attempts:
 
     by_key: dict[str, list[Attempt]] = field(default_factory=dict)
     """Key of a change → its attempts, in the order of the rounds."""
+    let_pass: dict[GuardName, list[Change]] = field(default_factory=dict)
+    """Rule → the changes of its approved holds that were made, or tried."""
 
     def add(self, change: Change, outcome: Outcome) -> None:
         """Remember how a change ended. What was overtaken, or came after another change, is worth another round.
@@ -83,15 +85,13 @@ class Attempts:
         ended = (attempt.outcome for attempts in self.by_key.values() for attempt in attempts)
         return {outcome.bars: outcome.error for outcome in ended if isinstance(outcome, Failed) and outcome.bars}
 
-    def let_pass(self, plan: Plan) -> Mapping[GuardName, Collection[Change]]:
-        """Rule → the changes of its approved holds that were made, or tried."""
+    def note_approved(self, plan: Plan) -> None:
+        """Remember which changes of the approved holds of ``plan`` were made, or tried."""
         holds = [hold for hold in plan.holds if hold.approved]
         ended = (line for line in (self.tried() if holds else ()) if isinstance(line.outcome, Applied | Failed))
-        found: dict[GuardName, list[Change]] = {}
         for line, hold in product(ended, holds):
             if line.change.key in hold.keys:
-                found.setdefault(hold.rule, []).append(line.change)
-        return found
+                self.let_pass.setdefault(hold.rule, []).append(line.change)
 
     def tried(self) -> tuple[Line, ...]:
         """The changes that were tried, with their last outcomes, for when the state cannot be observed any more."""

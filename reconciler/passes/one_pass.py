@@ -88,7 +88,8 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             break
         is_last = turn == ROUNDS - 1
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
-        context.records.let_pass(attempts.let_pass(judged.plan))
+        attempts.note_approved(judged.plan)
+        context.records.let_pass(attempts.let_pass)
         try:
             observation = look_again(context.readers, observation, context.settings, kinds, is_last=is_last)
         except ApiError as error:
@@ -104,7 +105,8 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
     left = _left(attempts, observation, judged.plan, acting)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     is_stopped = acting.stop.is_set()
-    context.records.keep(Ended(report, seen, tried, judged.facts, is_partial=is_stopped or bool(context.only)))
+    is_partial = is_stopped or bool(context.only)
+    context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))
     return with_cost_of_done(context, report, first, may_ask=is_reachable(observation) and not is_stopped)
 
 

@@ -85,7 +85,6 @@ class PeakMemory:
         self._settings = settings
         self._lasts = lasts
         self._seen: Mapping[str, Peak] = {}
-        self._let_go: set[int] = set()
         self.forget = self._keeper.forget
 
     def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
@@ -102,15 +101,9 @@ class PeakMemory:
         self._seen = peaks_of(snapshot, self._settings, self._seen)
         return {scope: peak.members for scope, peak in self._seen.items()}
 
-    def let_go(self, balancers: Collection[int]) -> None:
-        """A person has let go of targets of these load balancers, by their ids: their hour begins anew with the end of
-        the pass."""
-        self._let_go |= {*balancers}
-
-    def keep(self, snapshot: Snapshot, *, has_taken: bool = False) -> None:
-        """Remember what there was when a pass ended with this reading. It is stored where the pass ``has_taken``
-        any."""
-        let_go, self._let_go = self._let_go, set()
+    def keep(self, snapshot: Snapshot, let_go: Collection[int] = (), *, has_taken: bool = False) -> None:
+        """Remember what there was when a pass ended with this reading, but for load balancers from which a person
+        ``let_go`` of targets: their hour begins anew. It is stored where the pass ``has_taken`` any."""
         if not self._lasts and not has_taken:
             return
         self._seen = peaks_of(snapshot, self._settings, without_balancers(self._seen, let_go))
@@ -319,6 +312,8 @@ class Ended:
     """The plan that is left, whatever was tried of it."""
     tried: Collection[Line]
     """What was, also where that is not seen yet."""
+    let_pass: Mapping[GuardName, Collection[Change]]
+    """Rule → the changes of its approved holds that were made."""
     facts: GuardInput
     """What the last plan was judged from."""
     is_partial: bool
@@ -358,16 +353,16 @@ class Records:
             each.forget()
 
     def let_pass(self, changes: Mapping[GuardName, Collection[Change]]) -> None:
-        """Rule → changes of its approved holds that were made: what later rounds and passes do of it is asked no
-        more."""
+        """Changes of approved holds were made in this pass, by the rule of the hold: what follows from changed settings
+        is asked no more in later rounds and passes."""
         if changes.get(GuardName.SETTINGS_BLAST_RADIUS):
             self.settings.accept()
-        self.peaks.let_go([each.cloud_id for each in changes.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id])
 
     def keep(self, ended: Ended) -> None:
         """Store what is to be known after a pass. Never raises an ApiError."""
         snapshot, changed, done = ended.facts.snapshot, ended.facts.settings_change, ended.done
-        self.peaks.keep(snapshot, has_taken=any(map(takes_targets, done)))
+        let_go = [each.cloud_id for each in ended.let_pass.get(GuardName.TARGET_FLOOR, ()) if each.cloud_id]
+        self.peaks.keep(snapshot, let_go, has_taken=any(map(takes_targets, done)))
         if ended.is_partial:
             return
         self.project.keep(snapshot, has_changed=bool(done))

@@ -120,11 +120,9 @@ def test_what_a_person_let_go_of_is_not_remembered() -> None:
     stored = Stored()
     first = PeakMemory(stored.config_map(), LOCATED)
     first.peaks(world(1, 2, 3, 4))
-    first.let_go([4])
-    first.keep(world(1), has_taken=True)
+    first.keep(world(1), {4}, has_taken=True)
     assert len(PeakMemory(stored.config_map(writes=False), LOCATED).peaks(world(1))[PORT_80]) == 4
-    first.let_go([42])
-    first.keep(world(1), has_taken=True)
+    first.keep(world(1), {42}, has_taken=True)
     assert len(PeakMemory(stored.config_map(writes=False), LOCATED).peaks(world(1))[PORT_80]) == 1
 
 

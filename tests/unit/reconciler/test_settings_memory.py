@@ -216,7 +216,7 @@ def notes(report: Report) -> list[str]:
     return [note.text for note in report.notes if note.kind is NoteKind.SETTINGS]
 
 
-DIFFERENCE = "HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK (unset) -> true"
+DIFFERENCE = "changed settings: HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK (unset) -> true"
 
 
 def test_a_setting_for_all_is_approved_once_for_all(simulate: Simulate) -> None:
@@ -251,7 +251,7 @@ def test_what_a_setting_did_is_undone_when_it_is_taken_back(simulate: Simulate) 
 
     back = under(run, PRIVATE)
     report = back.converge()
-    assert notes(report) == ["HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> (unset)"]
+    assert notes(report) == ["changed settings: HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK true -> (unset)"]
     assert [(hold.rule, hold.value) for hold in report.holds] == [(GuardName.SETTINGS_BLAST_RADIUS, "2")]
     assert are_public(run) == [False, False, False]
     approve_all(back)
