@@ -8,14 +8,14 @@ from http import HTTPStatus
 
 import msgspec
 
-from actuators.config_maps import Values, decide
+from actuators.config_maps import Values, compare_and_set
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from desired.plan.approvals import (
     Step,
+    approval_of,
     is_used_by,
-    parse_approvals,
     step_to,
     writes_of_approval,
     writes_of_revocation,
@@ -46,16 +46,12 @@ def approve(
     Raises an ApiError; Denied has the remedy for who may not create one, as it comes with the chart and approvers need
     no such right.
     """
-    met: tuple[Step, Grant | None] = (Step.NEW, None)
 
     def choose(data: Mapping[str, str]) -> Values:
-        nonlocal met
-        before = _of(approval.of, data)
-        met = step_to(approval, before, now), before
-        return {} if met[0] is Step.STANDS else writes_of_approval(approval, name, data, now)
+        return writes_of_approval(approval, name, data, now)
 
-    decide(reader, writer, namespace, choose, creates=True)
-    return met
+    before = approval_of(approval.of, compare_and_set(reader, writer, namespace, choose, creates=True))
+    return step_to(approval, before, now), before
 
 
 def use_up(
@@ -75,12 +71,12 @@ def use_up(
             return {}
         values = writes_of_use(hold_hash, git, data, now, by)
         if not values:
-            found = _of(hold_hash, data)
+            found = approval_of(hold_hash, data)
             why = found.why_void(Here(now)) if found else "is not there any more, or was used"
             raise Conflict(f"it {why}")
         return values
 
-    decide(reader, writer, namespace, choose)
+    compare_and_set(reader, writer, namespace, choose)
 
 
 def revoke(
@@ -96,21 +92,11 @@ def revoke(
 ) -> bool:
     """Take back every approval of the hold that could count; whether there was one. ``git`` are those that were read
     from Git, ``who`` revokes, and ``name`` is the API server's for them, "" where it has none. Raises an ApiError."""
-    did = False
 
     def choose(data: Mapping[str, str]) -> Values:
-        nonlocal did
-        values = writes_of_revocation(hold_hash, git, data, now, who, name)
-        did = bool(values)
-        return values
+        return writes_of_revocation(hold_hash, git, data, now, who, name)
 
-    decide(reader, writer, namespace, choose)
-    return did
-
-
-def _of(hold_hash: str, data: Mapping[str, str]) -> Grant | None:
-    """The approval of the hold that people gave here; None without one."""
-    return next((each for each in parse_approvals(data) if each.of == hold_hash), None)
+    return bool(choose(compare_and_set(reader, writer, namespace, choose)))
 
 
 class _UserInfo(msgspec.Struct):

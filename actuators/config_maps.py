@@ -1,7 +1,7 @@
 """The product's ConfigMaps beside the Lease: read whole, written key by key, by several processes and people at once.
 
-Whoever decides by what is there writes with the resourceVersion of what was read, through ``decide``; whoever owns a
-key alone writes it through ``put``.
+What is decided by what is there is written with the resourceVersion of what was read, through ``compare_and_set``; a
+key with one owner is written through ``put``.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from desired.names import CONFIG_MAP
 Values = Mapping[str, str | None]
 """Key → what is to stand there; None takes the key away. Other keys stay."""
 TRIES: Final = 5
-"""How often a decision is taken anew because somebody else was faster. Uses and approvals are rare."""
+"""How often a decision is taken anew because another process was faster. Uses and approvals are rare."""
 
 
 class _Meta(msgspec.Struct):
@@ -56,16 +56,16 @@ def put(writer: KubernetesWriter, namespace: str, values: Values, name: str = CO
     writer.patch(_path(namespace, name), {"data": values})
 
 
-def decide(
+def compare_and_set(
     reader: KubernetesReader,
     writer: KubernetesWriter,
     namespace: str,
     choose: Callable[[Mapping[str, str]], Values],
     *,
     creates: bool = False,
-) -> None:
-    """Write what ``choose`` decides by the data of the product's first ConfigMap; nothing when that is empty. When
-    somebody else was faster it is read, and decided, again.
+) -> Mapping[str, str]:
+    """Write what ``choose`` decides by the data of the product's first ConfigMap, and return that data; nothing is
+    written when that is empty. When another process was faster it is read, and decided, again.
 
     ``creates``: make a ConfigMap that is not there; else that is a NotFound. Raises what ``choose`` raises, Conflict
     after ``TRIES`` tries, Denied with the remedy for who may not create one, and other ApiErrors.
@@ -74,18 +74,17 @@ def decide(
         found = read(reader, namespace)
         if found is None and not creates:
             raise NotFound(f"ConfigMap {namespace}/{CONFIG_MAP} is not there: {_remedy(namespace)}")
-        values = choose({} if found is None else found.data)
-        if not values:
-            return
+        data = {} if found is None else found.data
+        values = choose(data)
         try:
-            if found is None:
+            if values and found is None:
                 _create(writer, namespace, values)
-            else:
+            elif values and found is not None:
                 body = {"metadata": {"resourceVersion": found.version}, "data": values}
                 writer.patch(_path(namespace, CONFIG_MAP), body)
         except Conflict:
             continue
-        return
+        return data
     raise Conflict(f"ConfigMap {namespace}/{CONFIG_MAP} was changed by others {TRIES} times meanwhile: try again")
 
 
@@ -97,8 +96,8 @@ def _create(writer: KubernetesWriter, namespace: str, values: Values) -> None:
         writer.create(f"/api/v1/namespaces/{segment(namespace)}/configmaps", body)
     except Denied as error:
         raise Denied(
-            f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once by somebody"
-            f" who may, {_remedy(namespace)}, and try again",
+            f"ConfigMap {namespace}/{CONFIG_MAP} is not there, and you may not create it: have it made once,"
+            f" {_remedy(namespace)}, and try again",
             status=error.status,
             code=error.code,
         ) from error

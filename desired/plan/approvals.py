@@ -81,6 +81,11 @@ def parse_approvals(data: Mapping[str, str]) -> tuple[Grant, ...]:
     return tuple(approval for approval in approvals if approval is not None)
 
 
+def approval_of(hold_hash: str, data: Mapping[str, str]) -> Grant | None:
+    """The approval of a hold among a ConfigMap's data; None without one."""
+    return next((each for each in parse_approvals(data) if each.of == hold_hash), None)
+
+
 def _parse(hold_hash: str, value: str, by: str | None) -> Grant | None:
     try:
         found = _grant(Source.CLUSTER, hold_hash, value, needed=("approver", "approved_at", "used_at"))
@@ -97,7 +102,7 @@ def _parse(hold_hash: str, value: str, by: str | None) -> Grant | None:
 
 def parse_git_approvals(entries: Mapping[str, str], data: Mapping[str, str]) -> tuple[Grant, ...]:
     """The approvals among the entries that come from Git, with what is recorded of each in the ``data`` of the
-    product's ConfigMap. A damaged entry approves nothing, and is there all the same: somebody believes that it does."""
+    product's ConfigMap. A damaged entry approves nothing, and is there all the same: people believe that it does."""
     found = ((_hash_of(key), value) for key, value in sorted(entries.items()))
     return tuple(_with_end(_parse_entry(text, value), data) for text, value in found if is_hash(text))
 
@@ -176,7 +181,9 @@ def step_to(wanted: Grant, before: Grant | None, now: datetime) -> Step:
 
 def writes_of_approval(approval: Grant, name: str, data: Mapping[str, str], now: datetime) -> Writes:
     """What approving writes: the approval, the ``name`` that the API server has for the person, "" where it has none,
-    and void entries that are old enough are taken away."""
+    and void entries that are old enough are taken away. Empty where the hold is approved for as long already."""
+    if step_to(approval, approval_of(approval.of, data), now) is Step.STANDS:
+        return {}
     key, value = format_approval(approval)
     return {**dict.fromkeys(_old(data, now)), key: value, **_by(key, name, data)}
 
@@ -227,8 +234,8 @@ def _by(key: str, name: str, data: Mapping[str, str]) -> Writes:
 
 
 def _old(data: Mapping[str, str], now: datetime) -> Iterator[str]:
-    """Keys of what has been void for so long that nobody asks for it any more. The record of an approval in Git is not,
-    before that cannot count again whatever restores it."""
+    """Keys of what has been void for too long to be of interest. The record of an approval in Git is not, before that
+    cannot count again whatever restores it."""
     for approval in parse_approvals(data):
         void_since = min(filter(None, (approval.used_at, approval.revoked_at, approval.until)))
         if now - void_since > KEPT:

@@ -64,7 +64,7 @@ class Grant:
     of: str
     """Hash of the hold; of a plan what messages call it."""
     approver: str = ""
-    """Who gave it: the API server's name, or a claim; "" where nobody is named."""
+    """Who gave it: the API server's name, or a claim; "" where none is named."""
     approved_at: datetime | None = None
     """None where nothing follows from it."""
     expires_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Agreement: the changes to which somebody has agreed, and what a pass may do of the plan that it makes anew.
+"""Agreement: the changes that a person has agreed to, and what a pass may do of the plan that it makes anew.
 
 A person agrees to what a terminal has shown, or a file of ``reconcile plan --save`` says what was agreed to. Either is
 a list of permissions, and no list of orders: nothing is done that is not planned now, and that guards do not allow now.
@@ -105,7 +105,7 @@ class Agreement:
         return replace(bound, notes=(*bound.notes, Note(PLAN, NoteKind.AGREED_PLAN, text)))
 
     def unneeded(self, plan: Plan) -> tuple[Note, ...]:
-        """A note on what the judged ``plan`` does not have any more: done by somebody, or wanted no more."""
+        """A note on what the judged ``plan`` does not have any more: it was done, or is wanted no more."""
         planned = {(str(change.kind), str(change.key)) for change in plan.changes}
         keys = [key for kind, key in self.permissions or () if (kind, key) not in planned]
         if not keys:
@@ -142,7 +142,7 @@ class Agreement:
 
 def _has_become(agreed: Any, now: Any) -> bool:
     """Whether a value is the one that was agreed to, or what has become of one that was known only after the apply.
-    Such a one is a list, so that no text of somebody else's can pass for it."""
+    Such a one is a list, so that no foreign text can pass for it."""
     match agreed, now:
         case dict(), dict():
             return agreed.keys() == now.keys() and all(_has_become(agreed[name], now[name]) for name in agreed)

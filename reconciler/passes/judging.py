@@ -133,8 +133,8 @@ def _notes_on_suspended(data: Mapping[str, str], facts: GuardInput) -> tuple[Not
 
 
 def _notes_on_void(found: Collection[Grant], holds: Collection[Hold], here: Here) -> Iterator[Note]:
-    """A note on each approval of a hold that exists and does not count: somebody believes that it does. Where another
-    one of the same hold counts nobody waits for it."""
+    """A note on each approval of a hold that exists and does not count, as its giver may believe that it does; none
+    where another one of the same hold counts."""
     waiting = {hold.hash for hold in holds} - by_hold(found, here).keys()
     for approval in found:
         if approval.of in waiting and (why := approval.why_void(here)) is not None:

@@ -137,7 +137,7 @@ class SettingsMemory:
         self.forget = self._keeper.forget
 
     def recall(self, snapshot: Snapshot, *, is_planning: bool = False) -> FormerSettings | Unknown | None:
-        """The former settings of the cluster; None where none are remembered, or nobody has looked yet as nothing
+        """The former settings of the cluster; None where none are remembered, or there was no look yet as nothing
         ``is_planning``. Unknown when they could not be read."""
         uid, keeper = snapshot.cluster_uid, self._keeper
         if not isinstance(uid, Present):
@@ -211,7 +211,7 @@ class SuspensionTrace:
 
     A suspension lives in the memory of the controller alone (``reconciler.passes.history``). A dry run beside it would
     show such a change as if the next pass made it. What another process left is looked for when something is planned,
-    and no sooner: it misleads nobody before.
+    and no sooner: it misleads no reader before.
     """
 
     def __init__(self, config_map: ConfigMap) -> None:
@@ -269,14 +269,14 @@ _OF_STATUS: Upkeep[PublishedStatus] = Upkeep(
     STATUS,
     logging.getLogger("hcloud-reconciler.status"),
     "the status is not published",
-    timedelta(minutes=5),  # whoever mends it wants to see the status
+    timedelta(minutes=5),  # who mends it wants to see the status
     _is_seen,
     renewed=RENEWED,
 )
 
 
 class StatusPublication:
-    """What whoever holds the Lease writes down after a pass, when people would see a change."""
+    """What the holder of the Lease writes down after a pass, when people would see a change."""
 
     def __init__(self, config_map: ConfigMap) -> None:
         self._keeper = Keeper(_OF_STATUS, config_map)

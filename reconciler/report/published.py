@@ -1,4 +1,4 @@
-"""Published status: what whoever holds the Lease writes down of its last pass, for people who look at holds.
+"""Published status: what the holder of the Lease writes down of its last pass, for people who look at holds.
 
 It decides nothing. Whoever may write into the ConfigMap may write anything, so it is checked when it is read, and shown
 as foreign text.
@@ -76,7 +76,7 @@ class PublishedHold(Struct, frozen=True):
     why: Text
     advice: Text
     since: Moment
-    """When whoever published it saw it first."""
+    """When its publisher saw it first."""
     end: PublishedEnd | None
     count: int
     """How many changes it holds."""
