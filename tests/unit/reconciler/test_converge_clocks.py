@@ -48,27 +48,27 @@ def test_clocks_that_agree(run: Run) -> None:
             "kubernetes",
             3600,
             {},
-            "Kubernetes' clock is about 60 minutes ahead of Hetzner's and this machine's",
+            "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine",
             id="K+",
         ),
         pytest.param(
-            "hetzner", 3600, {}, "Hetzner's clock is about 60 minutes ahead of Kubernetes' and this machine's", id="H+"
+            "hetzner", 3600, {}, "clock of Hetzner is about 60 minutes ahead of Kubernetes and this machine", id="H+"
         ),
         pytest.param(
-            "hetzner", -3600, {}, "Hetzner's clock is about 60 minutes behind Kubernetes' and this machine's", id="H-"
+            "hetzner", -3600, {}, "clock of Hetzner is about 60 minutes behind Kubernetes and this machine", id="H-"
         ),
         pytest.param(
             "kubernetes",
             3600,
             LISTS_OF_NODES,
-            "Kubernetes' clock is about 60 minutes ahead of Hetzner's and this machine's",
+            "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine",
             id="one replica of several answers for the Nodes",
         ),
         pytest.param(
             "kubernetes",
             3600,
             {"path": "/api/v1/namespaces/"},
-            "Kubernetes' clock is about 60 minutes ahead of Hetzner's and this machine's",
+            "clock of Kubernetes is about 60 minutes ahead of Hetzner and this machine",
             id="one replica of several answers for the identity",
         ),
     ],
@@ -96,7 +96,7 @@ def test_this_machine_alone(run: Run) -> None:
 
     report = run.converge()
 
-    assert on_clocks(report) == ["this machine's clock is about 60 minutes behind Kubernetes' and Hetzner's"]
+    assert on_clocks(report) == ["clock of this machine is about 60 minutes behind Kubernetes and Hetzner"]
     assert len(run.sim.nodes()) == 6
 
 
@@ -105,7 +105,7 @@ def test_hetzner_answers_with_refusals(run: Run) -> None:
     run.sim.spoil_kubernetes("clock", **ALWAYS)
     run.sim.spoil_hetzner("status", code=503, body={"error": {"code": "unavailable", "message": "no"}}, count=None)
 
-    assert on_clocks(run.plan()) == ["Kubernetes' clock is about 60 minutes ahead of this machine's"]
+    assert on_clocks(run.plan()) == ["clock of Kubernetes is about 60 minutes ahead of this machine"]
 
 
 def test_a_plan_from_a_file_has_one_clock(run: Run) -> None:

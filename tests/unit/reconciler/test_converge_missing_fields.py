@@ -67,7 +67,7 @@ def test_no_address_goes_for_want_of_a_field(run: Run, path: tuple[str, ...]) ->
     assert (report.result, report.lines) == (Result.INCOMPLETE, ())
     (note,) = report.notes
     assert (note.key, note.kind) == ("node/web-1", NoteKind.UNKNOWN)
-    assert note.text.startswith(f"Hetzner's answer has no {'.'.join(path)}")
+    assert note.text.startswith(f"addresses are not written: Hetzner's answer has no {'.'.join(path)}")
     assert run.sim.nodes()["web-1"] == before
 
 

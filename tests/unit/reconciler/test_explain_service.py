@@ -216,7 +216,7 @@ def test_load_balancers_that_may_not_be_listed(explain: ExplainCommand, world: S
 
     assert (said.code, len(found["errors"])) == (1, 1)
     assert (found["stage"], found["changes"], found["load_balancer"]["found"]) == ("waiting", [], None)
-    assert found["why"].startswith("which load balancer is its cannot be told: ")
+    assert found["why"].startswith("cannot determine its load balancer: ")
     assert [row["subject"] for row in found["targets"]] == ["control-1", "web-1", "web-2"]
 
 

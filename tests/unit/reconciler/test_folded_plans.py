@@ -134,8 +134,8 @@ routes, 0/100 used
 Notes
   network/4711  limit: 0/100 routes are used, and 100 more wanted: a network
     takes no more than that
-  20 x service/shop/app-[00-19]  limit: Nodes w-025, w-026, w-027, w-028, w-029
-    and 70 more are no target: the type takes 25 targets, all taken; choose a
+  20 x service/shop/app-[00-19]  limit: no target for Nodes w-025, w-026, w-027,
+    w-028, w-029 and 70 more: the type takes 25 targets, all taken; choose a
     larger type, such as lb31
 
                   add  modify

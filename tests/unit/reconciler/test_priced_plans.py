@@ -96,7 +96,7 @@ Cluster ID, read at TIME
 Requests: 6 to Kubernetes, 5 to Hetzner, LEFT of 3600 left
 nodes
   ~ node/worker-2/labels  node.labels
-      why: differs from server 102, a cpx42 in nbg1
+      why: differs from server 102 (cpx42 in nbg1)
       labels[beta.kubernetes.io/instance-type]: cpx32 -> cpx42
       labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42
 load balancers
@@ -143,7 +143,7 @@ def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F
     assert text == dedented(SMALL)
     wide, wanted = shown(report, 120).splitlines(), "Service default/shop wants a load balancer and has none"
     assert [line for line in wide if line.startswith(("  ~ n", "  + l", "  - r", "Cost"))] == [
-        "  ~ node/worker-2/labels  node.labels: differs from server 102, a cpx42 in nbg1",
+        "  ~ node/worker-2/labels  node.labels: differs from server 102 (cpx42 in nbg1)",
         f"  + load_balancer/default/shop  lb.create: {wanted}  +5.39 EUR a month",
         "  - route/4711/10.244.9.0/24  route.delete: it leads to 10.0.0.50, which nobody has",
         "Cost: 5.39 -> 10.78 EUR a month (+5.39), gross list price, without traffic",
