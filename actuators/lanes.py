@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from actuators.http.requests import Trace
+from actuators.http.requests import RequestTrace
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
@@ -38,7 +38,7 @@ class Lane:
     """Those of its locks that are networks."""
     began: float = 0.0
     """When it got a thread, by the clock, or began to wait for one."""
-    trace: Trace = field(default_factory=Trace)
+    trace: RequestTrace = field(default_factory=RequestTrace)
     """What it has requested of Hetzner."""
     future: "Future[Outcome] | None" = None
     """None while something is before it."""

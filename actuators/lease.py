@@ -10,7 +10,7 @@ from typing import Any
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, NotFound
-from actuators.http.kubernetes import Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter, segment
 
 NOBODY = ""
 """The holder of a Lease that was given back."""
@@ -89,7 +89,7 @@ class Leases:
         }
         return self._written(self._writer.update(self._path, body), claim)
 
-    def _written(self, answer: Answer, claim: LeaseClaim) -> Lease:
+    def _written(self, answer: ApiAnswer, claim: LeaseClaim) -> Lease:
         lease = _decoded(answer, self.name)
         if lease.claim.holder != claim.holder:
             raise Broken(f"Lease {self.name}: the API server answers a write with another holder than was written")
@@ -110,7 +110,7 @@ def _path(namespace: str, name: str = "") -> str:
     return f"{leases}/{segment(name)}" if name else leases
 
 
-def _decoded(answer: Answer, name: str) -> Lease:
+def _decoded(answer: ApiAnswer, name: str) -> Lease:
     try:
         body: Any = decoder(object).decode(answer.body)
     except ValueError as error:

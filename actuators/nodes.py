@@ -10,7 +10,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.http.hetzner import HetznerReader
-from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, Answer, KubernetesReader, KubernetesWriter, segment
+from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
 from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
 from desired.model.absence import AbsenceProof
@@ -157,7 +157,7 @@ def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: Abs
     raise Broken(f"Hetzner contradicts itself: its list lacks {proof.server.name}, and a GET by its id finds it")
 
 
-def _require_silence(answer: Answer, node: Node) -> None:
+def _require_silence(answer: ApiAnswer, node: Node) -> None:
     """Raise a Conflict when the Node is Ready by now."""
     try:
         conditions = decoder(_Alive).decode(answer.body).status.conditions or ()
@@ -176,7 +176,7 @@ def _path(node: Node) -> str:
     return f"/api/v1/nodes/{segment(node.name)}"
 
 
-def _write_addresses(writer: KubernetesWriter, node: Node, addresses: tuple[NodeAddress, ...]) -> Answer:
+def _write_addresses(writer: KubernetesWriter, node: Node, addresses: tuple[NodeAddress, ...]) -> ApiAnswer:
     metadata = _precondition(node, node.resource_version)
     return writer.patch(f"{_path(node)}/status", {"metadata": metadata, "status": {"addresses": _addresses(addresses)}})
 
@@ -191,7 +191,7 @@ def _precondition(node: Node, version: str) -> dict[str, Any]:
     return {"uid": node.uid, "resourceVersion": version}
 
 
-def _version(answer: Answer) -> str:
+def _version(answer: ApiAnswer) -> str:
     try:
         return decoder(_Written).decode(answer.body).metadata.resource_version
     except ValueError as error:

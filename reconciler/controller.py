@@ -22,14 +22,14 @@ from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
-from reconciler.leader_election.leadership import Leadership, Look
+from reconciler.leader_election.leadership import Leadership, LeaseSight
 from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime, permission_gaps
-from reconciler.telemetry.health import Health
+from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.http_server import serve, serve_page
 from reconciler.telemetry.logs import harmless, hide, pairs
 from reconciler.telemetry.metrics import Metrics
@@ -182,7 +182,7 @@ class Passes:
     """A whole pass. It never raises."""
     pacing: Pacing
     meter: Meter
-    health: Health
+    health: LoopHealth
     history: History
     triggers: Triggers
     begins_to_watch: Callable[[], None]
@@ -248,7 +248,7 @@ def run_controller(
     connections.leader.when_lost(runtime.plan_context.readers.left.forget)
     connections.leader.when_lost(lambda: wake.call("the lead was lost"))
     pacing = Pacing(config)
-    health = Health(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
+    health = LoopHealth(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
     metrics = _metrics(connections, config)
     narrator, history, triggers = (
         PassLogger(),
@@ -331,7 +331,7 @@ def _name_gaps(config: Config, stop: threading.Event) -> None:
 class Standby:
     """Waits for the lead, and reports after each try whether another process has it."""
 
-    def __init__(self, leader: Leadership, health: Health, page: LivePage | None = None) -> None:
+    def __init__(self, leader: Leadership, health: LoopHealth, page: LivePage | None = None) -> None:
         self._leader = leader
         self._health = health
         self._page = page
@@ -355,7 +355,7 @@ class Standby:
             self._page.stands_by(_why_no_page(look))
 
 
-def _why_no_page(look: Look) -> str:
+def _why_no_page(look: LeaseSight) -> str:
     """Why a process that does not lead has no plan, and where there is one."""
     if not look.is_of_another:
         return look.trouble or "this process waits for the lead"

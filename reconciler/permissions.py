@@ -18,7 +18,7 @@ from desired.plan.kinds import KINDS, Api, ChangeKind
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Permission:
+class RbacRule:
     """One permission, in the words of RBAC."""
 
     verb: str
@@ -39,10 +39,10 @@ class Permission:
 _RIVALS = ("deployments", "daemonsets")
 
 
-def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) -> Mapping[Permission, tuple[str, ...]]:
+def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) -> Mapping[RbacRule, tuple[str, ...]]:
     """Permission → what needs it, in a few words each. ``acts``: for more than a dry run; ``watches``: for a loop;
     ``lease``: the name of the Lease, None without one."""
-    found: dict[Permission, list[str]] = {}
+    found: dict[RbacRule, list[str]] = {}
     for permission, use in (*_reads(settings), *_stands_by(settings, watches=watches, lease=lease)):
         found.setdefault(permission, []).append(use)
     if acts:
@@ -51,43 +51,43 @@ def needed(settings: Settings, *, acts: bool, watches: bool, lease: str | None) 
     return {permission: tuple(dict.fromkeys(uses)) for permission, uses in found.items()}
 
 
-def _reads(settings: Settings) -> Iterator[tuple[Permission, str]]:
-    yield Permission("list", "nodes"), "everything"
-    yield Permission("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
-    yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "approvals"
-    yield Permission("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
-    yield Permission("get", "configmaps", name=GIT_CONFIG_MAP, is_beside_lease=True), "approvals from Git"
+def _reads(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
+    yield RbacRule("list", "nodes"), "everything"
+    yield RbacRule("get", "namespaces", name=IDENTITY_NAMESPACE), "every write to the cloud"
+    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "approvals"
+    yield RbacRule("get", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "knowing the project again"
+    yield RbacRule("get", "configmaps", name=GIT_CONFIG_MAP, is_beside_lease=True), "approvals from Git"
     for resource in _RIVALS:
-        yield Permission("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
+        yield RbacRule("list", resource, "apps", is_beside_lease=True), "noticing HCCM"
     if Controller.SERVICE in settings.controllers:
-        yield Permission("list", "services"), "load balancers"
+        yield RbacRule("list", "services"), "load balancers"
 
 
-def _stands_by(settings: Settings, *, watches: bool, lease: str | None) -> Iterator[tuple[Permission, str]]:
+def _stands_by(settings: Settings, *, watches: bool, lease: str | None) -> Iterator[tuple[RbacRule, str]]:
     if lease is not None:
         for verb in ("get", "create", "update"):
             name = "" if verb == "create" else lease  # a creation cannot be granted for one name
-            yield Permission(verb, "leases", "coordination.k8s.io", name, is_beside_lease=True), "leading"
+            yield RbacRule(verb, "leases", "coordination.k8s.io", name, is_beside_lease=True), "leading"
     if watches:
-        yield Permission("watch", "nodes"), "noticing Nodes before the next interval"
+        yield RbacRule("watch", "nodes"), "noticing Nodes before the next interval"
         if Controller.SERVICE in settings.controllers:
-            yield Permission("watch", "services"), "noticing Services before the next interval"
+            yield RbacRule("watch", "services"), "noticing Services before the next interval"
 
 
-def _writes(settings: Settings) -> Iterator[tuple[Permission, str]]:
+def _writes(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
     for verb in ("create", "patch"):
-        yield Permission(verb, "events"), "events"
-    yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
-    yield Permission("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
+        yield RbacRule(verb, "events"), "events"
+    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "using approvals up"
+    yield RbacRule("patch", "configmaps", name=CONFIG_MAP, is_beside_lease=True), "remembering the project"
     for verb in ("get", "patch"):
-        yield Permission(verb, "configmaps", name=STATUS_CONFIG_MAP, is_beside_lease=True), "publishing the status"
+        yield RbacRule(verb, "configmaps", name=STATUS_CONFIG_MAP, is_beside_lease=True), "publishing the status"
     for kind in KINDS.values():
         if kind.controller in settings.controllers:
             for call in kind.calls:
                 if call.api is Api.KUBERNETES:
-                    yield Permission(call.verb, call.resource), kind.name
+                    yield RbacRule(call.verb, call.resource), kind.name
     if Controller.LIFECYCLE in settings.controllers:
-        yield Permission("get", "nodes"), ChangeKind.NODE_DELETE
+        yield RbacRule("get", "nodes"), ChangeKind.NODE_DELETE
 
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -103,7 +103,7 @@ class _Review(msgspec.Struct):
 
 
 def missing_permissions(
-    writer: KubernetesWriter, needed: Mapping[Permission, Sequence[str]], namespace: str, stop: threading.Event
+    writer: KubernetesWriter, needed: Mapping[RbacRule, Sequence[str]], namespace: str, stop: threading.Event
 ) -> Iterator[str]:
     """A line for each missing permission, with what needs it and the remedy, in the order of ``needed``, as soon as it
     is known: one is asked for after the other, beside a first pass that needs the API server more, and none once
@@ -119,7 +119,7 @@ def missing_permissions(
             yield _line(permission, uses, namespace)
 
 
-def _is_allowed(writer: KubernetesWriter, permission: Permission, namespace: str) -> bool:
+def _is_allowed(writer: KubernetesWriter, permission: RbacRule, namespace: str) -> bool:
     """Whether the API server grants the permission. Raises an ApiError; an answer that is no review counts as a grant,
     since only a refusal is reported."""
     resource, _, part = permission.resource.partition("/")
@@ -140,7 +140,7 @@ def _is_allowed(writer: KubernetesWriter, permission: Permission, namespace: str
         return True
 
 
-def _line(permission: Permission, uses: Sequence[str], namespace: str) -> str:
+def _line(permission: RbacRule, uses: Sequence[str], namespace: str) -> str:
     where = f" in namespace {namespace}" if permission.is_beside_lease else ""
     more = f" and {len(uses) - _SHOWN} more" if len(uses) > _SHOWN else ""
     needs = "needs" if len(uses) == 1 else "need"

@@ -55,7 +55,7 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """A successful answer. Header names are lower case."""
 
     body: bytes
@@ -118,7 +118,7 @@ class KubernetesConnection:
         content_type: str | None = None,
         repeatable: bool = True,
         once: bool = False,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The API server's answer. Raises an ApiError; PermissionError for a write on a connection for reading."""
         if self._read_only and method != "GET":
             raise PermissionError(f"{method} {path} on a connection that was opened for reading")
@@ -137,7 +137,7 @@ class KubernetesConnection:
         after ``silence_s`` without a byte. Raises an ApiError when it is no success."""
         return self._asked("WATCH", path, None, None, silence_s)
 
-    def _attempt(self, method: str, path: str, body: Any, content_type: str | None, timeout_s: float) -> Answer:
+    def _attempt(self, method: str, path: str, body: Any, content_type: str | None, timeout_s: float) -> ApiAnswer:
         from urllib3.exceptions import HTTPError  # noqa: PLC0415 - 0.2 s that --help need not pay
 
         response = self._asked(method, path, body, content_type, timeout_s)
@@ -145,7 +145,7 @@ class KubernetesConnection:
             data = response.read()
         except HTTPError as error:
             raise self.silent(error) from error
-        return Answer(data, _headers(response))
+        return ApiAnswer(data, _headers(response))
 
     def _asked(self, method: str, path: str, body: Any, content_type: str | None, timeout_s: float) -> "RESTResponse":
         """A successful answer of which the body is still to be read. Raises an ApiError for any other."""
@@ -228,11 +228,11 @@ class KubernetesReader:
         """The connection, for callers that have to ask in another way."""
         return self._connection
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> ApiAnswer:
         """One object, or whatever the path answers. Raises an ApiError."""
         return self._connection.send("GET", path)
 
-    def list_pages(self, path: str, decode: Callable[[Answer], P]) -> list[P]:
+    def list_pages(self, path: str, decode: Callable[[ApiAnswer], P]) -> list[P]:
         """All pages of a list, from one complete attempt, each decoded as soon as it arrives.
 
         When a continue token expires the list is read again from the start, as pages of two attempts do not fit
@@ -245,7 +245,7 @@ class KubernetesReader:
                 return pages
         raise Transient(f"Kubernetes GET {path}: the list expired {_LIST_RESTARTS} times while it was being read")
 
-    def _one_attempt(self, path: str, decode: Callable[[Answer], P]) -> list[P] | None:
+    def _one_attempt(self, path: str, decode: Callable[[ApiAnswer], P]) -> list[P] | None:
         pages: list[P] = []
         token = ""
         while True:
@@ -271,21 +271,21 @@ class KubernetesWriter:
     def __init__(self, connection: KubernetesConnection) -> None:
         self._connection = connection
 
-    def patch(self, path: str, body: Mapping[str, Any], *, content_type: str = MERGE_PATCH) -> Answer:
+    def patch(self, path: str, body: Mapping[str, Any], *, content_type: str = MERGE_PATCH) -> ApiAnswer:
         """PATCH, repeated after a transient failure: patches here carry a resourceVersion or set absolute values."""
         return self._connection.send("PATCH", path, body=body, content_type=content_type)
 
-    def update(self, path: str, body: Mapping[str, Any]) -> Answer:
+    def update(self, path: str, body: Mapping[str, Any]) -> ApiAnswer:
         """PUT of a whole object with the resourceVersion that it was read with; any other there is a Conflict. Sent
         once: a second try could not tell its own trace from another's.
         """
         return self._connection.send("PUT", path, body=body, content_type="application/json", repeatable=False)
 
-    def create(self, path: str, body: Mapping[str, Any]) -> Answer:
+    def create(self, path: str, body: Mapping[str, Any]) -> ApiAnswer:
         """POST, sent once: whether a failed one was carried out is for the caller to look up."""
         return self._connection.send("POST", path, body=body, content_type="application/json", repeatable=False)
 
-    def delete(self, path: str, *, uid: str, version: str) -> Answer:
+    def delete(self, path: str, *, uid: str, version: str) -> ApiAnswer:
         """DELETE of exactly this object as it was read; any other is a Conflict. Repeated after a transient failure,
         when NotFound may mean that the first try was carried out (Kubernetes API, DeleteOptions.preconditions).
         """
@@ -296,11 +296,11 @@ class KubernetesWriter:
         }
         return self._connection.send("DELETE", path, body=body, content_type="application/json")
 
-    def try_create(self, path: str, body: Mapping[str, Any]) -> Answer:
+    def try_create(self, path: str, body: Mapping[str, Any]) -> ApiAnswer:
         """POST without any second try, for what may be lost: Events."""
         return self._connection.send("POST", path, body=body, content_type="application/json", once=True)
 
-    def try_patch(self, path: str, body: Mapping[str, Any]) -> Answer:
+    def try_patch(self, path: str, body: Mapping[str, Any]) -> ApiAnswer:
         """PATCH without any second try, for what may be lost: Events."""
         return self._connection.send("PATCH", path, body=body, content_type=MERGE_PATCH, once=True)
 

@@ -28,7 +28,7 @@ LONGEST_LINE = 16 * 2**20
 _PIECE = 64 * 2**10
 
 
-class Meta(msgspec.Struct, rename="camel"):
+class WatchMeta(msgspec.Struct, rename="camel"):
     """By what an object in an event is told from others."""
 
     uid: str = ""
@@ -36,7 +36,7 @@ class Meta(msgspec.Struct, rename="camel"):
 
 
 class _Head(msgspec.Struct):
-    metadata: Meta = msgspec.field(default_factory=Meta)
+    metadata: WatchMeta = msgspec.field(default_factory=WatchMeta)
 
 
 class _Line(msgspec.Struct):
@@ -49,7 +49,7 @@ class _Status(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WatchEvent:
     """One line of a watch: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``, and the object as it came."""
 
     type: str
@@ -68,7 +68,7 @@ class Watch:
         self._silent = silent
         self._closed = threading.Event()
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[WatchEvent]:
         """The events as they come. Raises Conflict with status 410 when events after the version are no longer kept,
         Broken for what is no event, Transient for a connection that breaks or says nothing."""
         try:
@@ -117,7 +117,7 @@ class Watch:
             raise
         return piece
 
-    def _event(self, line: bytes) -> Event:
+    def _event(self, line: bytes) -> WatchEvent:
         try:
             found = _LINE.decode(line)
             if found.type == "ERROR":
@@ -125,7 +125,7 @@ class Watch:
             meta = _HEAD.decode(found.object).metadata
         except ValueError as error:
             raise Broken(f"Kubernetes API server: {self._call} sends what is no event ({error})") from error
-        return Event(found.type, bytes(found.object), meta.resource_version, meta.uid)
+        return WatchEvent(found.type, bytes(found.object), meta.resource_version, meta.uid)
 
 
 _LINE = decoder(_Line)
@@ -134,7 +134,7 @@ _STATUS = decoder(_Status)
 
 
 class _ListHead(msgspec.Struct):
-    metadata: Meta
+    metadata: WatchMeta
 
 
 def current_version(reader: KubernetesReader, path: str) -> str:

@@ -1,6 +1,7 @@
 """Counters and observers of requests: their number is asserted in tests, reported, and exported as metrics.
 
-``RequestCount`` counts by method. ``Observe`` hears of each request before it is sent and, by ``Ended``, of its status.
+``RequestCount`` counts by method. ``Observe`` hears of each request before it is sent and, by ``RequestEnded``, of its
+status.
 """
 
 import threading
@@ -38,14 +39,14 @@ class RequestCount:
 
 T = TypeVar("T")
 
-Ended = Callable[[int | None], None]
+RequestEnded = Callable[[int | None], None]
 """Called once with the HTTP status of the answer; None when none came."""
-Observe = Callable[[str, str], Ended]
+Observe = Callable[[str, str], RequestEnded]
 """Called with method and path just before a request goes out, each try anew; returns what is to hear of its end. Called
 from several threads. The path is as it is sent: with ids, names and query."""
 
 
-def ignore(_method: str, _path: str) -> Ended:
+def ignore(_method: str, _path: str) -> RequestEnded:
     """An observer that ignores everything."""
     return _forget
 
@@ -54,7 +55,7 @@ def _forget(_status: int | None) -> None:
     return
 
 
-def observed(ended: Ended, send: Callable[[], T], status_of: Callable[[T], int]) -> T:
+def observed(ended: RequestEnded, send: Callable[[], T], status_of: Callable[[T], int]) -> T:
     """Return what ``send`` returns. ``ended`` is told its status, or None if there is none, whatever happens."""
     status: int | None = None
     try:
@@ -65,11 +66,11 @@ def observed(ended: Ended, send: Callable[[], T], status_of: Callable[[T], int])
         ended(status)
 
 
-_current: ContextVar["tuple[Trace, ...]"] = ContextVar("traces", default=())
+_current: ContextVar["tuple[RequestTrace, ...]"] = ContextVar("traces", default=())
 
 
 @dataclass(slots=True)
-class Trace:
+class RequestTrace:
     """The ids of one change, in the order of its calls. Of a change that does not call Hetzner both are empty."""
 
     actions: list[int] = field(default_factory=list)
@@ -78,9 +79,9 @@ class Trace:
 
 
 @contextmanager
-def tracing() -> Iterator[Trace]:
+def tracing() -> Iterator[RequestTrace]:
     """Collects the ids of what this thread does inside the block, as blocks around it do."""
-    trace = Trace()
+    trace = RequestTrace()
     before = _current.set((*_current.get(), trace))
     try:
         yield trace

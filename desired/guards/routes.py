@@ -7,7 +7,7 @@ from desired.guards.loss import Population, three_quarters
 from desired.model.route import route_key
 from desired.plan.kinds import ChangeKind
 from desired.routes.actions import RouteAction
-from desired.routes.address_owners import Holding
+from desired.routes.address_owners import AddressHolding
 from desired.rules.guards import CLUSTER_CIDR_MISMATCH, ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
 
 _TAKING = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
@@ -35,7 +35,7 @@ def route_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
             yield GuardResult.of(ROUTE_OF_SERVER, (key,), of_server, value=1, limit=0)
     for claim in routes.claims:
         key = route_key(network.id, claim.destination)
-        if claim.holder is not None and claim.holder.holding is Holding.SERVER and key in going:
+        if claim.holder is not None and claim.holder.holding is AddressHolding.SERVER and key in going:
             of_server = {"destination": str(claim.destination), "server": claim.holder.what}
             found_on = of_server | {"node": claim.endpoint.node.name}
             yield GuardResult.of(ROUTE_OF_WRONG_SERVER, (key,), found_on, value=1, limit=0)

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 
 from desired.model.route import DEFAULT_ROUTE, Route
 from desired.model.snapshot import Snapshot
-from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
+from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, node_masks
 from desired.section import Section
 
@@ -85,7 +85,7 @@ def _decided(
         action = RouteAction.CLAIMED if claimants else RouteAction.FOREIGN
         return RouteDecision(route, action, f"it is not within the cluster CIDR {cluster_cidr}")
     holder = holders.of(route.gateway)
-    if holder.holding is Holding.NOBODY:
+    if holder.holding is AddressHolding.NOBODY:
         node = next((endpoint.node.name for endpoint in claimants), None)
         return RouteDecision(route, RouteAction.DEAD, f"it leads to {holder.what}", holder, node)
     if claimants:
@@ -96,11 +96,11 @@ def _decided(
 def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> RouteDecision:
     """A route within the cluster CIDR to pods that no Node has, with a gateway that somebody has."""
     leads = f"it leads to {holder.what}"
-    if holder.holding is Holding.UNKNOWN:
+    if holder.holding is AddressHolding.UNKNOWN:
         return RouteDecision(route, RouteAction.UNCERTAIN, holder.what, holder)
-    if holder.holding not in (Holding.NODE, Holding.SERVER):
+    if holder.holding not in (AddressHolding.NODE, AddressHolding.SERVER):
         return RouteDecision(route, RouteAction.FOREIGN, leads, holder)
-    if holder.holding is Holding.SERVER and route.destination.prefixlen not in masks:
+    if holder.holding is AddressHolding.SERVER and route.destination.prefixlen not in masks:
         why = f"{leads}, and no Node's pod CIDR is a /{route.destination.prefixlen}"
         return RouteDecision(route, RouteAction.FOREIGN, why, holder)
     if not masks:
@@ -110,7 +110,7 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
         return RouteDecision(
             route, RouteAction.UNCERTAIN, f"it may be of Node {names}, which could not be read", holder
         )
-    action = RouteAction.SUPERFLUOUS if holder.holding is Holding.NODE else RouteAction.STRANGER
+    action = RouteAction.SUPERFLUOUS if holder.holding is AddressHolding.NODE else RouteAction.STRANGER
     return RouteDecision(
         route, action, f"{leads}, and no Node has the pod CIDR {route.destination}", holder, holder.node
     )

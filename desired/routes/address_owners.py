@@ -13,7 +13,7 @@ from desired.routes.endpoints import NodeEndpoint, Reach
 from desired.section import Present
 
 
-class Holding(StrEnum):
+class AddressHolding(StrEnum):
     """The kind of owner that an address has."""
 
     NODE = "node"
@@ -34,7 +34,7 @@ class Holding(StrEnum):
 class AddressOwner:
     """The owner of an address."""
 
-    holding: Holding
+    holding: AddressHolding
     what: str
     """In words, to go on after "it leads to": "server 12 of Node web-1"; why it is not known for UNKNOWN."""
     node: str | None = None
@@ -64,14 +64,14 @@ class AddressOwners:
         if address in self._balancers:
             return _balancer(self._balancers[address])
         if self._members is None:
-            return AddressOwner(Holding.UNKNOWN, f"nobody asked who has {address}")
+            return AddressOwner(AddressHolding.UNKNOWN, f"nobody asked who has {address}")
         found = next((m for m in self._members if address in (m.ip, *m.alias_ips)), None)
         if found is not None:
             return self._member(found, address)
         gap = self._members.why_incomplete or next(iter(self._members.unreadable.values()), None)
         if gap is not None:
-            return AddressOwner(Holding.UNKNOWN, f"who has {address} could not be read: {gap}")
-        return AddressOwner(Holding.NOBODY, f"{address}, which nobody has")
+            return AddressOwner(AddressHolding.UNKNOWN, f"who has {address} could not be read: {gap}")
+        return AddressOwner(AddressHolding.NOBODY, f"{address}, which nobody has")
 
     def _member(self, member: Member, address: IPv4Address) -> AddressOwner:
         """One that the lists of servers and load balancers do not show: it is just being attached or detached, or its
@@ -82,16 +82,16 @@ class AddressOwners:
             return _alias(member.id)
         if isinstance(self._snapshot.servers.find(member.id), Present):
             return self._server(member.id)
-        return AddressOwner(Holding.UNKNOWN, f"server {member.id} has {address}, and is in no list of servers")
+        return AddressOwner(AddressHolding.UNKNOWN, f"server {member.id} has {address}, and is in no list of servers")
 
     def _server(self, server_id: int) -> AddressOwner:
         endpoints = self._places.get(server_id, ())
         ours = next((endpoint.node.name for endpoint in endpoints if endpoint.reach is not Reach.IGNORED), None)
         if any(endpoint.reach is Reach.IGNORED for endpoint in endpoints):
-            return AddressOwner(Holding.IGNORED, f"server {server_id}, whose Node is ignored")
+            return AddressOwner(AddressHolding.IGNORED, f"server {server_id}, whose Node is ignored")
         if ours is not None:
-            return AddressOwner(Holding.NODE, f"server {server_id} of Node {ours}", ours)
-        return AddressOwner(Holding.SERVER, f"server {server_id}, which is no Node of this cluster")
+            return AddressOwner(AddressHolding.NODE, f"server {server_id} of Node {ours}", ours)
+        return AddressOwner(AddressHolding.SERVER, f"server {server_id}, which is no Node of this cluster")
 
 
 def asks_for_members(snapshot: Snapshot, settings: Settings) -> bool:
@@ -129,8 +129,8 @@ def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[I
 
 
 def _alias(server_id: int) -> AddressOwner:
-    return AddressOwner(Holding.ALIAS, f"an alias address of server {server_id}")
+    return AddressOwner(AddressHolding.ALIAS, f"an alias address of server {server_id}")
 
 
 def _balancer(balancer_id: int) -> AddressOwner:
-    return AddressOwner(Holding.LOAD_BALANCER, f"load balancer {balancer_id}")
+    return AddressOwner(AddressHolding.LOAD_BALANCER, f"load balancer {balancer_id}")

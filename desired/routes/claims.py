@@ -23,7 +23,7 @@ from ipaddress import IPv4Address, IPv4Network
 from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
-from desired.routes.address_owners import AddressOwner, AddressOwners, Holding
+from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, parse_pod_cidr
 
 _BITS = 32
@@ -223,11 +223,11 @@ def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContex
     def stands(status: RouteStatus, why: str) -> RouteClaim:
         return RouteClaim(endpoint, route.destination, status, why, route.gateway, holder)
 
-    if holder.holding is Holding.UNKNOWN:
+    if holder.holding is AddressHolding.UNKNOWN:
         return stands(RouteStatus.UNKNOWN, holder.what)
-    if context.has_hidden_nodes and holder.holding is not Holding.NOBODY:
+    if context.has_hidden_nodes and holder.holding is not AddressHolding.NOBODY:
         return stands(RouteStatus.UNKNOWN, "some Node could not be read, and the route may be its own")
-    if holder.holding in (Holding.NODE, Holding.SERVER, Holding.NOBODY):
+    if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER, AddressHolding.NOBODY):
         return stands(RouteStatus.MISLED, f"it leads to {holder.what}")
     why = f"the route to {route.destination} leads to {holder.what}, and is left alone"
     return stands(RouteStatus.UNROUTABLE, why)

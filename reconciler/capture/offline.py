@@ -17,7 +17,7 @@ from actuators.http.decoding import decoder
 from actuators.http.errors import NotFound
 from actuators.http.hetzner import HetznerReader, RateLimit
 from actuators.http.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
-from actuators.http.kubernetes import PAGE_SIZE, Answer, KubernetesReader, segment
+from actuators.http.kubernetes import PAGE_SIZE, ApiAnswer, KubernetesReader, segment
 from actuators.http.requests import RequestCount
 from actuators.http.robot import RobotReader
 from reconciler.capture.world_file import Account, World
@@ -88,7 +88,7 @@ class FiledCluster(KubernetesReader):
         """None: a file has no clock but the time at which it was written."""
         return self._dates
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> ApiAnswer:
         """The answer of the API server that was captured, as of then. Raises the ApiError that it answered with,
         NotFound for an object that the file lacks; a list that it lacks is empty."""
         place, _, text = path.partition("?")
@@ -96,13 +96,13 @@ class FiledCluster(KubernetesReader):
         if place in self._gaps:
             raise self._gaps[place].as_error()
         if "limit" not in query:
-            return Answer(_found(self._objects, place), self._headers)
+            return ApiAnswer(_found(self._objects, place), self._headers)
         objects = self._lists.get(place, [])
         start = int(query.get("continue", ["0"])[0])
         end = start + PAGE_SIZE
         token = b"%d" % end if end < len(objects) else b""
         head = b'{"kind":"List","metadata":{"resourceVersion":"1","continue":"%s"},"items":[' % token
-        return Answer(head + b",".join(objects[start:end]) + b"]}", self._headers)
+        return ApiAnswer(head + b",".join(objects[start:end]) + b"]}", self._headers)
 
 
 class FiledProject(HetznerReader):

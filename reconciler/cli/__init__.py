@@ -60,9 +60,9 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 def complete_for_kubectl() -> int:
     """Tell kubectl what may stand behind ``kubectl hcloud-reconciler``; the exit code of that process."""
-    from reconciler.cli.completion import Source, answer  # noqa: PLC0415
+    from reconciler.cli.completion import WordSource, answer  # noqa: PLC0415
 
-    def asked(source: Source, prefix: str) -> list[str]:
+    def asked(source: WordSource, prefix: str) -> list[str]:
         from reconciler.cli.names import names  # noqa: PLC0415 - what needs no cluster need not wait for its client
 
         return names(source, prefix, sys.argv[1:], os.environ)

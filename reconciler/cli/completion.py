@@ -12,7 +12,7 @@ from reconciler.config.commands import COMMANDS, Operand
 from reconciler.config.flags import FLAGS, Command, Flag
 
 
-class Source(StrEnum):
+class WordSource(StrEnum):
     """Where the words come from that only the moment knows; the value is what scripts ask ``__complete`` for."""
 
     FILE = "file"
@@ -26,14 +26,14 @@ class Source(StrEnum):
 
 
 _SOURCES = {
-    "FILE": Source.FILE,
-    "CONTEXT": Source.CONTEXT,
-    "HASH": Source.HOLD,
-    "HASH[,HASH]": Source.HOLD,
-    "KEY[,KEY]": Source.KEY,
+    "FILE": WordSource.FILE,
+    "CONTEXT": WordSource.CONTEXT,
+    "HASH": WordSource.HOLD,
+    "HASH[,HASH]": WordSource.HOLD,
+    "KEY[,KEY]": WordSource.KEY,
 }
 """What stands for a value in help → where its words come from."""
-_EXPLAINED = {"KIND": Source.KEY, "NAME": Source.NAMED}
+_EXPLAINED = {"KIND": WordSource.KEY, "NAME": WordSource.NAMED}
 """Operands of ``explain``, which is also content with a key of a plan."""
 
 
@@ -43,7 +43,7 @@ class Slot:
     know."""
 
     values: tuple[str, ...] = ()
-    source: Source | None = None
+    source: WordSource | None = None
     takes_list: bool = False
 
 
@@ -88,7 +88,7 @@ class Candidates:
     """Whether names of files are welcome instead."""
 
 
-Names = Callable[[Source, str], Iterable[str]]
+Names = Callable[[WordSource, str], Iterable[str]]
 """Names from the cluster: of which kind, and how they begin."""
 
 
@@ -142,12 +142,12 @@ def _walk(words: Sequence[str]) -> tuple[Command, tuple[str, ...], Flag | None]:
 def _of_slot(slot: Slot | None, current: str, operands: Sequence[str], names: Names) -> Candidates:
     if slot is None:
         return Candidates({})
-    if slot.source is Source.FILE:
+    if slot.source is WordSource.FILE:
         return Candidates({}, are_files=True)
     before, comma, last = current.rpartition(",") if slot.takes_list else ("", "", current)
-    source: Source | None = slot.source
-    if source is Source.NAMED:
-        source = Source(operands[-1]) if operands[-1] in (Source.NODE, Source.SERVICE) else None
+    source: WordSource | None = slot.source
+    if source is WordSource.NAMED:
+        source = WordSource(operands[-1]) if operands[-1] in (WordSource.NODE, WordSource.SERVICE) else None
     if slot.values and "/" not in last:  # a key has a slash
         source = None
     found = [*slot.values, *(names(source, last) if source else ())]

@@ -7,7 +7,7 @@ No script evaluates a text: names are read line by line, and compared with what 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.cli.completion import SPELLED, Slot, Source, flags_of, slot_at, slot_of
+from reconciler.cli.completion import SPELLED, Slot, WordSource, flags_of, slot_at, slot_of
 from reconciler.config.commands import COMMANDS
 from reconciler.config.flags import FLAGS, Command, Flag
 
@@ -301,11 +301,11 @@ def _zsh_operands(command: Command) -> Iterator[str]:
 def _zsh_action(slot: Slot) -> str:
     """What completes a value. A blank before a call keeps options of zsh's own from its arguments."""
     match slot.source:
-        case Source.FILE:
+        case WordSource.FILE:
             return "_files"
-        case Source.NAMED:
+        case WordSource.NAMED:
             return "_hcloud_reconciler_named"
-        case Source.KEY if slot.values:
+        case WordSource.KEY if slot.values:
             return "_hcloud_reconciler_explained"
         case None if slot.takes_list and slot.values:
             return f" _hcloud_reconciler_listed {' '.join(map(_zsh_word, slot.values))}"
@@ -348,11 +348,11 @@ def _fish() -> Mapping[str, Sequence[str]]:
 
 def _fish_words(slot: Slot) -> str:
     match slot.source:
-        case Source.FILE:
+        case WordSource.FILE:
             return "-F"
-        case Source.NAMED:
+        case WordSource.NAMED:
             return "-f -a '(__hcloud_reconciler_named)'"
-        case Source.KEY if slot.values:
+        case WordSource.KEY if slot.values:
             return "-f -a '(__hcloud_reconciler_explained)'"
         case None if slot.takes_list and slot.values:
             return f"-f -a {_fish_text(f'(__hcloud_reconciler_listed {_quoted(slot.values)})')}"

@@ -21,7 +21,7 @@ from actuators.http.retry import NO_PATIENCE, Retry
 from desired.model.key import Key, ObjectKind
 from desired.names import STATUS_CONFIG_MAP
 from reconciler import __version__
-from reconciler.cli.completion import Source
+from reconciler.cli.completion import WordSource
 from reconciler.config.flags import Command, read_flags
 
 _LONGEST_S = 1.0
@@ -66,13 +66,13 @@ class _Status(msgspec.Struct):
 def print_names(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     """Answer a script, which gives the kind of names, how they begin, and the words of the command line: a name a line.
     Returns 0, whatever the trouble."""
-    if len(arguments) > 1 and arguments[0] in list(Source):
+    if len(arguments) > 1 and arguments[0] in list(WordSource):
         kind, prefix, *words = arguments
-        sys.stdout.write("".join(f"{name}\n" for name in names(Source(kind), prefix, words, environ)))
+        sys.stdout.write("".join(f"{name}\n" for name in names(WordSource(kind), prefix, words, environ)))
     return 0
 
 
-def names(source: Source, prefix: str, words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def names(source: WordSource, prefix: str, words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     """The names that begin with ``prefix``, a thousand at most, in the cluster that the words of the command line or
     the environment mean; none where there is any trouble. Ends the process when that takes too long, and leaves it
     without stdin and stderr."""
@@ -98,14 +98,14 @@ def _quietly() -> Iterator[None]:
     limit.cancel()
 
 
-def _read(source: Source, prefix: str, words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def _read(source: WordSource, prefix: str, words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     """Raises whatever the trouble is."""
     following = zip(words, [*words[1:], ""], strict=False)
     parts = [(*word.partition("="), after) for word, after in following]
     given = {name: value if equals else after for name, equals, value, after in parts if name in _OF_CLUSTER}
     flags = read_flags(Command.APPROVE, given, environ, [], [])
     kubeconfig = flags["--kubeconfig"] and os.path.expanduser(flags["--kubeconfig"])  # noqa: PTH111 - keeps the rest
-    if source is Source.CONTEXT:
+    if source is WordSource.CONTEXT:
         return _listed(filter(_CONTEXT.fullmatch, contexts_of(kubeconfig)), prefix)
     connection = connect(
         kubeconfig,
@@ -116,11 +116,11 @@ def _read(source: Source, prefix: str, words: Sequence[str], environ: Mapping[st
         read_only=True,
     )
     reader = KubernetesReader(connection)
-    read: Mapping[Source, Callable[[], Iterable[str]]] = {
-        Source.NODE: lambda: _nodes(reader),
-        Source.SERVICE: lambda: _services(reader),
-        Source.KEY: lambda: _keys(reader, prefix),
-        Source.HOLD: lambda: _holds(reader, flags["--leader-elect-resource-namespace"]),
+    read: Mapping[WordSource, Callable[[], Iterable[str]]] = {
+        WordSource.NODE: lambda: _nodes(reader),
+        WordSource.SERVICE: lambda: _services(reader),
+        WordSource.KEY: lambda: _keys(reader, prefix),
+        WordSource.HOLD: lambda: _holds(reader, flags["--leader-elect-resource-namespace"]),
     }
     return _listed(read[source](), prefix)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from actuators.http.errors import Conflict, Denied, Invalid, NotFound
 from actuators.lease import NOBODY, Lease, LeaseClaim, micro_time
-from reconciler.leader_election.leadership import LeadershipStatus, Outcome, Timings
+from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class SingleRun:
     """How long a Lease lasts that does not say so."""
     first: ObservedLease | None = None
 
-    def verdict(self, observed: ObservedLease | None, error: Exception | None, waited_s: float) -> Outcome | None:
+    def verdict(self, observed: ObservedLease | None, error: Exception | None, waited_s: float) -> LeadResult | None:
         """The outcome of a try that did not get the Lease; None: try again.
 
         NOT_LEADER when another process was seen to renew the Lease, or to take it; FAILED when no waiting helps, or
@@ -219,11 +219,11 @@ class SingleRun:
         self.first = self.first or foreign
         if foreign is not None and foreign != self.first:
             why = f"the Lease {self.lease} was renewed meanwhile by {foreign.claim.shown}"
-            return Outcome(LeadershipStatus.NOT_LEADER, why)
+            return LeadResult(LeadershipStatus.NOT_LEADER, why)
         if isinstance(error, _HOPELESS):
-            return Outcome(LeadershipStatus.FAILED, f"the Lease {self.lease} cannot be had: {error}")
+            return LeadResult(LeadershipStatus.FAILED, f"the Lease {self.lease} cannot be had: {error}")
         longest_s = BEYOND_S + (self.default_s if self.first is None else self.first.duration_s(self.default_s))
         if waited_s < longest_s:
             return None
         why = f"the Lease {self.lease} could not be had in {longest_s:g} s"
-        return Outcome(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")
+        return LeadResult(LeadershipStatus.FAILED, why if error is None else f"{why}: {error}")

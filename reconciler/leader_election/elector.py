@@ -13,7 +13,7 @@ from typing import Protocol
 from actuators.http.errors import NotLeader
 from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun, utc_now
 from reconciler.leader_election.clock import clock as boot_clock
-from reconciler.leader_election.leadership import LeadershipStatus, Look, Outcome, Timings
+from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, LeaseSight, Timings
 
 _log = logging.getLogger("hcloud-reconciler.leadership")
 
@@ -66,7 +66,7 @@ class Elector:
     ) -> None:
         """``draw`` is evenly from 0 to 1; ``beside`` starts what renews the Lease, and that waits on ``closing``."""
         self.identity = identity or new_identity()
-        self.last_look = Look()
+        self.last_look = LeaseSight()
         """Set in the thread that waits, and so never by a renewal."""
         self._candidate = LeaseCandidate(leases, timings, self.identity, clock, wall_clock)
         self._timings = timings
@@ -97,14 +97,14 @@ class Elector:
         """Stand by until this process leads, whatever the API does. Returns False if ``stop`` was set first."""
         return self._campaign(stop, lambda _error: None).standing is LeadershipStatus.LEADING
 
-    def wait_until_leader(self, stop: threading.Event) -> Outcome:
+    def wait_until_leader(self, stop: threading.Event) -> LeadResult:
         """LEADING as soon as the Lease is had, for which it waits until the one that it saw ran out; NOT_LEADER as soon
         as another process was seen to renew it meanwhile, or to take it; FAILED when no waiting helps, or none helped
         for 5 s longer than the Lease lasts."""
         run = SingleRun(self._candidate.name, self.identity, self._timings.lease_duration_s)
         began = self._clock()
 
-        def verdict(error: Exception | None) -> Outcome | None:
+        def verdict(error: Exception | None) -> LeadResult | None:
             return run.verdict(self._candidate.observed, error, self._clock() - began)
 
         return self._campaign(stop, verdict)
@@ -118,11 +118,11 @@ class Elector:
         if keeping is not None:
             keeping.join(RELEASE_S)
 
-    def _campaign(self, stop: threading.Event, verdict: Callable[[Exception | None], Outcome | None]) -> Outcome:
+    def _campaign(self, stop: threading.Event, verdict: Callable[[Exception | None], LeadResult | None]) -> LeadResult:
         """Try until the lead is had, ``stop`` is set, or ``verdict`` on a try that did not succeed ends it."""
         while not stop.is_set() and not self._closing.is_set():
             if self.is_leader():
-                return Outcome(LeadershipStatus.LEADING)
+                return LeadResult(LeadershipStatus.LEADING)
             began = self._clock()
             pause_s = self._timings.period_s(self._draw())
             if self._keeping is None or not self._keeping.is_alive():  # else it is about to renew, or to give up
@@ -135,24 +135,24 @@ class Elector:
                 if error is None:  # another one has the Lease, which may run out or be given back before
                     pause_s = min(LOOK_SHARE * pause_s, self._candidate.free_at - began)
             stop.wait(max(0.0, began + pause_s - self._clock()))
-        return Outcome(LeadershipStatus.STOPPED, "stopped while it waited for the lead")
+        return LeadResult(LeadershipStatus.STOPPED, "stopped while it waited for the lead")
 
     def _try(self) -> Exception | None:
         """Take the Lease if it is free. What went wrong; None when nothing did, whether it was free or not."""
         try:
             if self._candidate.take():
-                self.last_look = Look()
+                self.last_look = LeaseSight()
                 self._say(logging.INFO, self._leading)
                 self._keeping = self._beside(self._keep)
             elif self._candidate.observed is not None:
                 claim = self._candidate.observed.claim
-                self.last_look = Look(is_of_another=True, holder=claim.shown)
+                self.last_look = LeaseSight(is_of_another=True, holder=claim.shown)
                 lasts = "" if claim.duration_s is None else f", for {claim.duration_s} s from each renewal"
                 self._say(
                     logging.INFO, f"standing by: the Lease {self._candidate.name} is held by {claim.shown}{lasts}"
                 )
         except Exception as error:  # noqa: BLE001 - whatever it is, the next try may fare better
-            self.last_look = Look(trouble=f"the Lease {self._candidate.name} could not be had: {error}")
+            self.last_look = LeaseSight(trouble=f"the Lease {self._candidate.name} could not be had: {error}")
             self._say(logging.WARNING, self.last_look.trouble)
             return error
         return None

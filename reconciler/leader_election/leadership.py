@@ -56,7 +56,7 @@ class LeadershipStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LeadResult:
     """The outcome of waiting for the lead, with one sentence for people where it did not succeed."""
 
     standing: LeadershipStatus
@@ -64,7 +64,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LeaseSight:
     """What the last try to lead has shown of the Lease."""
 
     is_of_another: bool = False
@@ -83,13 +83,13 @@ class Leadership(Protocol):
         """The name under which it leads; "" where nobody has to."""
 
     @property
-    def last_look(self) -> Look:
+    def last_look(self) -> LeaseSight:
         """The result of the last try to lead. A failed read is no sign of another leader."""
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process leads, however long it takes. False: ``stop`` was set first."""
 
-    def wait_until_leader(self, stop: threading.Event) -> Outcome:
+    def wait_until_leader(self, stop: threading.Event) -> LeadResult:
         """The same for a single run, which gives up as soon as another process is seen to be alive."""
 
     def is_leader(self) -> bool:
@@ -112,17 +112,17 @@ class NoElection:
     identity = ""
 
     @property
-    def last_look(self) -> Look:
+    def last_look(self) -> LeaseSight:
         """An empty result: there is no Lease."""
-        return Look()
+        return LeaseSight()
 
     def wait(self, stop: threading.Event) -> bool:
         """Whether the run continues."""
         return not stop.is_set()
 
-    def wait_until_leader(self, stop: threading.Event) -> Outcome:
+    def wait_until_leader(self, stop: threading.Event) -> LeadResult:
         """LEADING, at once."""
-        return Outcome(LeadershipStatus.STOPPED if stop.is_set() else LeadershipStatus.LEADING)
+        return LeadResult(LeadershipStatus.STOPPED if stop.is_set() else LeadershipStatus.LEADING)
 
     def is_leader(self) -> bool:
         """True."""

@@ -20,7 +20,7 @@ from reconciler.report.escaping import visible
 from reconciler.report.page.policy import policy
 from reconciler.report.page.ring import PassRecord, Ring
 from reconciler.result import Report
-from reconciler.telemetry.health import NOT_FOUND, Page, Request
+from reconciler.telemetry.health import NOT_FOUND, Request, ServedPage
 
 if TYPE_CHECKING:
     from reconciler.live_page.making import Maker
@@ -45,8 +45,8 @@ _LONGEST_NAME = 320
 """Of an object in a path: namespace and name, with room for escapes."""
 _MOST_WAITING = 32
 """Requests that wait for something to be made; each has a thread, also when whoever asked has gone."""
-_BUSY = Page(503, b"503 too many ask at once: ask again in a moment\n", headers={"Retry-After": "5"})
-_MISDIRECTED = Page(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
+_BUSY = ServedPage(503, b"503 too many ask at once: ask again in a moment\n", headers={"Retry-After": "5"})
+_MISDIRECTED = ServedPage(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
 _AT_FIRST = "no pass has ended yet: this page follows"
 _RUNNING = "a pass is running, and shows here when it ends"
 
@@ -126,12 +126,12 @@ class LivePage:
             self._made = _Made()
             self._tell(None, why, leader="")
 
-    def answer(self, request: Request) -> Page:
+    def answer(self, request: Request) -> ServedPage:
         """The answer to a request: the page, what has changed of it, or the explanation of one object."""
         if not self._is_ours(request.host):
             return _MISDIRECTED
         if request.path == "/favicon.ico":
-            return Page(204, b"")
+            return ServedPage(204, b"")
         path = request.path.removeprefix("/main") or "/"
         is_fragment = request.path == "/main" or request.path.startswith("/main/")
         key = _key_in(path)
@@ -141,16 +141,16 @@ class LivePage:
         etag = self._etag(self._scene.version)
         told = {"ETag": etag, "Vary": "Accept-Encoding"}
         if etag in [text.strip() for text in request.if_none_match.split(",")]:
-            return Page(304, b"", headers=told)
+            return ServedPage(304, b"", headers=told)
         is_small = _takes_gzip(request.accept_encoding)
         found = self._body((path, is_fragment, is_small), key)
         if found is None:
             return _BUSY
         if isinstance(found, str):
-            return Page(404, f"404 {visible(found)}\n".encode())
+            return ServedPage(404, f"404 {visible(found)}\n".encode())
         version, body = found
         told["ETag"] = self._etag(version)
-        return Page(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
+        return ServedPage(200, body, _HTML, told | ({"Content-Encoding": "gzip"} if is_small else {}))
 
     def _tell(self, report: Report | None, why_empty: str, *, leader: str) -> None:
         with self._telling:

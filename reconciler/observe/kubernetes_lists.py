@@ -14,12 +14,12 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken
-from actuators.http.kubernetes import Answer, KubernetesReader
+from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.section import Section, Unknown
 from desired.syntax.bounds import counted
 
 
-class Meta(msgspec.Struct, rename="camel", gc=False):
+class ListMeta(msgspec.Struct, rename="camel", gc=False):
     """Metadata that every object has (Kubernetes meta/v1 ObjectMeta)."""
 
     name: str
@@ -84,7 +84,7 @@ class ObjectList(msgspec.Struct, Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[V]):
+class ListPage(Generic[V]):
     """The objects of one page, by key; why others could not be read; and of how many not even the key could be."""
 
     items: Mapping[str, V]
@@ -121,15 +121,15 @@ class ListOf(Generic[S, V]):
         pages = reader.list_pages(self.path, lambda answer: (self.decode(answer.body), server_time(answer)))
         return self.joined([page for page, _ in pages]), pages[0][1]
 
-    def decode(self, page: bytes) -> Page[V]:
+    def decode(self, page: bytes) -> ListPage[V]:
         """The objects of one page. Raises Broken for a page that is no list of the API server's."""
         try:
             values = [self._value(found) for found in self._checked(self._whole.decode(page))]
-            return Page({self._key(value): value for value in values})
+            return ListPage({self._key(value): value for value in values})
         except ValueError:
             return self._one_by_one(page)
 
-    def joined(self, pages: Sequence[Page[V]]) -> Section[str, V]:
+    def joined(self, pages: Sequence[ListPage[V]]) -> Section[str, V]:
         """One section of all pages."""
         items = {key: value for page in pages for key, value in page.items.items()}
         unreadable = {key: why for page in pages for key, why in page.unreadable.items()}
@@ -137,7 +137,7 @@ class ListOf(Generic[S, V]):
         why = f"{counted(nameless, self._word)} could not be read, name included" if nameless else None
         return Section(items, complete=why is None, why_incomplete=why, unreadable=unreadable)
 
-    def _one_by_one(self, page: bytes) -> Page[V]:
+    def _one_by_one(self, page: bytes) -> ListPage[V]:
         try:
             raw_items = self._checked(self._raw.decode(page))
         except ValueError as error:
@@ -153,7 +153,7 @@ class ListOf(Generic[S, V]):
                 unreadable[key] = found.why
             else:
                 items[key] = found
-        return Page(items, unreadable, nameless)
+        return ListPage(items, unreadable, nameless)
 
     def decode_one(self, raw: bytes | msgspec.Raw) -> tuple[str | None, V | Unknown]:
         """One object and its key; Unknown for one that cannot be read, without a key when not even its name can be."""
@@ -178,7 +178,7 @@ class ListOf(Generic[S, V]):
         return key
 
 
-def server_time(answer: Answer) -> datetime:
+def server_time(answer: ApiAnswer) -> datetime:
     """The API server's clock, to the second, in UTC. Raises Broken when the answer carries no ``Date``."""
     try:
         return parsedate_to_datetime(answer.headers["date"]).astimezone(UTC)

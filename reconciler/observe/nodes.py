@@ -9,7 +9,7 @@ from actuators.http.kubernetes import KubernetesReader
 from desired.model.snapshot import Condition, Node, NodeAddress, Taint
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 from desired.section import Section
-from reconciler.observe.kubernetes_lists import ListOf, Meta, Name, Named, ObjectList
+from reconciler.observe.kubernetes_lists import ListMeta, ListOf, Name, Named, ObjectList
 
 
 class _Taint(msgspec.Struct, rename="camel", gc=False):
@@ -46,7 +46,7 @@ class _Status(msgspec.Struct, gc=False):
 
 
 class _Node(msgspec.Struct, gc=False):
-    metadata: Meta
+    metadata: ListMeta
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
 

@@ -13,7 +13,7 @@ from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import TYPE_LOAD_BALANCER, Ingress, Service, ServiceCondition
 from desired.names import APPLICATION
 from desired.section import Section
-from reconciler.observe.kubernetes_lists import ListOf, Meta, Named, NamespacedName, ObjectList
+from reconciler.observe.kubernetes_lists import ListMeta, ListOf, Named, NamespacedName, ObjectList
 
 
 class Port(msgspec.Struct, rename="camel", gc=False):
@@ -58,7 +58,7 @@ def claim_of(spec: ClaimSpec, annotations: Mapping[str, str]) -> Claim:
     )
 
 
-class _Meta(Meta, kw_only=True, gc=False):
+class _Meta(ListMeta, kw_only=True, gc=False):
     namespace: str
     managed_fields: msgspec.Raw = msgspec.Raw()
     """Looked at of Services that publish something alone: it is the longest part of many."""

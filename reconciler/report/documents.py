@@ -20,7 +20,7 @@ from reconciler.result import Report
 FORMAT_VERSION = "1.0"
 """Readers ignore fields they do not know within a major version, and refuse another major version."""
 FormatVersion = Annotated[str, Meta(pattern=r"^1\.[0-9]+$")]
-Key = Annotated[str, Meta(pattern="^[a-z_]+(/.+)?$")]
+DocumentKey = Annotated[str, Meta(pattern="^[a-z_]+(/.+)?$")]
 """The key of something in a plan, ``node/web-1``."""
 Shown = Mapping[type, Callable[[Any], object]]
 """Type that is no document → what is shown in its place."""

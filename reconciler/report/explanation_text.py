@@ -44,15 +44,15 @@ from reconciler.report.text_report import (
 )
 from reconciler.result import Explained, Line, approve_command
 
-Mark = tuple[str, Tone]
+TextMark = tuple[str, Tone]
 """The character before a line, and the line's color."""
-_SAME: Mark = (" ", Tone.PLAIN)
-_DETAIL: Mark = (" ", Tone.DETAIL)
-_WAITS: Mark = ("?", Tone.WARNING)
-_WRONG: Mark = ("!", Tone.BAD)
+_SAME: TextMark = (" ", Tone.PLAIN)
+_DETAIL: TextMark = (" ", Tone.DETAIL)
+_WAITS: TextMark = ("?", Tone.WARNING)
+_WRONG: TextMark = ("!", Tone.BAD)
 _WIDEST = 48
 """Up to which a column is aligned. A label may be far longer, and would push everything else out of sight."""
-_VERDICTS: Mapping[Verdict, tuple[Mark, str]] = {
+_VERDICTS: Mapping[Verdict, tuple[TextMark, str]] = {
     Verdict.ALLOWED: (_SAME, "passes"),
     Verdict.WAITING: (_WAITS, "waits"),
     Verdict.HELD: (_WRONG, "holds"),
@@ -66,7 +66,7 @@ def _sides(fact: Any) -> str:
     return shown_value(value) if value == wanted else f"{shown_value(value)} -> {shown_value(wanted)}"
 
 
-def _mark(fact: Any, unchanged: Mark) -> Mark:
+def _mark(fact: Any, unchanged: TextMark) -> TextMark:
     """The mark of a plan for what comes, changes or goes; ``unchanged`` for the rest."""
     if not hasattr(fact, "wanted") or fact.value == fact.wanted:
         return unchanged
@@ -81,7 +81,7 @@ class Layout:
 
     cells: tuple[str | Callable[[Any], str], ...]
     """Names of fields, or functions of the fact. The last cell is as long as it is; the others stand in columns."""
-    unchanged: Callable[[Any], Mark] = lambda _: _SAME
+    unchanged: Callable[[Any], TextMark] = lambda _: _SAME
     """The mark of a fact of which no change is planned."""
     below: Callable[[Any, Explained], Iterable[TextLine]] = lambda *_: ()
     """What is said of a fact below its line."""
@@ -106,7 +106,7 @@ def _table(facts: Iterable[Any], explained: Explained, indent: str = "  ") -> It
         yield from layout.below(fact, explained)
 
 
-def _route_mark(fact: RouteFact) -> Mark:
+def _route_mark(fact: RouteFact) -> TextMark:
     """What is wrong and stays so is marked as what guards hold."""
     if fact.standing in FAILING:
         return _WRONG
@@ -192,7 +192,7 @@ LAYOUTS: Mapping[type, Layout] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TextSection:
     """One part of the text: a heading and what stands below it."""
 
     title: str
@@ -351,23 +351,23 @@ def _remarks(remarks: Iterable[AnnotationWarning], explained: Explained) -> Iter
 
 
 SECTIONS = (
-    Section("Server", "match", _server),
-    Section("Load balancer", "load_balancer", _balancer),
-    Section("Waits for", "pending", _table, is_optional=True),
-    Section("Changes", "changes", _changes),
-    Section("Guards", "guards", _guards),
-    Section("Notes", "notes", _notes, is_optional=True),
-    Section("Labels", "labels", _table),
-    Section("Addresses", "addresses", _table),
-    Section("Routes", "routes", _routes),
-    Section("Taints", "taints", _table),
-    Section("Status", "status", _table),
-    Section("Conditions", "conditions", _table),
-    Section("Ports", "listeners", _table),
-    Section("Targets", "targets", _table),
-    Section("Certificates", "certificates", _table, is_optional=True),
-    Section("Annotations", "options", _options),
-    Section("Remarks", "remarks", _remarks, is_optional=True),
+    TextSection("Server", "match", _server),
+    TextSection("Load balancer", "load_balancer", _balancer),
+    TextSection("Waits for", "pending", _table, is_optional=True),
+    TextSection("Changes", "changes", _changes),
+    TextSection("Guards", "guards", _guards),
+    TextSection("Notes", "notes", _notes, is_optional=True),
+    TextSection("Labels", "labels", _table),
+    TextSection("Addresses", "addresses", _table),
+    TextSection("Routes", "routes", _routes),
+    TextSection("Taints", "taints", _table),
+    TextSection("Status", "status", _table),
+    TextSection("Conditions", "conditions", _table),
+    TextSection("Ports", "listeners", _table),
+    TextSection("Targets", "targets", _table),
+    TextSection("Certificates", "certificates", _table, is_optional=True),
+    TextSection("Annotations", "options", _options),
+    TextSection("Remarks", "remarks", _remarks, is_optional=True),
 )
 """All sections in their order, of a Node and of a Service."""
 _TONES: Mapping[str, Tone] = {

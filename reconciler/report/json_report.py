@@ -17,8 +17,8 @@ from reconciler import __version__
 from reconciler.report.documents import (
     FORMAT_VERSION,
     ClusterDocument,
+    DocumentKey,
     FormatVersion,
-    Key,
     RequestsDocument,
     Shown,
     to_json,
@@ -86,7 +86,7 @@ class OutcomeDocument(Struct, frozen=True):
 class ChangeDocument(Struct, frozen=True):
     """One difference between what is there and what should be, with its verdict and outcome."""
 
-    key: Key
+    key: DocumentKey
     kind: Annotated[str, Meta(extra_json_schema={"enum": list(KINDS)})]
     class_: Verb
     before: State | None
@@ -98,9 +98,9 @@ class ChangeDocument(Struct, frozen=True):
     """The differences, field by field. Of an object that goes only what a person knows it by."""
     reason: str
     consequences: tuple[str, ...]
-    owner: Key
+    owner: DocumentKey
     """Key of the Node or Service that the change serves."""
-    depends_on: tuple[Key, ...]
+    depends_on: tuple[DocumentKey, ...]
     """Keys of changes that have to be done first."""
     verdict: Verdict
     rule: str | None
@@ -146,7 +146,7 @@ class HoldDocument(Struct, frozen=True):
     """What was measured."""
     limit: str
     """What the guard allows."""
-    keys: tuple[Key, ...]
+    keys: tuple[DocumentKey, ...]
     why: str
     approve: str
     """The command that approves it."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from urllib.parse import parse_qs
 
 from actuators.apply import Actuator
-from actuators.http.requests import Ended, Observe
+from actuators.http.requests import Observe, RequestEnded
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from reconciler.result import Report
@@ -43,7 +43,7 @@ class Check:
         return f"[+]{self.name} ok" if self.problem is None else f"[-]{self.name} failed: {self.problem}"
 
 
-class Health:
+class LoopHealth:
     """State of the loop, reported from its thread, read by probes from any. ``clock`` never goes back; in seconds."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Health:
         """The same observer of a connection, whose calls this hears of as well: each answer is a sign of life, except
         for those that come while nothing gets on."""
 
-        def begin(method: str, path: str) -> Ended:
+        def begin(method: str, path: str) -> RequestEnded:
             told = observe(method, path)
             call = self._begin(f"the call {method} {path.partition('?')[0]}", self._allowance_s)
 
@@ -202,7 +202,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ServedPage:
     """The answer of a page."""
 
     status: int
@@ -212,17 +212,17 @@ class Page:
     """What is sent besides type, length and that nothing is to be stored."""
 
 
-NOT_FOUND = Page(404, b"404 not found\n")
-Answer = Callable[[Request], Page]
+NOT_FOUND = ServedPage(404, b"404 not found\n")
+Answer = Callable[[Request], ServedPage]
 """What answers every request of a server."""
-Pages = Mapping[str, Callable[[Request], Page]]
+Pages = Mapping[str, Callable[[Request], ServedPage]]
 """Path → the function that answers there."""
 
 Render = Callable[[str], tuple[str, bytes]]
 """``Accept`` header → content type and text of a scrape."""
 
 
-def health_pages(health: Health) -> Pages:
+def health_pages(health: LoopHealth) -> Pages:
     """The three probes. ``/healthz`` is the old name of ``/livez``, and HCCM's."""
     return MappingProxyType(
         {
@@ -236,18 +236,18 @@ def health_pages(health: Health) -> Pages:
 def metrics_pages(render: Render) -> Pages:
     """The page of metrics."""
 
-    def metrics(request: Request) -> Page:
+    def metrics(request: Request) -> ServedPage:
         content_type, text = render(request.accept)
-        return Page(200, text, content_type)
+        return ServedPage(200, text, content_type)
 
     return MappingProxyType({"/metrics": metrics})
 
 
-def _probe(name: str, checks: tuple[Check, ...], request: Request) -> Page:
+def _probe(name: str, checks: tuple[Check, ...], request: Request) -> ServedPage:
     """``ok``; a line for each check when something failed, or with ``?verbose`` (Kubernetes API health endpoints)."""
     is_fine = all(check.problem is None for check in checks)
     if is_fine and "verbose" not in parse_qs(request.query, keep_blank_values=True):
-        return Page(200, b"ok")
+        return ServedPage(200, b"ok")
     lines = [printable(check.line) for check in checks]
     lines.append(f"{name} check {'passed' if is_fine else 'failed'}")
-    return Page(200 if is_fine else 500, "".join(f"{line}\n" for line in lines).encode())
+    return ServedPage(200 if is_fine else 500, "".join(f"{line}\n" for line in lines).encode())

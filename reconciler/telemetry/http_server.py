@@ -18,11 +18,11 @@ from reconciler.config.config import ConfigurationError
 from reconciler.telemetry.health import (
     NOT_FOUND,
     Answer,
-    Health,
-    Page,
+    LoopHealth,
     Pages,
     Render,
     Request,
+    ServedPage,
     health_pages,
     metrics_pages,
 )
@@ -108,11 +108,11 @@ class Exchange(BaseHTTPRequestHandler):
         if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
             self.close_connection = True  # nobody reads what follows
         if self.command not in ("GET", "HEAD"):
-            self._send(Page(405, b"405 only GET and HEAD\n"), Allow="GET, HEAD")
+            self._send(ServedPage(405, b"405 only GET and HEAD\n"), Allow="GET, HEAD")
             return
         self._send(self._made())
 
-    def _made(self) -> Page:
+    def _made(self) -> ServedPage:
         path, _, query = self.path.partition("?")
         hosts = self.headers.get_all("Host", [])
         request = Request(
@@ -127,9 +127,9 @@ class Exchange(BaseHTTPRequestHandler):
             return self._listener.answer(request)
         except Exception as error:  # noqa: BLE001 - whoever asks has to hear that there is no answer
             _log.warning("a page could not be made %s", pairs(error=f"{type(error).__name__}: {error}"))
-            return Page(500, b"500 internal error\n")
+            return ServedPage(500, b"500 internal error\n")
 
-    def _send(self, page: Page, **headers: str) -> None:
+    def _send(self, page: ServedPage, **headers: str) -> None:
         self.send_response(page.status)
         told = {"Content-Type": page.content_type, "Content-Length": str(len(page.body))}
         if page.status in _WITHOUT_BODY:
@@ -166,7 +166,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 _WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
-Address = tuple[str, int]
+BindAddress = tuple[str, int]
 """Host, "" for all of this machine's, and port, 0 for any that is free."""
 
 _ALL = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound
@@ -193,7 +193,10 @@ class RunningServer:
 
 
 def serve(
-    health: Health, health_address: Address, render: Render | None = None, metrics_address: Address | None = None
+    health: LoopHealth,
+    health_address: BindAddress,
+    render: Render | None = None,
+    metrics_address: BindAddress | None = None,
 ) -> RunningServer:
     """Serve the probes, and metrics where ``render`` and ``metrics_address`` are given; both on one server when the
     addresses are equal.
@@ -225,7 +228,7 @@ def serve(
     return serving
 
 
-def serve_page(answer: Answer, address: Address, headers: Mapping[str, str]) -> RunningServer:
+def serve_page(answer: Answer, address: BindAddress, headers: Mapping[str, str]) -> RunningServer:
     """Serve what ``answer`` returns on a listener of its own, with these headers in every answer.
 
     Raises ConfigurationError when it cannot listen there.
@@ -255,7 +258,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, address: Address, answer: Answer, headers: Mapping[str, str] = _NOT_SNIFFED) -> None:
+    def __init__(self, address: BindAddress, answer: Answer, headers: Mapping[str, str] = _NOT_SNIFFED) -> None:
         family, place = _resolved(address)
         self.address_family = family
         self.answer = answer
@@ -310,7 +313,7 @@ class _Server(ThreadingHTTPServer):
         _log.debug("a request was not answered %s", pairs(client=client_address), exc_info=True)
 
 
-def _resolved(address: Address) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
+def _resolved(address: BindAddress) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
     """Family and place to bind to. Raises OSError for a name that leads nowhere."""
     host, port = address
     if host == "":
@@ -321,12 +324,12 @@ def _resolved(address: Address) -> tuple[socket.AddressFamily, tuple[Any, ...]]:
     return family, place
 
 
-def _same(one: Address, other: Address) -> bool:
+def _same(one: BindAddress, other: BindAddress) -> bool:
     """Whether two addresses are one: both of all of this machine's, or word for word."""
     return one == other or (one[1] == other[1] and {one[0], other[0]} <= _ALL)
 
 
-def _shown(address: Address) -> str:
+def _shown(address: BindAddress) -> str:
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 
-from actuators.http.requests import Ended, Observe
+from actuators.http.requests import Observe, RequestEnded
 from actuators.http.robot import ENDPOINTS
 from desired.plan.change import Change
 from reconciler.result import Result
@@ -68,7 +68,7 @@ def observer_of_hetzner(
 ) -> Observe:
     """The observer of the connection to Hetzner. ``clock`` is in seconds."""
 
-    def began(method: str, path: str) -> Ended:
+    def began(method: str, path: str) -> RequestEnded:
         since = clock()
         in_flight.inc()
 
@@ -86,7 +86,7 @@ def observer_of_hetzner(
 def observer_of_robot(requests: Counter, durations: Histogram, clock: Callable[[], float] = time.monotonic) -> Observe:
     """The observer of the connection to the Robot webservice. ``clock`` is in seconds."""
 
-    def began(_method: str, path: str) -> Ended:
+    def began(_method: str, path: str) -> RequestEnded:
         since, endpoint = clock(), hetzner_endpoint(path)
 
         def ended(status: int | None) -> None:
@@ -107,7 +107,7 @@ def observer_of_kubernetes(
 ) -> Observe:
     """The observer of the connection to the API server at ``host``. ``clock`` is in seconds."""
 
-    def began(method: str, path: str) -> Ended:
+    def began(method: str, path: str) -> RequestEnded:
         since = clock()
 
         def ended(status: int | None) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from actuators.http.kubernetes_watch import Event
+from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
 from desired.annotations.claims import Claim
 from desired.load_balancers.wanted import matters
@@ -181,7 +181,7 @@ class EventFilter:
         if reasons:
             self._wake(reasons[0])
 
-    def saw(self, kind: WatchedKind, event: Event) -> None:
+    def saw(self, kind: WatchedKind, event: WatchEvent) -> None:
         """A watch event on an object of this kind: to be judged in a moment."""
         key, found = kind.decode(event.object)
         gone = event.type == "DELETED"

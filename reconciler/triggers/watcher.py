@@ -21,7 +21,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from actuators.http.errors import ApiError, Broken, Throttled
-from actuators.http.kubernetes_watch import Event
+from actuators.http.kubernetes_watch import WatchEvent
 
 _log = logging.getLogger("hcloud-reconciler.watch")
 
@@ -44,12 +44,12 @@ _GOODBYE_S = 1.0
 class Connection(Protocol):
     """An open watch."""
 
-    def __iter__(self) -> Iterator[Event]: ...
+    def __iter__(self) -> Iterator[WatchEvent]: ...
 
     def close(self) -> None: ...
 
 
-class Source(Protocol):
+class WatchSource(Protocol):
     """A list that can be watched. Both methods send one request and raise an ApiError."""
 
     def version(self) -> str:
@@ -84,9 +84,9 @@ class Watcher:
     def __init__(
         self,
         name: str,
-        source: Source,
+        source: WatchSource,
         *,
-        saw: Callable[[Event], None],
+        saw: Callable[[WatchEvent], None],
         wake: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, connect
-from actuators.http.kubernetes_watch import Event, current_version, open_watch
+from actuators.http.kubernetes_watch import WatchEvent, current_version, open_watch
 from actuators.http.retry import Retry
 from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
 
@@ -130,7 +130,7 @@ def test_the_products_own_watch(api: KubernetesApi, name: str) -> None:
     )
     reader, writer = KubernetesReader(connection), KubernetesWriter(connection)
     watch = open_watch(reader, NODES, current_version(reader, NODES), lasts_s=60)
-    heard: queue.Queue[Event | None] = queue.Queue()
+    heard: queue.Queue[WatchEvent | None] = queue.Queue()
 
     def follow() -> None:
         for event in watch:

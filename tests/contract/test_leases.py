@@ -13,7 +13,7 @@ from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.lease import NOBODY, LeaseClaim, Leases
 from reconciler.leader_election.elector import Elector
-from reconciler.leader_election.leadership import LeadershipStatus, Outcome, Timings
+from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
 from tests.contract.kubernetes_api import LEASES, KubernetesApi
 
 MOMENT = "2027-01-15T08:00:00.000000Z"
@@ -128,7 +128,7 @@ def test_one_after_the_other(api: KubernetesApi, leases: Leases, name: str) -> N
         assert spec_of(api, name)["holderIdentity"] == "one"
         first.close()
         assert not first.is_leader()
-        assert second.wait_until_leader(stop) == Outcome(LeadershipStatus.LEADING)
+        assert second.wait_until_leader(stop) == LeadResult(LeadershipStatus.LEADING)
         found = spec_of(api, name)
         assert (found["holderIdentity"], found["leaseTransitions"], found["leaseDurationSeconds"]) == ("two", 1, 15)
     finally:

@@ -8,7 +8,7 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.names import LEASE
-from reconciler.permissions import Permission, needed
+from reconciler.permissions import RbacRule, needed
 from tests.support.apiserver import ApiServer
 from tests.support.chart import (
     CHART,
@@ -91,7 +91,7 @@ def _beside_lease(roles: list[Object]) -> set[tuple[str, str]]:
     return {(verb, resource) for verb, resource, _ in found}
 
 
-def _grant(permission: Permission) -> tuple[str, str]:
+def _grant(permission: RbacRule) -> tuple[str, str]:
     return permission.verb, permission.resource
 
 

@@ -23,7 +23,7 @@ from reconciler.passes.loop import Wake, run_loop
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
-from reconciler.telemetry.health import Health
+from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
@@ -116,7 +116,7 @@ class SimulatedLoop:
             run=self.run.converge_alone,
             pacing=Pacing(load_config(Command.BARE, {}, {"HCLOUD_TOKEN": "t" * 64})),
             meter=Meter(now),
-            health=Health(interval_s=60.0, request_timeout_s=1.0, clock=now),
+            health=LoopHealth(interval_s=60.0, request_timeout_s=1.0, clock=now),
             history=self.history,
             triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=now), {}),
             begins_to_watch=lambda: None,

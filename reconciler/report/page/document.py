@@ -13,7 +13,7 @@ from reconciler.report.page.elements import anchor
 from reconciler.report.page.markup import Html, foreign, join, tag, verbatim
 from reconciler.report.page.model import Page
 from reconciler.report.page.policy import asset, policy
-from reconciler.report.page.sections import Section, facts, sections_of, status, status_tone
+from reconciler.report.page.sections import PageSection, facts, sections_of, status, status_tone
 from reconciler.report.text_report import TextLine, Tone
 
 _REFRESH_S = 30
@@ -102,12 +102,12 @@ def _title(page: Page) -> str:
     return f"{said} - {head.cluster[:8] or 'cluster unknown'} - hcloud-reconciler"
 
 
-def _section(section: Section) -> Html:
+def _section(section: PageSection) -> Html:
     title = f"{section.name}-heading"
     return tag("section", tag("h2", section.title, id=title), section.body, id=section.name, aria_labelledby=title)
 
 
-def _document(page: Page, title: str, sections: tuple[Section, ...], body: Html) -> Document:
+def _document(page: Page, title: str, sections: tuple[PageSection, ...], body: Html) -> Document:
     links = [
         tag("li", tag("a", section.title, href=f"#{section.name}"), f" {section.count}" if section.count else None)
         for section in sections

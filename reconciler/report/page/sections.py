@@ -29,7 +29,7 @@ from reconciler.report.text_report import measure_of, worded
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """One section of the page."""
 
     name: str
@@ -40,25 +40,25 @@ class Section:
     body: Html
 
 
-def sections_of(page: Page, explain: Explain) -> tuple[Section, ...]:
+def sections_of(page: Page, explain: Explain) -> tuple[PageSection, ...]:
     """The sections of a page, in the order in which people read them."""
     if page.head.result is None:
-        return (Section("passes", "Passes", None, _passes(page.passes)),) if page.is_watched else ()
-    holds = Section("holds", "Holds", len(page.holds), _holds(page.holds))
+        return (PageSection("passes", "Passes", None, _passes(page.passes)),) if page.is_watched else ()
+    holds = PageSection("holds", "Holds", len(page.holds), _holds(page.holds))
     found = [
         *([holds] if page.holds else []),  # before all that it keeps from being done
-        Section("plan", "Plan", page.changes, plan_section(page, explain)),
-        Section("map", "Map", None, map_section(page.map, explain)),
+        PageSection("plan", "Plan", page.changes, plan_section(page, explain)),
+        PageSection("map", "Map", None, map_section(page.map, explain)),
     ]
     if page.map.routes_used is not None:
-        found.append(Section("routes", "Routes", len(page.map.routes), routes_section(page.map)))
+        found.append(PageSection("routes", "Routes", len(page.map.routes), routes_section(page.map)))
     if not page.holds:
         found.append(holds)
     if page.is_watched:
-        found.append(Section("passes", "Passes", None, _passes(page.passes)))
+        found.append(PageSection("passes", "Passes", None, _passes(page.passes)))
     if page.cost.total or page.cost.changes:
-        found.append(Section("cost", "Cost", None, _cost(page.cost)))
-    found.append(Section("notes", "Notes", sum(len(each.notes) for each in page.notes), _notes(page.notes)))
+        found.append(PageSection("cost", "Cost", None, _cost(page.cost)))
+    found.append(PageSection("notes", "Notes", sum(len(each.notes) for each in page.notes), _notes(page.notes)))
     return tuple(found)
 
 

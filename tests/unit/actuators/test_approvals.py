@@ -9,7 +9,7 @@ import pytest
 
 from actuators.approvals import approve, reviewed_name, revoke, use_up
 from actuators.http.errors import ApiError, Conflict, Denied, NotFound
-from actuators.http.kubernetes import Answer, KubernetesReader, KubernetesWriter
+from actuators.http.kubernetes import ApiAnswer, KubernetesReader, KubernetesWriter
 from desired.plan.approvals import format_approval, parse_approvals, parse_git_approvals
 from desired.plan.grants import Grant, Here, Source
 from reconciler.observe.kubernetes import observe_config_map
@@ -143,7 +143,7 @@ class Slow(KubernetesReader):
         super().__init__(reader.connection)
         self._moves = [moves]
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> ApiAnswer:
         answer = super().get(path)
         while self._moves:
             self._moves.pop()()

@@ -22,7 +22,7 @@ from actuators.http.errors import (
     Transient,
 )
 from actuators.http.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
-from actuators.http.requests import Ended
+from actuators.http.requests import RequestEnded
 from actuators.http.retry import Patience, Retry
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation
@@ -320,7 +320,7 @@ def test_answers_that_overtake_one_another(simulate: Callable[..., Simulation]) 
     connection = sim.hetzner_connection(read_only=True)
     is_held, may_end = threading.Event(), threading.Event()
 
-    def observe(_method: str, path: str) -> Ended:
+    def observe(_method: str, path: str) -> RequestEnded:
         return later if path == "/servers" else lambda _status: None
 
     def later(_status: int | None) -> None:

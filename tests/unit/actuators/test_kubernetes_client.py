@@ -9,7 +9,7 @@ import pytest
 
 from actuators.http import kubernetes
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
-from actuators.http.kubernetes import Answer, KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.http.kubernetes import ApiAnswer, KubernetesConnection, KubernetesReader, KubernetesWriter
 from tests.support.objects import joining_node
 from tests.support.simulators import USER_AGENT, Simulation
 
@@ -168,7 +168,7 @@ def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
 )
 def test_transport_faults(
     sim: Simulation,
-    call: Callable[[KubernetesConnection], Answer],
+    call: Callable[[KubernetesConnection], ApiAnswer],
     method: str,
     sent: int,
     fault: dict[str, Any],

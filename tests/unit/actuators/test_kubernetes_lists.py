@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Transient
-from actuators.http.kubernetes import PAGE_SIZE, Answer
+from actuators.http.kubernetes import PAGE_SIZE, ApiAnswer
 from tests.support.objects import joining_node
 from tests.support.simulators import Simulation
 
@@ -22,7 +22,7 @@ def large(simulate: Callable[..., Simulation]) -> Simulation:
     return simulate(nodes=[joining_node(f"web-{number:04}") for number in range(2 * PAGE_SIZE + 1)])
 
 
-def whole(answer: Answer) -> Answer:
+def whole(answer: ApiAnswer) -> ApiAnswer:
     """A page as it came."""
     return answer
 
@@ -118,7 +118,7 @@ def test_answers_that_are_no_list(simulate: Callable[..., Simulation], body: Any
 def test_what_decoding_raises(large: Simulation) -> None:
     """A page that its reader cannot take ends the reading with the reader's error, at that page."""
 
-    def refuse(_answer: Answer) -> None:
+    def refuse(_answer: ApiAnswer) -> None:
         raise Broken("not what I wanted")
 
     with pytest.raises(Broken, match="not what I wanted"):

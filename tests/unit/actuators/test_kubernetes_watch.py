@@ -10,7 +10,7 @@ import pytest
 
 from actuators.http import kubernetes_watch
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
-from actuators.http.kubernetes_watch import Event, Watch, current_version, open_watch
+from actuators.http.kubernetes_watch import Watch, WatchEvent, current_version, open_watch
 from actuators.http.own_writes import OwnWrites
 from tests.support.objects import joining_node
 from tests.support.simulators import Simulation
@@ -152,7 +152,7 @@ def test_an_api_server_that_goes(sim: Simulation, opened: Callable[..., Watch]) 
 def test_closing_from_another_thread(opened: Callable[..., Watch]) -> None:
     """Whoever waits for the next event is told at once that there is none."""
     watch = opened(silence_s=60.0)
-    heard: list[list[Event]] = []
+    heard: list[list[WatchEvent]] = []
     reading = threading.Thread(target=lambda: heard.append(list(watch)))
     reading.start()
 
@@ -187,7 +187,7 @@ class Pieces:
         self._left.clear()
 
 
-def follow(*pieces: bytes) -> Iterator[Event]:
+def follow(*pieces: bytes) -> Iterator[WatchEvent]:
     return iter(Watch(cast("Any", Pieces(*pieces)), "WATCH /api/v1/nodes", lambda error: Transient(str(error))))
 
 

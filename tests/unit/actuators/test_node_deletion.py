@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
-from actuators.http.kubernetes import Answer
+from actuators.http.kubernetes import ApiAnswer
 from actuators.nodes import delete
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -172,7 +172,7 @@ class _Meanwhile:
         self._sim = sim
         self._happens = happens
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> ApiAnswer:
         """The true answer, which is old news by the time that it arrives."""
         answer = self._sim.kubernetes_reader().get(path)
         self._happens(self._sim)

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError
-from actuators.http.requests import Ended, tracing
+from actuators.http.requests import RequestEnded, tracing
 from tests.support.simulators import Simulation
 
 Seen = list[tuple[str, str, int | None]]
 
 
-def noted_in(seen: Seen) -> Callable[[str, str], Ended]:
+def noted_in(seen: Seen) -> Callable[[str, str], RequestEnded]:
     """Notes method, path and status of each request that has ended."""
 
-    def began(method: str, path: str) -> Ended:
+    def began(method: str, path: str) -> RequestEnded:
         return lambda status: seen.append((method, path, status))
 
     return began

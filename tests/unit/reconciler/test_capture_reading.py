@@ -11,7 +11,7 @@ import pytest
 
 from actuators.http.errors import ApiError, Broken, Denied, NotFound, Transient
 from actuators.http.hetzner import HetznerReader
-from actuators.http.kubernetes import Answer, KubernetesReader
+from actuators.http.kubernetes import ApiAnswer, KubernetesReader
 from desired.annotations.options import PREFIX
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -62,7 +62,7 @@ class _Cluster(KubernetesReader):
         super().__init__(reader._connection)
         self._changes = changes
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> ApiAnswer:
         """The answer as somebody has changed it."""
         answer = super().get(path)
         change = self._changes.get(path.partition("?")[0])

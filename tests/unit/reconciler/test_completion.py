@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.completion import Source, complete
+from reconciler.cli.completion import WordSource, complete
 from reconciler.cli.completion_scripts import script
 from reconciler.cli.names import _read
 from reconciler.config.commands import COMMANDS
@@ -18,7 +18,7 @@ from tests.support.objects import joining_node
 from tests.support.simulators import Simulation
 
 
-def names(source: Source, prefix: str) -> Iterable[str]:
+def names(source: WordSource, prefix: str) -> Iterable[str]:
     """What a cluster would say, marked with what it was asked for."""
     return (f"{prefix}<{source}>",)
 
@@ -110,16 +110,16 @@ def cluster(simulate: Callable[..., Simulation]) -> Simulation:
 @pytest.mark.parametrize(
     ("source", "prefix", "found"),
     [
-        (Source.NODE, "", ["db-1", "web-1", "web-2"]),
-        (Source.NODE, "web-", ["web-1", "web-2"]),
-        (Source.SERVICE, "", ["default/api", "default/web"]),
-        (Source.KEY, "no", ["node/db-1", "node/web-1", "node/web-2"]),
-        (Source.KEY, "service/default/w", ["service/default/web"]),
-        (Source.HOLD, "sha256:0", ["sha256:0123456789abcdef"]),
-        (Source.CONTEXT, "", ["sandbox"]),
+        (WordSource.NODE, "", ["db-1", "web-1", "web-2"]),
+        (WordSource.NODE, "web-", ["web-1", "web-2"]),
+        (WordSource.SERVICE, "", ["default/api", "default/web"]),
+        (WordSource.KEY, "no", ["node/db-1", "node/web-1", "node/web-2"]),
+        (WordSource.KEY, "service/default/w", ["service/default/web"]),
+        (WordSource.HOLD, "sha256:0", ["sha256:0123456789abcdef"]),
+        (WordSource.CONTEXT, "", ["sandbox"]),
     ],
 )
-def test_names_from_the_cluster(cluster: Simulation, source: Source, prefix: str, found: list[str]) -> None:
+def test_names_from_the_cluster(cluster: Simulation, source: WordSource, prefix: str, found: list[str]) -> None:
     """By the kubeconfig that the command line names, and no token; only what begins alike, in order."""
     words = ["reconcile", "explain", f"--kubeconfig={cluster.kubeconfig()}"]
 
@@ -129,8 +129,8 @@ def test_names_from_the_cluster(cluster: Simulation, source: Source, prefix: str
     assert cluster.sent_to_hetzner() == []
 
 
-@pytest.mark.parametrize("source", [Source.NODE, Source.SERVICE, Source.KEY])
-def test_names_that_no_cluster_has(cluster: Simulation, source: Source) -> None:
+@pytest.mark.parametrize("source", [WordSource.NODE, WordSource.SERVICE, WordSource.KEY])
+def test_names_that_no_cluster_has(cluster: Simulation, source: WordSource) -> None:
     """What an API server says is foreign: nothing but names gets into a shell, and of these no endless list."""
     evil = ("$(x)", "`x`", "a;x", "a b", "a\nb", "--yes", "-a", "a'", 'a"', "a\\b", "a\x1b[2J", "ä", "", "a" * 254)
     many = [f"n-{number}" for number in range(1_500)]

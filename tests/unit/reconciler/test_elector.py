@@ -9,7 +9,14 @@ import pytest
 from actuators.http.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
 from actuators.lease import NOBODY, LeaseClaim
 from reconciler.leader_election.elector import Elector, new_identity
-from reconciler.leader_election.leadership import Leadership, LeadershipStatus, Look, NoElection, Outcome, Timings
+from reconciler.leader_election.leadership import (
+    Leadership,
+    LeadershipStatus,
+    LeadResult,
+    LeaseSight,
+    NoElection,
+    Timings,
+)
 from tests.support.leases import NAME, OTHER, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 START = 1000.0
@@ -139,26 +146,29 @@ def test_trouble_does_not_end_the_wait(call: str, error: Exception) -> None:
 @pytest.mark.parametrize(
     ("claim", "error", "look"),
     [
-        pytest.param(THEIRS, None, Look(is_of_another=True, holder="other-host_1"), id="held by another"),
+        pytest.param(THEIRS, None, LeaseSight(is_of_another=True, holder="other-host_1"), id="held by another"),
         pytest.param(
             replace(THEIRS, holder=None),
             None,
-            Look(is_of_another=True, holder="somebody"),
+            LeaseSight(is_of_another=True, holder="somebody"),
             id="held by nobody knows whom",
         ),
-        pytest.param(None, None, Look(), id="taken"),
+        pytest.param(None, None, LeaseSight(), id="taken"),
         pytest.param(
-            THEIRS, Transient("no answer"), Look(trouble=f"the Lease {NAME} could not be had: no answer"), id="not read"
+            THEIRS,
+            Transient("no answer"),
+            LeaseSight(trouble=f"the Lease {NAME} could not be had: no answer"),
+            id="not read",
         ),
     ],
 )
 @pytest.mark.parametrize("before", [THEIRS, None], ids=["after another's", "the first"])
 def test_what_the_last_look_has_shown(
-    claim: LeaseClaim | None, error: ApiError | None, look: Look, before: LeaseClaim | None
+    claim: LeaseClaim | None, error: ApiError | None, look: LeaseSight, before: LeaseClaim | None
 ) -> None:
     """Only what it has shown, whatever was seen before; before the first one that is nothing."""
     leases, timeline, replica = stage(before)
-    assert replica.elector.last_look == Look()
+    assert replica.elector.last_look == LeaseSight()
     if before is None:
         leases.before = failing(Transient("trouble before"))
     timeline.after(1.0, lambda: setattr(leases, "before", nothing if error is None else failing(error)))
@@ -460,7 +470,7 @@ def test_a_single_run_takes_what_is_free() -> None:
     """At once."""
     _, timeline, replica = stage()
 
-    assert replica.elector.wait_until_leader(replica.stop) == Outcome(LeadershipStatus.LEADING)
+    assert replica.elector.wait_until_leader(replica.stop) == LeadResult(LeadershipStatus.LEADING)
     assert timeline.now == START
 
 
@@ -468,7 +478,7 @@ def test_a_single_run_outlasts_a_dead_holder() -> None:
     """It waits for as long as the Lease lasts."""
     _, timeline, replica = stage(THEIRS)
 
-    assert replica.elector.wait_until_leader(replica.stop) == Outcome(LeadershipStatus.LEADING)
+    assert replica.elector.wait_until_leader(replica.stop) == LeadResult(LeadershipStatus.LEADING)
     assert timeline.now == START + 15.0
 
 
@@ -500,7 +510,7 @@ def test_a_single_run_takes_what_is_given_back_meanwhile() -> None:
     leases, timeline, replica = stage(THEIRS)
     timeline.after(5.0, lambda: leases.put(replace(THEIRS, holder=NOBODY, duration_s=1)))
 
-    assert replica.elector.wait_until_leader(replica.stop) == Outcome(LeadershipStatus.LEADING)
+    assert replica.elector.wait_until_leader(replica.stop) == LeadResult(LeadershipStatus.LEADING)
     assert timeline.now == START + 6.0
 
 
@@ -531,7 +541,7 @@ def test_a_single_run_gives_up(
 
     outcome = replica.elector.wait_until_leader(replica.stop)
 
-    assert outcome == Outcome(LeadershipStatus.FAILED, f"the Lease {NAME} {why}")
+    assert outcome == LeadResult(LeadershipStatus.FAILED, f"the Lease {NAME} {why}")
     assert timeline.now - START <= waited_s
 
 
@@ -562,8 +572,8 @@ def test_without_an_election() -> None:
     stop = threading.Event()
 
     assert alone.wait(stop)
-    assert alone.wait_until_leader(stop) == Outcome(LeadershipStatus.LEADING)
-    assert (alone.is_leader(), alone.last_look) == (True, Look())
+    assert alone.wait_until_leader(stop) == LeadResult(LeadershipStatus.LEADING)
+    assert (alone.is_leader(), alone.last_look) == (True, LeaseSight())
     alone.may_write()
     alone.when_lost(lambda: None)
     alone.close()

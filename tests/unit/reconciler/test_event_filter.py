@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.kubernetes_watch import Event
+from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
 from desired.model.snapshot import Snapshot
 from desired.section import Section
@@ -70,7 +70,9 @@ class Stage:
     def tell(self, kind: WatchedKind, found: dict[str, Any], type_: str = "MODIFIED") -> "Stage":
         """A watch tells of an object; nothing is judged yet."""
         meta = found.get("metadata", {})
-        event = Event(type_, json.dumps(found).encode(), str(meta.get("resourceVersion", "")), str(meta.get("uid", "")))
+        event = WatchEvent(
+            type_, json.dumps(found).encode(), str(meta.get("resourceVersion", "")), str(meta.get("uid", ""))
+        )
         self.relevance.saw(kind, event)
         return self
 

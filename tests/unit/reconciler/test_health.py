@@ -10,7 +10,7 @@ from desired.model.snapshot import RobotAccount, Snapshot
 from desired.plan.change import Change
 from desired.section import Section
 from reconciler.result import Report
-from reconciler.telemetry.health import Check, Health, Request, health_pages
+from reconciler.telemetry.health import Check, LoopHealth, Request, health_pages
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 
 INTERVAL_S = 60.0
@@ -38,7 +38,7 @@ class Watched:
     """A health with its clock."""
 
     clock: Clock
-    health: Health
+    health: LoopHealth
 
     def after(self, seconds: float) -> "Watched":
         """So many seconds later."""
@@ -65,7 +65,7 @@ def is_fine(checks: tuple[Check, ...]) -> bool:
 def watched() -> Watched:
     """A process that has just begun."""
     clock = Clock()
-    return Watched(clock, Health(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=clock))
+    return Watched(clock, LoopHealth(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=clock))
 
 
 def test_a_process_that_begins(watched: Watched) -> None:

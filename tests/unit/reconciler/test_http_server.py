@@ -11,11 +11,11 @@ import pytest
 from reconciler.config.config import ConfigurationError
 from reconciler.telemetry import http_server as exchange
 from reconciler.telemetry import http_server as serving
-from reconciler.telemetry.health import Health
-from reconciler.telemetry.http_server import Address, RunningServer, serve
+from reconciler.telemetry.health import LoopHealth
+from reconciler.telemetry.http_server import BindAddress, RunningServer, serve
 
-HERE: Address = ("127.0.0.1", 0)
-HEALTH = Health(interval_s=60.0, request_timeout_s=15.0, clock=lambda: 0.0)
+HERE: BindAddress = ("127.0.0.1", 0)
+HEALTH = LoopHealth(interval_s=60.0, request_timeout_s=15.0, clock=lambda: 0.0)
 TEXT = b"# TYPE up gauge\nup 1\n"
 
 
@@ -27,7 +27,7 @@ def render(accept: str) -> tuple[str, bytes]:
 
 
 @contextmanager
-def served(health: Address = HERE, metrics: Address | None = None) -> Iterator[RunningServer]:
+def served(health: BindAddress = HERE, metrics: BindAddress | None = None) -> Iterator[RunningServer]:
     """What is served until the block ends."""
     running = serve(HEALTH, health, render, metrics)
     try:
@@ -190,7 +190,7 @@ def test_connections_that_are_kept_open_keep_no_probe_out(monkeypatch: pytest.Mo
         pytest.param(("localhost", 0), "localhost", id="a name"),
     ],
 )
-def test_addresses(address: Address, host: str) -> None:
+def test_addresses(address: BindAddress, host: str) -> None:
     """Both families unless one is named."""
     if ":" in host and not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
@@ -223,7 +223,7 @@ def taken() -> Iterator[int]:
         pytest.param(lambda _: ("2001:db8::1", 10258), "cannot listen on [2001:db8::1]:10258: ", id="IPv6"),
     ],
 )
-def test_probes_that_cannot_be_served(taken: int, health: Callable[[int], Address], said: str) -> None:
+def test_probes_that_cannot_be_served(taken: int, health: Callable[[int], BindAddress], said: str) -> None:
     """They would kill the process anyhow: one line that names flag, variable and remedy."""
     with pytest.raises(ConfigurationError) as raised, served(health(taken), HERE):
         pass

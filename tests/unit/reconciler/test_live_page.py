@@ -21,7 +21,7 @@ from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.report.page.policy import asset
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry import http_server, logs
-from reconciler.telemetry.health import Page, Request
+from reconciler.telemetry.health import Request, ServedPage
 from reconciler.telemetry.http_server import serve_page
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete
@@ -48,7 +48,7 @@ class Stage:
     def __post_init__(self) -> None:
         self.page = LivePage(("page.example.com",), clock=lambda: self.now, rest=self.rested.append)
 
-    def ask(self, path: str = "/", host: str = "127.0.0.1:8234", **more: str) -> Page:
+    def ask(self, path: str = "/", host: str = "127.0.0.1:8234", **more: str) -> ServedPage:
         """One answer."""
         return self.page.answer(Request(path=path, host=host, **more))
 
@@ -442,7 +442,7 @@ def test_a_slow_reader_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who takes the answer byte by byte gets no more time than who takes it at once."""
     monkeypatch.setattr(http_server, "_PATIENCE_S", 0.2)
     monkeypatch.setattr(http_server.Exchange, "timeout", 0.2)
-    long = Page(200, b"x" * 32_000_000)
+    long = ServedPage(200, b"x" * 32_000_000)
     with closing(serve_page(lambda _: long, HERE, HEADERS)) as server, socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(20)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desired.model.settings import Controller, Settings
-from reconciler.permissions import Permission, needed
+from reconciler.permissions import RbacRule, needed
 
 OBSERVES = {
     "list nodes",
@@ -69,7 +69,7 @@ def test_each_right_is_told_with_all_that_needs_it() -> None:
     """In the words of the plan."""
     found = needed(Settings(), acts=True, watches=False, lease=None)
 
-    assert found[Permission("patch", "nodes/status")] == (
+    assert found[RbacRule("patch", "nodes/status")] == (
         "node.initialise",
         "node.addresses",
         "node.network_condition",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken
-from actuators.http.kubernetes import Answer
+from actuators.http.kubernetes import ApiAnswer
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
 from reconciler.observe.kubernetes_lists import server_time
@@ -337,14 +337,14 @@ def test_provided_node_ip(text: str, provided: str) -> None:
 )
 def test_server_time(date: str, moment: datetime) -> None:
     """ "Now" is the API server's, in UTC."""
-    assert server_time(Answer(b"", {"date": date})) == moment
+    assert server_time(ApiAnswer(b"", {"date": date})) == moment
 
 
 @pytest.mark.parametrize("headers", [{}, {"date": ""}, {"date": "yesterday"}])
 def test_no_server_time(headers: dict[str, str]) -> None:
     """Without a usable date nothing can be aged: Broken."""
     with pytest.raises(Broken, match="no usable Date header"):
-        server_time(Answer(b"", headers))
+        server_time(ApiAnswer(b"", headers))
 
 
 def test_nodes_over_http(simulate: Callable[..., Simulation]) -> None:

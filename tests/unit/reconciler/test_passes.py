@@ -16,7 +16,7 @@ from reconciler.controller import Pacing, Passes
 from reconciler.live_page.serving import LivePage
 from reconciler.passes.history import History
 from reconciler.result import Line, Report, Requests
-from reconciler.telemetry.health import Health, Request
+from reconciler.telemetry.health import LoopHealth, Request
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Meter
 from reconciler.triggers.relevance import EventFilter
@@ -47,7 +47,7 @@ class Loop:
             run=lambda: self.told,
             pacing=Pacing(config),
             meter=Meter(lambda: self.now),
-            health=Health(interval_s=60.0, request_timeout_s=1.0, clock=lambda: self.now),
+            health=LoopHealth(interval_s=60.0, request_timeout_s=1.0, clock=lambda: self.now),
             history=self.history,
             triggers=Triggers(EventFilter(lambda _: None, OwnWrites(), clock=lambda: self.now), {}),
             begins_to_watch=lambda: None,

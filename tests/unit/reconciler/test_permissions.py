@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Denied
-from actuators.http.kubernetes import Answer
-from reconciler.permissions import Permission, missing_permissions
+from actuators.http.kubernetes import ApiAnswer
+from reconciler.permissions import RbacRule, missing_permissions
 
-NODES, STATUS = Permission("list", "nodes"), Permission("patch", "nodes/status")
-LEASE = Permission("get", "leases", "coordination.k8s.io", is_beside_lease=True)
-IDENTITY = Permission("get", "namespaces", name="kube-system")
+NODES, STATUS = RbacRule("list", "nodes"), RbacRule("patch", "nodes/status")
+LEASE = RbacRule("get", "leases", "coordination.k8s.io", is_beside_lease=True)
+IDENTITY = RbacRule("get", "namespaces", name="kube-system")
 
 
 class Reviewer:
@@ -23,14 +23,14 @@ class Reviewer:
         self._allows = allows
         self.asked: list[tuple[str, Mapping[str, str]]] = []
 
-    def create(self, path: str, body: Mapping[str, Any]) -> Answer:
+    def create(self, path: str, body: Mapping[str, Any]) -> ApiAnswer:
         """The answer to one review."""
         attributes = body["spec"]["resourceAttributes"]
         self.asked.append((path, attributes))
-        return Answer(json.dumps({"status": {"allowed": self._allows(attributes)}}).encode(), {})
+        return ApiAnswer(json.dumps({"status": {"allowed": self._allows(attributes)}}).encode(), {})
 
 
-def missing(reviewer: Reviewer, needed: Mapping[Permission, tuple[str, ...]]) -> tuple[str, ...]:
+def missing(reviewer: Reviewer, needed: Mapping[RbacRule, tuple[str, ...]]) -> tuple[str, ...]:
     """What is said."""
     return tuple(missing_permissions(reviewer, needed, "ops", threading.Event()))  # type: ignore[arg-type]
 
@@ -71,7 +71,7 @@ def test_what_is_asked() -> None:
         pytest.param(IDENTITY, ("x",), "get namespaces kube-system, which x needs", id="of one object"),
     ],
 )
-def test_what_is_missing(permission: Permission, uses: tuple[str, ...], line: str) -> None:
+def test_what_is_missing(permission: RbacRule, uses: tuple[str, ...], line: str) -> None:
     """One line names the verb, what needs it and the remedy."""
     assert missing(Reviewer(lambda _: False), {permission: uses}) == (f"not allowed to {line}: see deploy/rbac",)
 

@@ -9,7 +9,7 @@ from actuators.lease import LeaseClaim
 from reconciler.controller import Standby
 from reconciler.live_page.serving import LivePage
 from reconciler.result import Report
-from reconciler.telemetry.health import Health, Request
+from reconciler.telemetry.health import LoopHealth, Request
 from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 INTERVAL_S, TIMEOUT_S = 1.0, 1.0
@@ -24,7 +24,7 @@ class Waiter:
     def __init__(self, claim: LeaseClaim | None) -> None:
         self.leases, self.timeline = LeaseInMemory(claim), Timeline()
         self.replica = Replica(self.leases, self.timeline)
-        self.health = Health(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=self.timeline.clock)
+        self.health = LoopHealth(interval_s=INTERVAL_S, request_timeout_s=TIMEOUT_S, clock=self.timeline.clock)
         self.page = LivePage()
         self.standby = Standby(self.replica.elector, self.health, self.page)
         self.ready: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
-from actuators.http.kubernetes_watch import Event
+from actuators.http.kubernetes_watch import WatchEvent
 from reconciler.triggers.watcher import Watcher
 
 GONE = Conflict("too old resource version", status=410)
@@ -21,8 +21,8 @@ BUSY = Throttled("too many requests", retry_after_s=45.0, status=429)
 FOR_EVER = Throttled("too many requests", retry_after_s=float("inf"), status=429)
 
 
-def event(version: str, kind: str = "MODIFIED") -> Event:
-    return Event(kind, b"{}", version, "uid")
+def event(version: str, kind: str = "MODIFIED") -> WatchEvent:
+    return WatchEvent(kind, b"{}", version, "uid")
 
 
 class Clock:
@@ -44,7 +44,7 @@ class Clock:
 class Life:
     """One connection: refused, or open for so long, with these events, until it ends or breaks."""
 
-    events: tuple[Event, ...] = ()
+    events: tuple[WatchEvent, ...] = ()
     lasts_s: float = 0.0
     ends: Exception | None = None
     refused: ApiError | None = None
@@ -100,7 +100,7 @@ class Connection:
         self._clock = clock
         self._life = life
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[WatchEvent]:
         yield from self._life.events
         self._clock.now += self._life.lasts_s
         if self._life.ends is not None:
@@ -117,15 +117,15 @@ class Stage:
     server: Server
     watcher: Watcher
     clock: Clock
-    seen: list[Event]
+    seen: list[WatchEvent]
     woken: list[str]
 
 
-def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[Event], None] | None = None) -> Stage:
+def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchEvent], None] | None = None) -> Stage:
     """Watch this server until it was asked so often."""
     clock = Clock()
     server = Server(clock, list(lives), until=requests)
-    seen: list[Event] = []
+    seen: list[WatchEvent] = []
     woken: list[str] = []
     watcher = Watcher(
         "nodes",
@@ -234,7 +234,7 @@ def test_objects_are_handed_on_and_bookmarks_are_not() -> None:
 def test_what_goes_wrong_with_an_event_does_not_end_the_watch() -> None:
     """It is taken for a missed one."""
 
-    def saw(_event: Event) -> None:
+    def saw(_event: WatchEvent) -> None:
         raise RecursionError("deep")
 
     stage = watch(Life((event("5"),), 20.0), GOOD, requests=4, saw=saw)

@@ -10,7 +10,7 @@ from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.route import MemberKind, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.routes.address_owners import AddressOwner, AddressOwners, Holding, asks_for_members
+from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners, asks_for_members
 from desired.routes.endpoints import node_endpoints
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
@@ -30,7 +30,7 @@ from tests.routes import (
 ADDRESS = "10.0.0.77"
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
-NOBODY = AddressOwner(Holding.NOBODY, "10.0.0.77, which nobody has")
+NOBODY = AddressOwner(AddressHolding.NOBODY, "10.0.0.77, which nobody has")
 BALANCED = a_balancer(attachments=(Attachment(4, IPv4Address(ADDRESS)),))
 
 
@@ -50,8 +50,8 @@ def balanced(*balancers: CloudBalancer) -> Section[int, CloudBalancer]:
     return Section({balancer.id: balancer for balancer in balancers})
 
 
-OF_WEB_3 = AddressOwner(Holding.NODE, "server 3 of Node web-3", "web-3")
-STRANGER = AddressOwner(Holding.SERVER, "server 3, which is no Node of this cluster")
+OF_WEB_3 = AddressOwner(AddressHolding.NODE, "server 3 of Node web-3", "web-3")
+STRANGER = AddressOwner(AddressHolding.SERVER, "server 3, which is no Node of this cluster")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ STRANGER = AddressOwner(Holding.SERVER, "server 3, which is no Node of this clus
         ),
         pytest.param(
             world_of(a_pod_server(3, ADDRESS), nodes=(a_pod_node(3, name="b"), a_pod_node(3, name="a"))),
-            AddressOwner(Holding.NODE, "server 3 of Node a", "a"),
+            AddressOwner(AddressHolding.NODE, "server 3 of Node a", "a"),
             id="of-two-nodes",
         ),
         pytest.param(world_of(a_pod_server(3, ADDRESS)), STRANGER, id="a-server-that-is-no-node"),
@@ -75,22 +75,22 @@ STRANGER = AddressOwner(Holding.SERVER, "server 3, which is no Node of this clus
         ),
         pytest.param(
             world_of(a_pod_server(3, ADDRESS), nodes=(a_pod_node(3, labels=SPARE),)),
-            AddressOwner(Holding.IGNORED, "server 3, whose Node is ignored"),
+            AddressOwner(AddressHolding.IGNORED, "server 3, whose Node is ignored"),
             id="an-ignored-nodes-server",
         ),
         pytest.param(
             world_of(a_pod_server(3, ADDRESS), nodes=(a_pod_node(3, name="a"), a_pod_node(3, name="b", labels=SPARE))),
-            AddressOwner(Holding.IGNORED, "server 3, whose Node is ignored"),
+            AddressOwner(AddressHolding.IGNORED, "server 3, whose Node is ignored"),
             id="of-two-nodes-one-ignored",
         ),
         pytest.param(
             world_of(a_pod_server(3, aliases=[ADDRESS]), nodes=(a_pod_node(3),)),
-            AddressOwner(Holding.ALIAS, "an alias address of server 3"),
+            AddressOwner(AddressHolding.ALIAS, "an alias address of server 3"),
             id="an-alias",
         ),
         pytest.param(
             world_of(load_balancers=balanced(BALANCED)),
-            AddressOwner(Holding.LOAD_BALANCER, "load balancer 42"),
+            AddressOwner(AddressHolding.LOAD_BALANCER, "load balancer 42"),
             id="a-load-balancer",
         ),
         pytest.param(world_of(a_pod_server(3, ADDRESS, network_id=7)), NOBODY, id="in-another-network"),
@@ -111,22 +111,22 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: AddressOwner) -> None:
     ("parts", "expected"),
     [
         pytest.param(
-            {"members": None}, AddressOwner(Holding.UNKNOWN, "nobody asked who has 10.0.0.77"), id="not-asked"
+            {"members": None}, AddressOwner(AddressHolding.UNKNOWN, "nobody asked who has 10.0.0.77"), id="not-asked"
         ),
         pytest.param({"members": [a_member("10.0.0.78")]}, NOBODY, id="only-others"),
         pytest.param(
             {"members": [a_member(ADDRESS, 8, MemberKind.LOAD_BALANCER)]},
-            AddressOwner(Holding.LOAD_BALANCER, "load balancer 8"),
+            AddressOwner(AddressHolding.LOAD_BALANCER, "load balancer 8"),
             id="a-load-balancer-nobody-listed",
         ),
         pytest.param(
             {"members": [a_member("10.0.0.9", 8, MemberKind.SERVER, "10.0.0.10", ADDRESS)]},
-            AddressOwner(Holding.ALIAS, "an alias address of server 8"),
+            AddressOwner(AddressHolding.ALIAS, "an alias address of server 8"),
             id="an-alias-nobody-listed",
         ),
         pytest.param(
             {"members": [a_member(ADDRESS, 8)]},
-            AddressOwner(Holding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
+            AddressOwner(AddressHolding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
             id="a-server-that-the-list-lacks",
         ),
         pytest.param(
@@ -134,7 +134,7 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: AddressOwner) -> None:
                 "members": [a_member(ADDRESS, 8)],
                 "servers_section": replace(servers_of(), unreadable={8: "no name"}),
             },
-            AddressOwner(Holding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
+            AddressOwner(AddressHolding.UNKNOWN, "server 8 has 10.0.0.77, and is in no list of servers"),
             id="a-server-that-could-not-be-read",
         ),
         pytest.param(
@@ -147,17 +147,17 @@ def test_what_the_lists_say(snapshot: Snapshot, expected: AddressOwner) -> None:
         ),
         pytest.param(
             {"members": incomplete(members_of(), "page 2 timed out")},
-            AddressOwner(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: page 2 timed out"),
+            AddressOwner(AddressHolding.UNKNOWN, "who has 10.0.0.77 could not be read: page 2 timed out"),
             id="a-gap-among-the-members",
         ),
         pytest.param(
             {"members": Section.missing("403")},
-            AddressOwner(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: 403"),
+            AddressOwner(AddressHolding.UNKNOWN, "who has 10.0.0.77 could not be read: 403"),
             id="members-not-read",
         ),
         pytest.param(
             {"members": replace(members_of(), unreadable={1: "no type"})},
-            AddressOwner(Holding.UNKNOWN, "who has 10.0.0.77 could not be read: no type"),
+            AddressOwner(AddressHolding.UNKNOWN, "who has 10.0.0.77 could not be read: no type"),
             id="an-unreadable-member",
         ),
         pytest.param(
@@ -223,5 +223,5 @@ def test_when_nobody_is_asked(snapshot: Snapshot, settings: Settings) -> None:
 def test_asking_settles_it() -> None:
     """What is asked for is what the decision lacks: with it, the holder of a black hole is known to be nobody."""
     assert asks_for_members(BLACK_HOLE, ROUTING)
-    assert holder_of(BLACK_HOLE).holding is Holding.UNKNOWN
-    assert holder_of(replace(BLACK_HOLE, members=members_of())).holding is Holding.NOBODY
+    assert holder_of(BLACK_HOLE).holding is AddressHolding.UNKNOWN
+    assert holder_of(replace(BLACK_HOLE, members=members_of())).holding is AddressHolding.NOBODY
