@@ -24,17 +24,7 @@ from desired.plan.change import Change, LostNode
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
 from desired.routes.gateways import Gateways
-from desired.rules.guards import (
-    ABSENCE_UNPROVEN,
-    LIST_TOO_OLD,
-    LOOKUP_FAILED,
-    LOOKUP_PENDING,
-    NODE_TOO_YOUNG,
-    NOT_READY_TOO_SHORT,
-    SERVER_EXISTS,
-    SERVER_UNKNOWN,
-    SERVERS_INCOMPLETE,
-)
+from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
@@ -82,16 +72,16 @@ def doubt_about_server(server: ServerKey, snapshot: Snapshot) -> Doubt | None:
     named: dict[str, Plain] = {"server": server.name}
     match snapshot.find(server):
         case Present():
-            return Doubt(SERVER_EXISTS, named)
+            return Doubt(rows.SERVER_EXISTS, named)
         case Unknown(why):
-            return Doubt(SERVER_UNKNOWN, named | {"error": why})
+            return Doubt(rows.SERVER_UNKNOWN, named | {"error": why})
     asked = snapshot.confirmation(server)
     if isinstance(asked, Unknown):
-        return Doubt(LOOKUP_FAILED, named | {"error": asked.why})
+        return Doubt(rows.LOOKUP_FAILED, named | {"error": asked.why})
     if asked is None:
-        return Doubt(LOOKUP_PENDING, named, _NEXT_QUESTION_S)
+        return Doubt(rows.LOOKUP_PENDING, named, _NEXT_QUESTION_S)
     if server.provider is Provider.ROBOT and snapshot.robot is not None and snapshot.robot.age > FRESH:
-        return Doubt(LIST_TOO_OLD, named, _NEXT_QUESTION_S)
+        return Doubt(rows.LIST_TOO_OLD, named, _NEXT_QUESTION_S)
     return None
 
 
@@ -106,11 +96,11 @@ def doubt_about(proof: AbsenceProof, snapshot: Snapshot, waits: Waits) -> Doubt 
 def wait_for(proof: AbsenceProof, now: datetime, waits: Waits) -> Doubt | None:
     """The one of a Node's two waits that takes longer; None when both are over. What is said to begin later is waited
     for first."""
-    rows = (
-        (waits.age - (now - proof.created_at), waits.age, NODE_TOO_YOUNG),
-        (waits.not_ready_for - (now - proof.not_ready_since), waits.not_ready_for, NOT_READY_TOO_SHORT),
+    both = (
+        (waits.age - (now - proof.created_at), waits.age, rows.NODE_TOO_YOUNG),
+        (waits.not_ready_for - (now - proof.not_ready_since), waits.not_ready_for, rows.NOT_READY_TOO_SHORT),
     )
-    left, wait, row = max(rows, key=lambda each: each[0])
+    left, wait, row = max(both, key=lambda each: each[0])
     return Doubt(row, {"wait": f"{wait.total_seconds():g} s"}, left.total_seconds()) if left > timedelta(0) else None
 
 
@@ -119,11 +109,11 @@ def doubt_about_change(change: Change, snapshot: Snapshot, settings: Settings, g
     time alone does not fix comes first."""
     if change.kind == ChangeKind.NODE_DELETE:
         if not isinstance(change.before, LostNode):
-            return Doubt(ABSENCE_UNPROVEN)
+            return Doubt(rows.ABSENCE_UNPROVEN)
         return doubt_about(change.before.proof, snapshot, settings.waits)
     ends = _ends_of(change)
     if ends and snapshot.servers.why_incomplete and not gateways.is_held(ends[0]):
-        return Doubt(SERVERS_INCOMPLETE, {"error": snapshot.servers.why_incomplete})
+        return Doubt(rows.SERVERS_INCOMPLETE, {"error": snapshot.servers.why_incomplete})
     presumed = servers_presumed_gone(change, snapshot, gateways)
     doubts = [doubt for key in presumed if (doubt := doubt_about_server(key, snapshot)) is not None]
     return min(doubts, key=lambda doubt: doubt.due_in_s is not None, default=None)
@@ -139,8 +129,8 @@ def servers_to_confirm(snapshot: Snapshot, settings: Settings, provider: Provide
     """
     if not snapshot.servers_of(provider).complete:
         return ()
-    rows = [*_of_nodes(snapshot, settings, provider), *_of_changes(snapshot, settings, provider)]
-    return tuple(dict.fromkeys(server_id for *_, server_id in sorted(rows)))
+    found = [*_of_nodes(snapshot, settings, provider), *_of_changes(snapshot, settings, provider)]
+    return tuple(dict.fromkeys(server_id for *_, server_id in sorted(found)))
 
 
 _Row = tuple[bool, int, datetime, int]

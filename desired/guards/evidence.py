@@ -11,15 +11,7 @@ from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_control
 from desired.plan.change import Change, LostNode
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note
-from desired.rules.guards import (
-    API_SERVERS_DIFFER,
-    CLOCKS_DIFFER,
-    CLUSTER_UNREAD,
-    CONTROLLER_RUNS,
-    CONTROLLER_UNKNOWN,
-    LIST_INCOMPLETE,
-    MACHINE_CLOCK_OFF,
-)
+from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Unknown
 from desired.syntax.bounds import counted
@@ -32,7 +24,7 @@ def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
     sections = view.snapshot.sections()
     for change in view.plan.changes:
         if change.row.writes_cloud and isinstance(view.snapshot.cluster_uid, Unknown):
-            yield GuardResult.of(CLUSTER_UNREAD, (change.key,), {"error": view.snapshot.cluster_uid.why})
+            yield GuardResult.of(rows.CLUSTER_UNREAD, (change.key,), {"error": view.snapshot.cluster_uid.why})
         if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
             continue
         for name in (*change.row.decided_from, *_of_addresses(change)):
@@ -41,7 +33,7 @@ def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
             gap = section.why_incomplete if section is not None else "not read" if is_needed else None
             if gap:
                 found: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap}
-                yield GuardResult.of(LIST_INCOMPLETE, (change.key,), found)
+                yield GuardResult.of(rows.LIST_INCOMPLETE, (change.key,), found)
 
 
 def _of_addresses(change: Change) -> tuple[str, ...]:
@@ -57,9 +49,9 @@ def other_controller(view: GuardInput) -> Iterator[GuardResult]:
     found, others = view.snapshot.controllers, other_controllers(view.snapshot)
     keys = [change.key for change in view.plan.changes]
     if others:
-        yield GuardResult.of(CONTROLLER_RUNS, keys, _running(others), value=len(others), limit=0)
+        yield GuardResult.of(rows.CONTROLLER_RUNS, keys, _running(others), value=len(others), limit=0)
     elif found is not None and found.why_incomplete is not None:
-        yield GuardResult.of(CONTROLLER_UNKNOWN, keys, {"error": found.why_incomplete})
+        yield GuardResult.of(rows.CONTROLLER_UNKNOWN, keys, {"error": found.why_incomplete})
 
 
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
@@ -77,9 +69,9 @@ def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     found = snapshot.controllers
     if found is None:
         return ()
-    seen = tuple(CONTROLLER_RUNS.note(other.key, **_running([other])) for other in other_controllers(snapshot))
+    seen = tuple(rows.CONTROLLER_RUNS.note(other.key, **_running([other])) for other in other_controllers(snapshot))
     gap = found.why_incomplete or next(iter(found.unreadable.values()), None)
-    return seen if gap is None else (*seen, CONTROLLER_UNKNOWN.note(PLAN, error=gap))
+    return seen if gap is None else (*seen, rows.CONTROLLER_UNKNOWN.note(PLAN, error=gap))
 
 
 _BY_AGE = frozenset({ChangeKind.NODE_DELETE})
@@ -110,7 +102,7 @@ def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     if clocks.process is None or not is_far(clocks.process):
         return ()
     others = "Kubernetes" if clocks.hetzner is None else "Kubernetes and Hetzner"
-    return (MACHINE_CLOCK_OFF.note(PLAN, apart=_direction(clocks.process), others=others),)
+    return (rows.MACHINE_CLOCK_OFF.note(PLAN, apart=_direction(clocks.process), others=others),)
 
 
 def _skew(clocks: Clocks) -> tuple[Rule, Mapping[str, Plain]]:
@@ -118,17 +110,17 @@ def _skew(clocks: Clocks) -> tuple[Rule, Mapping[str, Plain]]:
     hetzner, process = clocks.hetzner, clocks.process
     if hetzner is None or not is_far(hetzner):
         if is_far(clocks.jump):
-            return API_SERVERS_DIFFER, {"apart": roughly(clocks.jump)}
+            return rows.API_SERVERS_DIFFER, {"apart": roughly(clocks.jump)}
         apart = _direction(-(process or timedelta(0)))
-        return CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": apart, "others": "this machine"}
+        return rows.CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": apart, "others": "this machine"}
     if process is not None and not is_far(process):
-        return CLOCKS_DIFFER, {
+        return rows.CLOCKS_DIFFER, {
             "clock": "Hetzner",
             "apart": _direction(hetzner),
             "others": "Kubernetes and this machine",
         }
     others = "Hetzner and this machine" if process is not None and not is_far(process - hetzner) else "Hetzner"
-    return CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": _direction(-hetzner), "others": others}
+    return rows.CLOCKS_DIFFER, {"clock": "Kubernetes", "apart": _direction(-hetzner), "others": others}
 
 
 def _direction(apart: timedelta) -> str:

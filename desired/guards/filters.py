@@ -11,8 +11,9 @@ from desired.model.key import PLAN, ObjectKind, is_below
 from desired.model.settings import Policy
 from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
-from desired.plan.notes import Note, NoteKind
+from desired.rules.filters import EXCLUDED_BY_ONLY, ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
 from desired.rules.guards import EXCLUDED_BY_POLICY, WITHHELD_BEFORE
+from desired.syntax.bounds import counted
 
 
 def policy(view: GuardInput) -> Iterator[GuardResult]:
@@ -60,12 +61,11 @@ def restrict(plan: Plan, only: Collection[str]) -> Plan:
     if not only:
         return plan
     chosen = {change.key for change in plan.changes if is_below(change.key, only) or change.owner in only}
-    left_out = GuardDecision(Verdict.WAITING, GuardName.ONLY, f"--only {', '.join(only)} leaves it out")
+    keys = ", ".join(only)
+    left_out = GuardDecision(Verdict.WAITING, GuardName.ONLY, EXCLUDED_BY_ONLY.text(keys=keys))
     ruled = propagate(change if change.key in chosen else change.ruled(left_out) for change in plan.changes)
     notes = tuple(note for note in plan.notes if note.row.is_of_the_whole or is_below(note.key, only))
-    count = len(plan.changes) - len(chosen)
-    rest = "1 other change is" if count == 1 else f"{count} other changes are"
-    scope = Note(PLAN, NoteKind.PARTIAL, f"only {', '.join(only)} is looked at; {rest} left out")
+    scope = ONLY_PART.note(PLAN, keys=keys, changes=counted(len(plan.changes) - len(chosen), "other change"))
     holds = tuple(hold for hold in plan.holds if chosen.intersection(hold.keys))
     return Plan(tuple(change for change in ruled if change.key in chosen), (*notes, scope), holds)
 
@@ -75,14 +75,14 @@ def explain_strange_keys(plan: Plan, only: Collection[str], known: Collection[st
     the keys of what was observed, each with what is nearest. A typing error in cron must not look like a converged
     cluster."""
     things = sorted({*plan.by_key, *known}) if only else ()
-    strange = (key for key in only if key not in set(ObjectKind) and not _names_something(key, things))
-    return tuple(f"--only {key} names nothing that was observed or planned{_nearest(key, things)}" for key in strange)
+    unknown = (key for key in only if key not in set(ObjectKind) and not _names_something(key, things))
+    return tuple(_explain_unknown(key, things) for key in unknown)
 
 
 def _names_something(key: str, things: Collection[str]) -> bool:
     return any(is_below(thing, (key,)) or is_below(key, (thing,)) for thing in things)
 
 
-def _nearest(key: str, things: Collection[str]) -> str:
+def _explain_unknown(key: str, things: Collection[str]) -> str:
     near = get_close_matches(key, things, n=3)
-    return f"; nearest: {', '.join(near)}" if near else ""
+    return UNKNOWN_KEY_NEAR.text(key=key, keys=", ".join(near)) if near else UNKNOWN_KEY.text(key=key)

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from math import inf
 
 from desired.guards.guard import GuardInput, GuardResult
+from desired.model.clocks import shown_moment
 from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Plan
 from desired.plan.kinds import ChangeKind
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
 from desired.plan.setbacks import SUSPENDED_S, WINDOW_S, Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
 from desired.routes.conditions import condition_of
@@ -29,6 +30,8 @@ from desired.rules.guards import (
     REVERTED,
     SERVICE_REVERTED,
     SERVICE_REVERTED_BY,
+    SUSPENDED_ELSEWHERE,
+    SUSPENDED_ELSEWHERE_UNTIL,
 )
 from desired.rules.rule import Plain, Rule
 from desired.syntax.bounds import shown_name
@@ -70,12 +73,15 @@ def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Sus
 def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[Note, ...]:
     """A note on each planned change that a running controller has suspended, by what it left in the ConfigMap. That
     decides nothing: a controller may be gone, and anybody may have written it."""
-    found = ((change, trace.changes.get(change.key)) for change in plan.changes)
-    return tuple(
-        Note(change.key, NoteKind.SUSPENDED, suspended.shown(trace.by, snapshot.taken_at))
-        for change, suspended in found
-        if suspended is not None and suspended.mark == mark_in(change, snapshot)
-    )
+    now, notes = snapshot.taken_at, []
+    for change in plan.changes:
+        found = trace.changes.get(change.key)
+        if found is None or found.mark != mark_in(change, snapshot):
+            continue
+        since, until = shown_moment(found.since, now), found.until and shown_moment(found.until, now)
+        row = SUSPENDED_ELSEWHERE_UNTIL if until else SUSPENDED_ELSEWHERE
+        notes.append(row.note(change.key, by=trace.by, guard=found.rule, why=found.why, since=since, until=until or ""))
+    return tuple(notes)
 
 
 def _suspended(view: GuardInput, rule: GuardName) -> Iterator[GuardResult]:

@@ -13,6 +13,7 @@
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from desired.annotations.options import OPTIONS
 from desired.guards.guard import GuardInput, GuardResult
@@ -32,37 +33,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from desired.rules.guards import (
-    ADDRESS_ASSIGNED,
-    ADDRESS_OF_KEPT,
-    ADDRESS_OF_OLDER_SERVICE,
-    ADDRESS_OF_RELEASING,
-    ADDRESS_OF_RETAINED,
-    ADDRESS_OF_UNRELEASED,
-    ADOPTION_OF_RESERVED_REMOVES,
-    ADOPTION_OF_UNKNOWN_REMOVES,
-    ADOPTION_REMOVES,
-    ADOPTION_UNCLEAR,
-    BALANCER_EXPOSED,
-    BALANCER_IN_USE,
-    BALANCER_IN_USE_RELEASED,
-    BALANCER_OF_UNKNOWN,
-    BALANCER_RESERVED,
-    BALANCER_RESERVED_UNTIL,
-    CERTIFICATE_PENDING,
-    CLAIMANT_UNREAD,
-    FOREIGN_BALANCER,
-    LISTENER_LOSS,
-    LISTENER_LOSS_TO_APPROVE,
-    LISTENER_LOSS_TO_DROP,
-    LISTENER_LOSS_TO_KEEP,
-    NEW_BALANCER_EXPOSED,
-    PUBLISHED_ADDRESS_LOST,
-    RETAINED,
-    RETURNED_ADDRESSES_LOST,
-    UNRELEASED_DELETED,
-    WANTED_ADDRESSES_LOST,
-)
+from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Unknown, Unmanaged
 from desired.syntax.address import parse_ip
@@ -77,7 +48,10 @@ def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
     for lb, changes in view.balancers(*_KINDS):
         if isinstance(lb.match, Foreign | Contested):
-            yield GuardResult.of(FOREIGN_BALANCER, [change.key for change in changes], {"why": lb.match.why})
+            reason = lb.match.reason
+            is_long = isinstance(lb.match, Foreign)  # the note has the way out
+            row = replace(reason.rule, remedy="") if is_long else reason.rule
+            yield GuardResult.of(row, [change.key for change in changes], reason.facts)
 
 
 def adoption(view: GuardInput) -> Iterator[GuardResult]:
@@ -103,21 +77,21 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
         found: dict[str, Plain] = {"balancer": _named(balancer), "uid": uid, "former": former, "use": use}
         if removals:
             found["parts"] = ", ".join(" ".join(change.key.parts) for change in removals)
-            row = ADOPTION_OF_RESERVED_REMOVES if lb.match.is_awaited else ADOPTION_REMOVES
-            row = ADOPTION_OF_UNKNOWN_REMOVES if lb.match.is_stranger else row
+            row = rows.ADOPTION_OF_RESERVED_REMOVES if lb.match.is_awaited else rows.ADOPTION_REMOVES
+            row = rows.ADOPTION_OF_UNKNOWN_REMOVES if lb.match.is_stranger else row
             yield GuardResult.of(row, keys, found, value=len(removals), limit=0)
         elif lb.match.is_stranger:
-            yield GuardResult.of(BALANCER_OF_UNKNOWN, keys, found, value=uid, limit="a Service of this cluster")
+            yield GuardResult.of(rows.BALANCER_OF_UNKNOWN, keys, found, value=uid, limit="a Service of this cluster")
         elif lb.match.is_awaited:
-            row = BALANCER_RESERVED if due_at is None else BALANCER_RESERVED_UNTIL
+            row = rows.BALANCER_RESERVED if due_at is None else rows.BALANCER_RESERVED_UNTIL
             found |= {"former": shown_former(owner)} | ({} if due_at is None else {"time": shown_time(due_at)})
             yield GuardResult.of(row, keys, found, value=str(owner.former), limit=former_of(lb.service))
         elif lb.match.is_in_use_by_nobody_known:
-            row = BALANCER_IN_USE_RELEASED if lb.match.is_anothers else BALANCER_IN_USE
+            row = rows.BALANCER_IN_USE_RELEASED if lb.match.is_anothers else rows.BALANCER_IN_USE
             yield GuardResult.of(row, keys, found, value=use, limit="no listener, no target")
         gap = _hides_removals(lb, balancer, view.snapshot)
         if gap is not None:
-            yield GuardResult.of(ADOPTION_UNCLEAR, (adopt.key,), {"balancer": _named(balancer), "error": gap})
+            yield GuardResult.of(rows.ADOPTION_UNCLEAR, (adopt.key,), {"balancer": _named(balancer), "error": gap})
 
 
 def undo_window(view: GuardInput) -> Iterator[GuardResult]:
@@ -129,9 +103,9 @@ def undo_window(view: GuardInput) -> Iterator[GuardResult]:
         keys = [change.key for change in view.by_owner.get(pending.balancer.key, ())]
         left_s = (pending.due_at - view.snapshot.taken_at).total_seconds()
         if left_s > 0:
-            yield GuardResult.of(RETAINED, keys, {"time": shown_time(pending.due_at)}, due_in_s=left_s)
+            yield GuardResult.of(rows.RETAINED, keys, {"time": shown_time(pending.due_at)}, due_in_s=left_s)
         elif unread is not None:
-            yield GuardResult.of(CLAIMANT_UNREAD, keys, {"error": unread})
+            yield GuardResult.of(rows.CLAIMANT_UNREAD, keys, {"error": unread})
 
 
 def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
@@ -150,18 +124,18 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
             keys = creations or [change.key for change in changes if change.kind == ChangeKind.SERVICE_STATUS]
             command = f"hcloud load-balancer add-label --overwrite {other.id} {LABEL_SERVICE_UID}={lb.service.uid}"
             found: dict[str, Plain] = {"service": lb.service.id, "balancer": _named(other), "use": _use_of(other)}
-            yield GuardResult.of(PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
+            yield GuardResult.of(rows.PUBLISHED_ADDRESS_LOST, keys, found | {"command": command}, value=1, limit=0)
     deletions = [change for change in view.plan.changes if change.kind == ChangeKind.LB_DELETE]
     now = view.snapshot.taken_at
     due = {each.balancer.key: each for each in view.desired.pending_deletions if deletions and each.due_at <= now}
     for change in deletions:
         service, pending = view.snapshot.service(change.owner), due.get(change.owner)
         if service is not None and wants_balancer(service):
-            row, found = WANTED_ADDRESSES_LOST, {"service": service.id}
+            row, found = rows.WANTED_ADDRESSES_LOST, {"service": service.id}
         elif pending and pending.returned is not None and loses_addresses(pending.balancer, view.snapshot):
-            row, found = RETURNED_ADDRESSES_LOST, {"service": pending.returned}
+            row, found = rows.RETURNED_ADDRESSES_LOST, {"service": pending.returned}
         elif pending and pending.vanished is not None:
-            row, found = UNRELEASED_DELETED, {"balancer": _named(pending.balancer), "uid": pending.vanished}
+            row, found = rows.UNRELEASED_DELETED, {"balancer": _named(pending.balancer), "uid": pending.vanished}
         else:
             continue
         yield GuardResult.of(row, (change.key,), found, value=1, limit=0)
@@ -177,9 +151,9 @@ def exposure(view: GuardInput) -> Iterator[GuardResult]:
         if _ANNOTATION in lb.service.claim.annotations or elsewhere.issuperset(opening):
             continue
         found: dict[str, Plain] = {"service": lb.service.id, "annotation": _ANNOTATION}
-        row = NEW_BALANCER_EXPOSED
+        row = rows.NEW_BALANCER_EXPOSED
         if lb.present is not None:
-            row, found = BALANCER_EXPOSED, found | {"balancer": _named(lb.present)}
+            row, found = rows.BALANCER_EXPOSED, found | {"balancer": _named(lb.present)}
         yield GuardResult.of(row, sorted(opening), found, value="public", limit="internal")
 
 
@@ -211,11 +185,11 @@ def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
             if holder is None and found.assignee_id is None:
                 continue
             named: dict[str, Plain] = {"address": found.shown, "assignee": _assignee(found, holder)}
-            row, of_holder = (ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, view)
+            row, of_holder = (rows.ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, view)
             yield GuardResult.of(row, keys, named | of_holder)
         oldest = askers[0][1].service
         for found, _, keys in askers[1:]:
-            yield GuardResult.of(ADDRESS_OF_OLDER_SERVICE, keys, {"address": found.shown, "service": oldest.id})
+            yield GuardResult.of(rows.ADDRESS_OF_OLDER_SERVICE, keys, {"address": found.shown, "service": oldest.id})
 
 
 def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, dict[str, Plain]]:
@@ -224,16 +198,16 @@ def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, 
     for pending in view.desired.pending_deletions:
         if pending.balancer.id == balancer.id:
             if pending.vanished is not None:
-                return ADDRESS_OF_UNRELEASED, {}
-            return ADDRESS_OF_RETAINED, {"time": shown_time(pending.due_at)}
+                return rows.ADDRESS_OF_UNRELEASED, {}
+            return rows.ADDRESS_OF_RETAINED, {"time": shown_time(pending.due_at)}
     for release in view.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
-            return ADDRESS_OF_RELEASING, {"service": release.service.id}
+            return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}
     owner = owner_of(balancer.spec.labels)
     is_ours = ownership(owner.cluster_uid, view.snapshot) is Ownership.OURS
     if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
-        return ADDRESS_OF_KEPT, {"id": balancer.id}
-    return ADDRESS_ASSIGNED, {}
+        return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
+    return rows.ADDRESS_ASSIGNED, {}
 
 
 def _assignee(found: PrimaryIp, balancer: CloudBalancer | None) -> str:
@@ -273,10 +247,10 @@ def listener_loss(view: GuardInput) -> Iterator[GuardResult]:
 
 
 _LISTENER_LOSSES: Mapping[tuple[bool, bool], Rule] = {
-    (True, True): LISTENER_LOSS,
-    (True, False): LISTENER_LOSS_TO_KEEP,
-    (False, True): LISTENER_LOSS_TO_DROP,
-    (False, False): LISTENER_LOSS_TO_APPROVE,
+    (True, True): rows.LISTENER_LOSS,
+    (True, False): rows.LISTENER_LOSS_TO_KEEP,
+    (False, True): rows.LISTENER_LOSS_TO_DROP,
+    (False, False): rows.LISTENER_LOSS_TO_APPROVE,
 }
 """Whether annotations keep what would be lost, and whether some ask for its loss → row."""
 
@@ -289,7 +263,7 @@ def certificate_issuance(view: GuardInput) -> Iterator[GuardResult]:
         for change in changes:
             if change.kind == ChangeKind.LB_LISTENER and not change.is_known:
                 found, due_in_s = {"why": lb.certificates.pending}, lb.certificates.due_in_s
-                yield GuardResult.of(CERTIFICATE_PENDING, (change.key,), found, due_in_s=due_in_s)
+                yield GuardResult.of(rows.CERTIFICATE_PENDING, (change.key,), found, due_in_s=due_in_s)
 
 
 def _named(balancer: CloudBalancer) -> str:

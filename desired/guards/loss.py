@@ -29,16 +29,7 @@ from desired.plan.foresight import balancer_after, has_way, healthy, is_down, se
 from desired.plan.kinds import OF_TRAFFIC, Verb
 from desired.plan.ordering import in_order
 from desired.plan.setbacks import Peak
-from desired.rules.guards import (
-    NO_TARGET_LEFT,
-    NONE_ANSWERS,
-    TARGETS_NOT_ADDED,
-    TARGETS_OF_OTHERS,
-    TARGETS_OF_OTHERS_MEANWHILE,
-    TOO_FEW_ANSWER,
-    TOO_FEW_ANSWER_MEANWHILE,
-    TOO_FEW_OF_PROVIDER,
-)
+from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Absent
 from desired.syntax.bounds import counted, several
@@ -218,16 +209,16 @@ class _OfTargets(Population):
 
 
 ANSWERING = _OfTargets(
-    TOO_FEW_ANSWER,
+    rows.TOO_FEW_ANSWER,
     lambda most, there: max((most + 1) // 2, min(1, there)),
     name="answering",
     members=_answering,
     announced=_is_drained,
-    meanwhile=TOO_FEW_ANSWER_MEANWHILE,
+    meanwhile=rows.TOO_FEW_ANSWER_MEANWHILE,
     lately=_lately,
 )
 BY_PROVIDER = _OfTargets(
-    TOO_FEW_OF_PROVIDER,
+    rows.TOO_FEW_OF_PROVIDER,
     lambda most, _: (most + 1) // 2,
     name="provider",
     members=_by_provider,
@@ -236,22 +227,22 @@ BY_PROVIDER = _OfTargets(
 _TARGETS = (
     ANSWERING,
     _OfTargets(
-        NONE_ANSWERS,
+        rows.NONE_ANSWERS,
         lambda _, there: min(1, there),
         members=_at_all,
     ),
     _OfTargets(
-        NO_TARGET_LEFT,
+        rows.NO_TARGET_LEFT,
         lambda _, there: min(1, there),
         members=_existing,
         announced=_is_drained,
     ),
     BY_PROVIDER,
     _OfTargets(
-        TARGETS_OF_OTHERS,
+        rows.TARGETS_OF_OTHERS,
         all_stay,
         members=_foreign,
-        meanwhile=TARGETS_OF_OTHERS_MEANWHILE,
+        meanwhile=rows.TARGETS_OF_OTHERS_MEANWHILE,
     ),
 )
 """In the order in which a loss is told."""
@@ -300,7 +291,7 @@ def target_floor(view: GuardInput) -> Iterator[GuardResult]:
         if stalled and (found := [loss for row in _TARGETS for loss in _losses(made, row)]):
             loss, added = _together(found), str(several(stalled))
             facts_of = {"balancer": loss.facts["balancer"], "added": added}
-            yield GuardResult.of(TARGETS_NOT_ADDED, loss.keys, facts_of, value=loss.value, limit=loss.limit)
+            yield GuardResult.of(rows.TARGETS_NOT_ADDED, loss.keys, facts_of, value=loss.value, limit=loss.limit)
 
 
 def _together(found: Sequence[GuardResult]) -> GuardResult:

@@ -89,7 +89,7 @@ def easing_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> tup
     who = {1: "it stays", 2: "both stay"}.get(len(waits), f"all {len(waits)} stay")
     due = [left.total_seconds() for left in waits]
     ends = (
-        HoldEnd(f"if {who} not Ready", max(0.0, left_s))
+        HoldEnd(f"if {who} NotReady", max(0.0, left_s))
         for gone, left_s in enumerate(due, start=1)
         if losses.value - gone <= _may_go(losses.nodes - gone)
     )

@@ -16,16 +16,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note
-from desired.rules.guards import (
-    PROJECT_EMPTY,
-    PROJECT_IDS_UNREAD,
-    PROJECT_MISMATCH,
-    PROJECT_UNKNOWN,
-    PROJECT_UNVERIFIED,
-    REMOVALS_UNVERIFIED,
-    ROBOT_MISMATCH,
-    SERVED_ELSEWHERE,
-)
+from desired.rules import guards as rows
 from desired.rules.rule import Plain
 from desired.section import Unknown
 from desired.syntax.bounds import counted
@@ -46,10 +37,10 @@ def _cloud_anchor(view: GuardInput) -> Iterator[GuardResult]:
     derived = [change for change in view.plan.changes if _provider(change, view.snapshot) is Provider.CLOUD]
     keys, removals = [c.key for c in derived], [c.key for c in derived if c.verb is Verb.REMOVE]
     if anchor.unreadable and not anchor.is_certain:
-        yield GuardResult.of(REMOVALS_UNVERIFIED, removals, {"nodes": counted(anchor.unreadable, "Node")})
+        yield GuardResult.of(rows.REMOVALS_UNVERIFIED, removals, {"nodes": counted(anchor.unreadable, "Node")})
     match anchor.state:
         case AnchorState.VIOLATED:
-            yield GuardResult.of(PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
+            yield GuardResult.of(rows.PROJECT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed)
         case AnchorState.UNDETERMINED:
             yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
         case AnchorState.UNFOUND if not view.witnesses:
@@ -57,13 +48,13 @@ def _cloud_anchor(view: GuardInput) -> Iterator[GuardResult]:
             if anchor.hidden:
                 yield _unverified(anchor, keys, "the project of HCLOUD_TOKEN")
             elif isinstance(remembered, Unknown):
-                yield GuardResult.of(PROJECT_IDS_UNREAD, keys, {"error": remembered.why})
+                yield GuardResult.of(rows.PROJECT_IDS_UNREAD, keys, {"error": remembered.why})
             else:
-                yield GuardResult.of(PROJECT_UNKNOWN, keys, _found(anchor), value=0, limit=1)
+                yield GuardResult.of(rows.PROJECT_UNKNOWN, keys, _found(anchor), value=0, limit=1)
         case AnchorState.NONE if not view.witnesses and is_served_elsewhere(view.snapshot):
-            yield GuardResult.of(SERVED_ELSEWHERE, keys, value=0, limit=1)
+            yield GuardResult.of(rows.SERVED_ELSEWHERE, keys, value=0, limit=1)
         case AnchorState.NONE if removals and not view.witnesses:
-            yield GuardResult.of(PROJECT_EMPTY, removals, value=0, limit=1)
+            yield GuardResult.of(rows.PROJECT_EMPTY, removals, value=0, limit=1)
 
 
 def _robot_anchor(view: GuardInput) -> Iterator[GuardResult]:
@@ -75,7 +66,7 @@ def _robot_anchor(view: GuardInput) -> Iterator[GuardResult]:
     anchor = view.robot_anchor
     keys = [change.key for change in view.plan.changes if _depends_on_robot(change, view.snapshot)]
     if _is_mismatch(anchor):
-        yield GuardResult.of(ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
+        yield GuardResult.of(rows.ROBOT_MISMATCH, keys, _found(anchor), value=anchor.found, limit=anchor.needed or 1)
     elif anchor.state in (AnchorState.UNDETERMINED, AnchorState.UNFOUND):
         yield _unverified(anchor, keys, "the account of ROBOT_USER")
 
@@ -88,7 +79,7 @@ def _unverified(anchor: Anchor, keys: Collection[str], project: str) -> GuardRes
         "needed": anchor.needed or 1,
         "unread": unread,
     }
-    return GuardResult.of(PROJECT_UNVERIFIED, keys, facts)
+    return GuardResult.of(rows.PROJECT_UNVERIFIED, keys, facts)
 
 
 def _is_mismatch(anchor: Anchor) -> bool:
@@ -131,14 +122,16 @@ def anchor_notes(
     of the cluster was found and the reading is complete. Says what could not be read. Empty otherwise."""
     project = Key(ObjectKind.PROJECT, "cloud")
     if anchor.state is AnchorState.VIOLATED:
-        return (PROJECT_MISMATCH.note(project, **_found(anchor)),)
+        return (rows.PROJECT_MISMATCH.note(project, **_found(anchor)),)
     if witnesses or not _is_mismatch(anchor):
         return ()
     if isinstance(remembered, Unknown):
-        return (PROJECT_IDS_UNREAD.note(project, error=remembered.why),)
-    return (PROJECT_UNKNOWN.note(project, **_found(anchor)),)
+        return (rows.PROJECT_IDS_UNREAD.note(project, error=remembered.why),)
+    return (rows.PROJECT_UNKNOWN.note(project, **_found(anchor)),)
 
 
 def robot_anchor_notes(anchor: Anchor) -> tuple[Note, ...]:
     """The note that the Robot account seems to be another one, even when nothing is held; empty otherwise."""
-    return (ROBOT_MISMATCH.note(Key(ObjectKind.PROJECT, "robot"), **_found(anchor)),) if _is_mismatch(anchor) else ()
+    return (
+        (rows.ROBOT_MISMATCH.note(Key(ObjectKind.PROJECT, "robot"), **_found(anchor)),) if _is_mismatch(anchor) else ()
+    )

@@ -24,7 +24,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import compute_desired, diff
-from desired.rules.guards import FORMER_SETTINGS_UNREAD, SETTINGS_DIFFER, SETTINGS_INTERRUPT, SETTINGS_TAKE
+from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Present, Unknown
 
@@ -80,7 +80,7 @@ def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     keys, count = sorted(each.key for each in taking), len({each.owner for each in taking})
     row, found = _row(change)
     if change.is_known:
-        row = SETTINGS_TAKE if count > 1 else SETTINGS_INTERRUPT
+        row = rows.SETTINGS_TAKE if count > 1 else rows.SETTINGS_INTERRUPT
         found = {**found, "objects": count, "object": str(taking[0].owner)}
     yield GuardResult.of(row, keys, found, value=count, limit=1 if count > 1 else 0)
 
@@ -88,9 +88,9 @@ def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
 def _row(change: SettingsChange) -> tuple[Rule, Mapping[str, Plain]]:
     """What is said of a change that takes nothing."""
     return (
-        (SETTINGS_DIFFER, {"settings": change.says})
+        (rows.SETTINGS_DIFFER, {"settings": change.says})
         if change.is_known
-        else (FORMER_SETTINGS_UNREAD, {"error": change.says})
+        else (rows.FORMER_SETTINGS_UNREAD, {"error": change.says})
     )
 
 

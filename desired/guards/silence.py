@@ -22,16 +22,7 @@ from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.plan.change import Change, HoldEnd
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction
-from desired.rules.guards import (
-    ADDITIONS_WAIT,
-    HEARTBEATS_STALE,
-    HEARTBEATS_UNCERTAIN,
-    NONE_FRESH,
-    NONE_READY,
-    NOT_REPORTING,
-    ONLY_TARGETS_RUN,
-    TARGETS_WITHOUT_NODES,
-)
+from desired.rules import guards as rows
 from desired.rules.rule import Rule
 from desired.section import Absent, Present
 
@@ -160,23 +151,25 @@ def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
     held = [change.key for change in changes if change.verb in kept and not _is_dead(change, view)]
     if silence is None:
         apart = roughly(view.snapshot.clocks.ahead)
-        yield GuardResult.of(HEARTBEATS_UNCERTAIN, held, {"apart": apart}, due_in_s=LOOK_AGAIN_S)
+        yield GuardResult.of(rows.HEARTBEATS_UNCERTAIN, held, {"apart": apart}, due_in_s=LOOK_AGAIN_S)
         return
     report, enough = silence.counted - silence.not_reporting, (silence.counted + 1 + bool(silence.without_node)) // 2
     value, limit = (report, enough) if silence.not_reporting else (0, 1)
     numbers = asdict(silence) | {"age": _STALE}
     yield GuardResult.of(row_of(silence), held, numbers, value=value, limit=limit, end=_END)
     if silence.is_total:
-        yield GuardResult.of(ADDITIONS_WAIT, [c.key for c in changes if c.key not in held], {"nodes": silence.nodes})
+        yield GuardResult.of(
+            rows.ADDITIONS_WAIT, [c.key for c in changes if c.key not in held], {"nodes": silence.nodes}
+        )
 
 
 def row_of(silence: Silence) -> Rule:
     """What is said of a silence."""
     if silence.without_node:
-        return TARGETS_WITHOUT_NODES if silence.not_reporting else ONLY_TARGETS_RUN
+        return rows.TARGETS_WITHOUT_NODES if silence.not_reporting else rows.ONLY_TARGETS_RUN
     if silence.not_reporting:
-        return HEARTBEATS_STALE if silence.stale else NOT_REPORTING
-    return NONE_FRESH if silence.stale else NONE_READY
+        return rows.HEARTBEATS_STALE if silence.stale else rows.NOT_REPORTING
+    return rows.NONE_FRESH if silence.stale else rows.NONE_READY
 
 
 def _is_dead(change: Change, view: GuardInput) -> bool:

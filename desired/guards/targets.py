@@ -29,7 +29,7 @@ from desired.plan.change import Change
 from desired.plan.foresight import balancer_after, healthy, is_down, serving
 from desired.plan.kinds import OF_TRAFFIC, ChangeKind, Verb
 from desired.plan.ordering import in_order
-from desired.rules.guards import NEWCOMERS_UNCHECKED, NEWCOMERS_UNHEALTHY, WAY_IN_USE
+from desired.rules import guards as rows
 from desired.rules.rule import Plain
 from desired.section import Unmanaged
 from desired.syntax.bounds import several
@@ -74,12 +74,12 @@ class _Replacement:
             keys, failing = sorted(change.key for change in waiting), self._failing(kind)
             if failing and any(change in self._swaps or self._follower(change.before) for change in waiting):
                 found = self._named | {"targets": str(several(failing)), "kept": len(keys)}
-                yield GuardResult.of(NEWCOMERS_UNHEALTHY, keys, found, value=0, limit=1, due_in_s=due_in_s)
+                yield GuardResult.of(rows.NEWCOMERS_UNHEALTHY, keys, found, value=0, limit=1, due_in_s=due_in_s)
             else:
-                yield GuardResult.of(NEWCOMERS_UNCHECKED, keys, self._named, due_in_s=due_in_s)
+                yield GuardResult.of(rows.NEWCOMERS_UNCHECKED, keys, self._named, due_in_s=due_in_s)
         if self.waiting or any(self._may_answer(t) for t in self.present.targets if self._led_to(t) is not None):
             closing = sorted(change.key for change in self.ordered if _closes_a_way(change, self.ordered))
-            yield GuardResult.of(WAY_IN_USE, closing, self._named, due_in_s=due_in_s)
+            yield GuardResult.of(rows.WAY_IN_USE, closing, self._named, due_in_s=due_in_s)
 
     @property
     def _named(self) -> dict[str, Plain]:

@@ -218,12 +218,12 @@ class HoldEnd:
     """How a hold ends without anybody's approval."""
 
     how: str
-    """What it takes, in words that follow a time: ``if both stay not Ready``."""
+    """What it takes, in words that follow a time: ``if both stay NotReady``."""
     in_s: float | None = None
     """Seconds until then; None when no time is known."""
 
     def __str__(self) -> str:
-        """``in 24 min, if both stay not Ready``."""
+        """``in 24 min, if both stay NotReady``."""
         return self.how if self.in_s is None else f"in {shown_seconds(self.in_s)}, {self.how}"
 
 

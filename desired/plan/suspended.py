@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from desired.model.clocks import TOLERANCE, parse_moment, shown_moment
+from desired.model.clocks import TOLERANCE, parse_moment
 from desired.model.record import Format, cut, parse_text
 from desired.plan.change import GuardName
 
@@ -36,12 +36,6 @@ class SuspendedChange:
     since: datetime
     until: datetime | None = None
     """When it is tried again; None when nobody knows whether that helps."""
-
-    def shown(self, by: str, now: datetime) -> str:
-        """What a person should know who sees the change planned. ``by`` is who suspended it."""
-        until = f", until {shown_moment(self.until, now)}" if self.until else ""
-        since = shown_moment(self.since, now)
-        return f"suspended by the running controller ({by}) since {since}{until}: {self.rule}, {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

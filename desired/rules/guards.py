@@ -44,9 +44,7 @@ PROJECT_IDS_UNREAD = _waiting(
     noted=NoteKind.UNKNOWN,
 )
 ADOPTION_UNCLEAR = _waiting(
-    GuardName.INCOMPLETE_SNAPSHOT,
-    "adoption-unclear",
-    "cannot determine what adoption removes from {balancer}: {error}",
+    GuardName.INCOMPLETE_SNAPSHOT, "adoption-unclear", "cannot determine what adoption removes from {balancer}: {error}"
 )
 
 CONTROLLER_RUNS = _held(
@@ -190,10 +188,7 @@ _DRAIN = (
     " approve if intended"
 )
 NODES_LOST = _held(
-    GuardName.NODE_BLAST_RADIUS,
-    "nodes-lost",
-    "{lost} of {most} Nodes lost their servers without a drain",
-    _DRAIN,
+    GuardName.NODE_BLAST_RADIUS, "nodes-lost", "{lost} of {most} Nodes lost their servers without a drain", _DRAIN
 )
 NODES_LOST_OR_UNREAD = _held(
     GuardName.NODE_BLAST_RADIUS,
@@ -247,8 +242,6 @@ CLOSED_TO_PODS = _held(
     "{lost} of {most} Nodes would be closed to pods (NetworkUnavailable)",
     "check HCLOUD_NETWORK and the servers' attachments to it, or approve if intended",
 )
-
-FOREIGN_BALANCER = _refused(GuardName.FOREIGN_OWNER, "foreign-balancer", "{why}")
 
 _ADOPT = "approve to adopt it"
 ADOPTION_REMOVES = _held(GuardName.ADOPTION, "adoption-removes", "adoption of {balancer} would remove {parts}", _ADOPT)
@@ -375,10 +368,7 @@ TOO_FEW_OF_PROVIDER = _held(
     _CHECK_TARGETS,
 )
 NONE_ANSWERS = _held(
-    GuardName.TARGET_FLOOR,
-    "none-answers",
-    "{balancer} would have 0 of {most} healthy targets: {cause}",
-    _CHECK_TARGETS,
+    GuardName.TARGET_FLOOR, "none-answers", "{balancer} would have 0 of {most} healthy targets: {cause}", _CHECK_TARGETS
 )
 NO_TARGET_LEFT = _held(
     GuardName.TARGET_FLOOR,
@@ -471,9 +461,18 @@ KIND_REFUSED = _waiting(
     GuardName.QUOTA, "kind-refused", "Hetzner refused another change of this kind; retried one at a time: {error}"
 )
 
+SUSPENDED_ELSEWHERE = Rule(
+    "suspended-elsewhere",
+    "suspended by the running controller ({by}) since {since}: {guard}, {why}",
+    of=NoteKind.SUSPENDED,
+)
+SUSPENDED_ELSEWHERE_UNTIL = Rule(
+    "suspended-elsewhere-until",
+    "suspended by the running controller ({by}) since {since}, until {until}: {guard}, {why}",
+    of=NoteKind.SUSPENDED,
+)
+
 EXCLUDED_BY_POLICY = _waiting(GuardName.POLICY, "excluded-by-policy", "excluded by --policy {policy}")
 WITHHELD_BEFORE = Rule(
-    "withheld-before",
-    "withheld at the start of this pass; the next pass decides again",
-    verdict=Verdict.WAITING,
+    "withheld-before", "withheld at the start of this pass; the next pass decides again", verdict=Verdict.WAITING
 )

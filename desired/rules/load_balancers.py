@@ -11,6 +11,7 @@ from desired.names import (
     LABEL_SERVICE_UID,
     TAINT_CLUSTER_AUTOSCALER,
 )
+from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules.rule import Rule
@@ -26,30 +27,29 @@ def _set_by(field: str) -> str:
     return f"{OPTIONS[field].full_key} (or {OPTIONS[field].variable})"
 
 
+def _refused(name: str, says: str, remedy: str = "", noted: NoteKind = NoteKind.FOREIGN) -> Rule:
+    """A row on a load balancer of another owner, which the guard says of the changes that it refuses."""
+    return Rule(name, says, remedy, GuardName.FOREIGN_OWNER, Verdict.REFUSED, noted=noted)
+
+
 # Whose a load balancer is.
 
-BALANCER_OF_SERVICE = Rule(
-    "balancer-of-service", "load balancer {balancer} {name!r} belongs to Service {service}", of=NoteKind.FOREIGN
-)
-BALANCER_GOES_BACK = Rule(
-    "balancer-goes-back", "load balancer {balancer} {name!r} goes back to Service {service}", of=NoteKind.FOREIGN
-)
-BALANCER_OF_CLUSTER = Rule(
+BALANCER_OF_SERVICE = _refused("balancer-of-service", "load balancer {balancer} {name!r} belongs to Service {service}")
+BALANCER_GOES_BACK = _refused("balancer-goes-back", "load balancer {balancer} {name!r} goes back to Service {service}")
+BALANCER_OF_CLUSTER = _refused(
     "balancer-of-cluster",
     "load balancer {balancer} {name!r} belongs to cluster {cluster}",
     f"its label {LABEL_CLUSTER_UID} says so: to have it released there, kubectl annotate service NAME -n NAMESPACE"
     f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service, or where that cluster is gone, hcloud"
     f" load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
-    NoteKind.FOREIGN,
 )
-BALANCER_WAITS_ELSEWHERE = Rule(
+BALANCER_WAITS_ELSEWHERE = _refused(
     "balancer-waits-elsewhere",
     "load balancer {balancer} {name!r} belongs to cluster {cluster}",
     f"its label {LABEL_CLUSTER_UID} says so: its Service is gone, and it is deleted there when its undo window ends. To"
     f" have it here: hcloud load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
-    NoteKind.FOREIGN,
 )
-NAME_CONTESTED = Rule(
+NAME_CONTESTED = _refused(
     "name-contested",
     "load balancer name {name!r} is asked for by {services} as well",
     "give each a name of its own",

@@ -240,7 +240,7 @@ def test_only_of_a_key_that_nobody_knows_is_said(stage: Stage) -> None:
 
     ran = stage.reconcile("--once", "--only", "node/wroker-1")
 
-    why = "--only node/wroker-1 names nothing that was observed or planned; nearest: node/worker-1"
+    why = "--only node/wroker-1: no such object; nearest: node/worker-1"
     assert (ran.code, ran.stderr.splitlines()[-1]) == (1, f"reconcile: error: {why}")
     assert stage.writes() == []
 

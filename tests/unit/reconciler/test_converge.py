@@ -14,7 +14,7 @@ from desired.plan.change import Change
 from reconciler.result import Result
 from tests.support.passes import Run, initialized
 
-NOTHING_LEFT_OUT = "only node/web-2 is looked at; 0 other changes are left out"
+NOTHING_LEFT_OUT = "limited to node/web-2 by --only; 0 other changes left out"
 
 REFUSED_NODE = {"kind": "Status", "reason": "Forbidden", "message": "may not patch nodes"}
 
@@ -84,7 +84,7 @@ def test_only_what_was_asked_for(joining: Run) -> None:
 
 
 def test_only_a_key_that_is_in_order(joining: Run) -> None:
-    """A Node that needs nothing is no strange key."""
+    """A Node that needs nothing is no unknown key."""
     joining.converge()
     joining.settings = Settings(only=("node/web-2",))
 
@@ -92,7 +92,7 @@ def test_only_a_key_that_is_in_order(joining: Run) -> None:
 
 
 def test_only_a_node_that_could_not_be_read(joining: Run) -> None:
-    """A Node that arrived and could not be decoded was observed: its key is not strange."""
+    """A Node that arrived and could not be decoded was observed: its key is not unknown."""
     joining.converge()
     nodes = [*joining.sim.nodes().values()]
     del nodes[1]["metadata"]["uid"]
@@ -110,18 +110,18 @@ def test_only_a_node_that_could_not_be_read(joining: Run) -> None:
 
 def test_only_a_key_that_nobody_knows(joining: Run) -> None:
     """A typing error is an error, with what may have been meant; what the other keys name is done."""
-    strange = "--only node/wbe-2 names nothing that was observed or planned; nearest: node/web-2, node/web-1"
+    error = "--only node/wbe-2: no such object; nearest: node/web-2, node/web-1"
     joining.settings = Settings(only=("node/wbe-2",))
 
-    assert (joining.plan().errors, joining.plan().result) == ((strange,), Result.ERROR)
-    assert joining.converge().errors == (strange,)
+    assert (joining.plan().errors, joining.plan().result) == ((error,), Result.ERROR)
+    assert joining.converge().errors == (error,)
     assert joining.sim.written() == []
 
     joining.settings = Settings(only=("node/wbe-2", "node/web-1"))
 
     report = joining.converge()
 
-    assert (report.errors, report.obstacles, report.result) == ((strange,), (), Result.ERROR)
+    assert (report.errors, report.obstacles, report.result) == ((error,), (), Result.ERROR)
     assert [line.change.key for line in report.outcomes(Applied)] == ["node/web-1"]
 
 
@@ -133,7 +133,7 @@ def test_only_a_key_of_what_may_be_there(joining: Run) -> None:
     report = joining.plan()
 
     assert report.errors == ()
-    assert any(note.text.startswith("--only node/wbe-2 names nothing") for note in report.notes)
+    assert any(note.text.startswith("--only node/wbe-2: no such object") for note in report.notes)
 
 
 @pytest.mark.parametrize(("policy", "written"), [(Policy.OBSERVE, 0), (Policy.UPSERT, 2), (Policy.SYNC, 2)])

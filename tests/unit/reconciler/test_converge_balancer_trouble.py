@@ -133,19 +133,19 @@ def test_two_services_side_by_side(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize("key", [BALANCER, SERVICE, f"{BALANCER}/listener/80"])
 def test_only_a_load_balancer_that_is_in_order(simulate: Simulate, key: str) -> None:
-    """What needs nothing is no strange key."""
+    """What needs nothing is no unknown key."""
     run = a_balanced_run(simulate)
     run.converge()
     run.settings = replace(LOCATED, only=(key,))
 
     report = run.converge()
 
-    assert [note.text for note in report.notes] == [f"only {key} is looked at; 0 other changes are left out"]
+    assert [note.text for note in report.notes] == [f"limited to {key} by --only; 0 other changes left out"]
     assert report.result is Result.NO_CHANGES
 
 
 def test_only_a_service_that_could_not_be_read(simulate: Simulate) -> None:
-    """What arrived and could not be decoded was observed: neither its key nor that of its load balancer is strange."""
+    """What arrived and could not be decoded was observed: neither its key nor that of its load balancer is unknown."""
     run = a_balanced_run(simulate)
     (service,) = run.sim.objects("services").values()
     del service["metadata"]["uid"]
@@ -166,7 +166,7 @@ def test_only_a_load_balancer_that_nobody_knows(simulate: Simulate, key: str) ->
     run.settings = replace(LOCATED, only=(key,))
 
     (error,) = run.plan().errors
-    assert error.startswith(f"--only {key} names nothing that was observed or planned; nearest: ")
+    assert error.startswith(f"--only {key}: no such object; nearest: ")
 
 
 def test_only_the_load_balancer_of_a_service_that_has_none(simulate: Simulate) -> None:

@@ -3,13 +3,13 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from desired.annotations.options import ANNOTATIONS, PREFIX, Option
 from desired.model.key import ObjectKind
+from desired.plan.change import GuardName
 from desired.plan.notes import NOTES, NoteKind, NoteRow
 from desired.rules.rule import Rule
 from reconciler.config.flags import FLAGS, Command, Flag
@@ -231,6 +231,7 @@ of change whose sentence it is, and what a guard makes of the changes; where it 
 it. Rows of guards stand under the name of the guard, and say in which note the same is told where nothing is withheld.
 """
 _TITLES = {
+    "filters": "`--only`",
     "guards": "Guards",
     "load_balancer_changes": "Changes of load balancers",
     "load_balancers": "Load balancers",
@@ -252,15 +253,24 @@ def _rule_row(row: Rule) -> str:
 
 def rules() -> str:
     """The text of docs/reference/rules.md."""
+    tables = {table: [row for row in rows if not row.verdict] for table, rows in rules_by_table().items()}
     return RULES_INTRODUCTION + "".join(
-        f"\n## {_TITLES[table]}\n" + ("".join(_by_guard(rows)) if table == "guards" else _rule_table(rows))
-        for table, rows in rules_by_table().items()
+        f"\n## {_TITLES[table]}\n" + ("".join(_by_guard()) if table == "guards" else _rule_table(rows))
+        for table, rows in tables.items()
+        if rows
     )
 
 
-def _by_guard(rows: Iterable[Rule]) -> Iterator[str]:
-    for guard, group in groupby(rows, lambda row: row.of or "any guard"):
-        yield f"\n### {guard}\n{_rule_table(group)}"
+def _by_guard() -> Iterator[str]:
+    """The rows of each guard, whichever table has them, and the notes that only guards make."""
+    groups: dict[str, list[Rule]] = {name: [] for name in GuardName}
+    for table, rows in rules_by_table().items():
+        for row in rows:
+            if table == "guards" or row.verdict:
+                groups.setdefault(row.of or "any guard", []).append(row)
+    for name, found in groups.items():
+        if found:
+            yield f"\n### {name}\n{_rule_table(found)}"
 
 
 def _rule_table(rows: Iterable[Rule]) -> str:

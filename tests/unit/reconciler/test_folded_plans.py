@@ -189,7 +189,7 @@ nodes
 Held until somebody approves
   ! node-blast-radius: measured 2, limit 1, 2 changes
       2 of 6 Nodes lost their servers without a drain
-      ends by itself in 24 min, if both stay not Ready
+      ends by itself in 24 min, if both stay NotReady
       look:    reconcile holds show 3f9a1c
       approve: reconcile approve sha256:3f9a1c0b7e55d214   (once, within 1 h)
 

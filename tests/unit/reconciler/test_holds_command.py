@@ -113,7 +113,7 @@ def test_the_list(world: World) -> None:
     assert lines[2:5] == [
         f"{digits}  node-blast-radius  2        15 Jan 08:00 UTC",
         "    measured 2, limit 1: node/worker-[1-2]",
-        "    ends by itself in 24 min, if both stay not Ready",
+        "    ends by itself in 24 min, if both stay NotReady",
     ]
     assert world.type("approve", digits[:6], "--for", "15m", "--reason", "they are\nsold").code == 0
     assert "    approved by sandbox-0 (" in world.type("holds").stdout

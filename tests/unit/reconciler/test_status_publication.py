@@ -34,7 +34,7 @@ class Kept(Stored):
 
 def a_hold(number: int = 1) -> Hold:
     """One that ends in a minute."""
-    end = HoldEnd("if it stays not Ready", 60.0)
+    end = HoldEnd("if it stays NotReady", 60.0)
     rule = GuardName.NODE_BLAST_RADIUS
     return Hold(f"sha256:{number:016x}", rule, "2", "1", ("node/a",), "two are gone", advice="cordon", end=end)
 
@@ -78,8 +78,8 @@ def test_a_hold_that_measures_something_else_is_news() -> None:
     """Nobody waits for an end that has moved, or reads a number of half an hour ago."""
     stored = Kept()
     publication = StatusPublication(stored.config_map())
-    ends_later = replace(a_hold(), end=HoldEnd("if it stays not Ready", 1800.0))
-    ends_then = replace(a_hold(), end=HoldEnd("if it stays not Ready", 1740.0))
+    ends_later = replace(a_hold(), end=HoldEnd("if it stays NotReady", 1800.0))
+    ends_then = replace(a_hold(), end=HoldEnd("if it stays NotReady", 1740.0))
     for seconds, hold in ((0, a_hold()), (20, ends_later), (80, ends_then), (100, replace(ends_then, value="3"))):
         publication.keep(a_pass(hold, seconds=seconds))
 
@@ -105,7 +105,7 @@ def test_what_it_says() -> None:
     first, second = status.holds
     assert (first.since, second.since) == (NOW, NOW + timedelta(seconds=30))
     assert first.end is not None
-    assert (first.end.how, first.end.at) == ("if it stays not Ready", NOW + timedelta(seconds=90))
+    assert (first.end.how, first.end.at) == ("if it stays NotReady", NOW + timedelta(seconds=90))
     assert [(change.key, change.kind, change.class_) for change in first.changes] == [
         ("node/a", "node.delete", "remove")
     ]

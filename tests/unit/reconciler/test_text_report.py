@@ -192,7 +192,7 @@ def listed(addresses: list[dict[str, str]]) -> str:
 
 WRONG = Note(key_of("service/default/web"), NoteKind.MALFORMED, "soon is no duration")
 UNCLEAR = Note(key_of("node/web-1"), NoteKind.AMBIGUOUS, "two servers")
-ONLY = Note(key_of("plan"), NoteKind.PARTIAL, "only node/web-1 is looked at; 0 other changes are left out")
+ONLY = Note(key_of("plan"), NoteKind.PARTIAL, "limited to node/web-1 by --only; 0 other changes left out")
 
 
 @pytest.mark.parametrize(

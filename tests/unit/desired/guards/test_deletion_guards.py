@@ -89,7 +89,7 @@ HEAD, WORKER = a_lost_node("head", 1, labels=CONTROL_PLANE), a_lost_node("worker
 READY = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
 
 
-IT_STAYS = HoldEnd("if it stays not Ready", 1500.0)
+IT_STAYS = HoldEnd("if it stays NotReady", 1500.0)
 
 
 def loss_of(*keys: str, nodes: int, lost: int = 2, row: Rule = NODES_LOST, end: HoldEnd | None = None) -> GuardResult:

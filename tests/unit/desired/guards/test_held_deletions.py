@@ -54,7 +54,7 @@ def test_what_a_hold_says() -> None:
     """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
     said = NODES_LOST.text(lost=2, most=5, wait="30 minutes")
     why, _, advice = said.partition("; ")
-    end = HoldEnd("if both stay not Ready", 25 * 60.0)
+    end = HoldEnd("if both stay NotReady", 25 * 60.0)
     rule = GuardName.NODE_BLAST_RADIUS
     assert the_hold(TWO) == Hold(the_hold(TWO).hash, rule, "2", "1", BOTH, why, advice=advice, end=end)
     assert the_hold(TWO).said == said

@@ -18,8 +18,10 @@ from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold,
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan, with_served
+from desired.rules.filters import ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
 from desired.rules.guards import EXCLUDED_BY_POLICY, PROJECT_MISMATCH
 from desired.section import Present, Section, Unknown
+from desired.syntax.bounds import counted
 from tests.balancers import (
     LOCATED,
     a_balancer,
@@ -304,14 +306,12 @@ WHOLE = Plan((A, A_LABELS, B), (*NOTES, ANCHOR_NOTE), HOLDS)
 
 def partial(only: str, left_out: int) -> Note:
     """What is said of a restricted plan."""
-    rest = "1 other change is" if left_out == 1 else f"{left_out} other changes are"
-    return Note(key_of("plan"), NoteKind.PARTIAL, f"only {only} is looked at; {rest} left out")
+    return ONLY_PART.note(key_of("plan"), keys=only, changes=counted(left_out, "other change"))
 
 
-def strange(key: str, nearest: str = "") -> str:
+def unknown(key: str, nearest: str = "") -> str:
     """What is said of a key that nobody knows."""
-    hint = f"; nearest: {nearest}" if nearest else ""
-    return f"--only {key} names nothing that was observed or planned{hint}"
+    return UNKNOWN_KEY_NEAR.text(key=key, keys=nearest) if nearest else UNKNOWN_KEY.text(key=key)
 
 
 @pytest.mark.parametrize(
@@ -354,12 +354,12 @@ def test_restrict(only: tuple[str, ...], expected: Plan) -> None:
         pytest.param("route", (), id="a-kind-of-which-there-is-nothing"),
         pytest.param("node/a/labels", (), id="planned"),
         pytest.param("node/a/label", (), id="below-what-is-planned"),
-        pytest.param("node/web-11", (strange("node/web-11", "node/web-1, node/web-2, node/ab"),), id="a-longer-name"),
-        pytest.param("node/wbe-1", (strange("node/wbe-1", "node/web-1, node/web-2, node/ab"),), id="a-typing-error"),
-        pytest.param("node/ab volume/77", (strange("volume/77"),), id="one-of-several,-and-nothing-is-near"),
+        pytest.param("node/web-11", (unknown("node/web-11", "node/web-1, node/web-2, node/ab"),), id="a-longer-name"),
+        pytest.param("node/wbe-1", (unknown("node/wbe-1", "node/web-1, node/web-2, node/ab"),), id="a-typing-error"),
+        pytest.param("node/ab volume/77", (unknown("volume/77"),), id="one-of-several,-and-nothing-is-near"),
     ],
 )
-def test_strange_keys(only: str, expected: tuple[str, ...]) -> None:
+def test_unknown_keys(only: str, expected: tuple[str, ...]) -> None:
     """A key of something that was observed is no typing error, though nothing is planned for it."""
     assert explain_strange_keys(WHOLE, tuple(only.split()), ("node/web-2", "node/web-1")) == expected
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from desired.rules import filters
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from tests.support.rules import facts_of, rules_by_table
@@ -229,11 +230,6 @@ EXAMPLES: tuple[tuple[Rule, Mapping[str, Plain], str], ...] = (
             "2 of 4 Nodes would be closed to pods (NetworkUnavailable); check HCLOUD_NETWORK and the servers' "
             "attachments to it, or approve if intended"
         ),
-    ),
-    (
-        rows.FOREIGN_BALANCER,
-        {"why": "load balancer 7 'web' belongs to cluster c"},
-        "load balancer 7 'web' belongs to cluster c",
     ),
     (
         rows.ADOPTION_REMOVES,
@@ -619,8 +615,30 @@ EXAMPLES: tuple[tuple[Rule, Mapping[str, Plain], str], ...] = (
     (rows.FAILED_AGAIN, {"error": "503", "times": 3}, "failed 3 times in a row, last with: 503"),
     (rows.NOT_VISIBLE, {"times": 3}, "applied 3 times; not yet visible in the API"),
     (rows.KIND_REFUSED, {"error": "503"}, "Hetzner refused another change of this kind; retried one at a time: 503"),
+    (
+        rows.SUSPENDED_ELSEWHERE,
+        {"by": "ccm-0", "guard": "back-off", "since": "1 Jul 11:51 UTC", "why": "failed: 503"},
+        "suspended by the running controller (ccm-0) since 1 Jul 11:51 UTC: back-off, failed: 503",
+    ),
+    (
+        rows.SUSPENDED_ELSEWHERE_UNTIL,
+        {"by": "ccm-0", "guard": "quota", "since": "1 Jul 11:51 UTC", "until": "1 Jul 12:51 UTC", "why": "failed: 503"},
+        "suspended by the running controller (ccm-0) since 1 Jul 11:51 UTC, until 1 Jul 12:51 UTC: quota, failed: 503",
+    ),
     (rows.EXCLUDED_BY_POLICY, {"policy": "observe"}, "excluded by --policy observe"),
     (rows.WITHHELD_BEFORE, {}, "withheld at the start of this pass; the next pass decides again"),
+    (filters.EXCLUDED_BY_ONLY, {"keys": "node/a"}, "excluded by --only node/a"),
+    (
+        filters.ONLY_PART,
+        {"changes": "1 other change", "keys": "node/a, node/b"},
+        "limited to node/a, node/b by --only; 1 other change left out",
+    ),
+    (filters.UNKNOWN_KEY, {"key": "node/x"}, "--only node/x: no such object"),
+    (
+        filters.UNKNOWN_KEY_NEAR,
+        {"key": "node/x", "keys": "node/a, node/b"},
+        "--only node/x: no such object; nearest: node/a, node/b",
+    ),
 )
 
 
@@ -632,5 +650,6 @@ def test_what_a_row_says(row: Rule, facts: Mapping[str, Plain], sentence: str) -
 
 
 def test_each_row_has_an_example() -> None:
-    """In the order of the table."""
-    assert tuple(row for row, _, _ in EXAMPLES) == rules_by_table()["guards"]
+    """In the order of the tables."""
+    tables = rules_by_table()
+    assert tuple(row for row, _, _ in EXAMPLES) == tables["guards"] + tables["filters"]

@@ -10,8 +10,9 @@ import pytest
 from desired.guards.history import mark_of, notes_on_suspended
 from desired.model.record import Origin
 from desired.plan.change import GuardName, Plan
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
 from desired.plan.suspended import MOST, NO_TRACE, SUSPENDED, SuspendedChange, Trace, first_suspended, trace_in
+from desired.rules.guards import SUSPENDED_ELSEWHERE_UNTIL
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 
 CHANGE = a_change()
@@ -94,14 +95,19 @@ def test_what_we_would_not_write_tells_of_nothing(text: str | None, now: datetim
 def test_only_the_planned_change_that_was_meant_has_a_note() -> None:
     """Another one of its key is free, and what is not planned needs no word."""
     plan, world = Plan((CHANGE,)), a_snapshot()
-    text = (
-        "suspended by the running controller (ccm-0) since 1 Jul 11:51 UTC, until 1 Jul 12:51 UTC: flapping, was done"
-        " and undone"
-    )
 
     def notes(suspended: SuspendedChange) -> tuple[Note, ...]:
         return notes_on_suspended(plan, world, Trace("ccm-0", {suspended.key: suspended}))
 
-    assert notes(FLAPS) == (Note(CHANGE.key, NoteKind.SUSPENDED, text),)
+    assert notes(FLAPS) == (
+        SUSPENDED_ELSEWHERE_UNTIL.note(
+            CHANGE.key,
+            by="ccm-0",
+            since="1 Jul 11:51 UTC",
+            until="1 Jul 12:51 UTC",
+            guard=GuardName.FLAPPING,
+            why="was done and undone",
+        ),
+    )
     assert notes(replace(FLAPS, mark="another")) == ()
     assert notes(FAILING) == ()

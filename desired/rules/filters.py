@@ -1,0 +1,10 @@
+"""Rows of ``--only``: what it leaves out, and keys that name nothing."""
+
+from desired.plan.change import GuardName, Verdict
+from desired.plan.notes import NoteKind
+from desired.rules.rule import Rule
+
+EXCLUDED_BY_ONLY = Rule("excluded-by-only", "excluded by --only {keys}", of=GuardName.ONLY, verdict=Verdict.WAITING)
+ONLY_PART = Rule("only-part", "limited to {keys} by --only; {changes} left out", of=NoteKind.PARTIAL)
+UNKNOWN_KEY = Rule("unknown-key", "--only {key}: no such object")
+UNKNOWN_KEY_NEAR = Rule("unknown-key-near", "--only {key}: no such object", "nearest: {keys}")
