@@ -20,6 +20,8 @@ TAINT_CLUSTER_AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 """Set by the cluster autoscaler before it removes the server."""
 TAINT_KARPENTER_DISRUPTED = "karpenter.sh/disrupted"
 """Set by Karpenter before it removes the server."""
+TAINTS_OF_AUTOSCALERS = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
+"""Set before a server goes away, with any value and effect."""
 
 ANNOTATION_PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
 """The kubelet's ``--node-ip``: one address, or two of different families separated by a comma."""

@@ -14,10 +14,7 @@ from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.changes import node_changes
-from desired.nodes.desired import (
-    DesiredNode,
-    desired_nodes,
-)
+from desired.nodes.node import DesiredNode, desired_nodes
 from desired.plan.change import Change, LostNode, Plan
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
@@ -54,9 +51,8 @@ def compute_desired(
     """The desired state. Pure: it depends on the snapshot, the settings, and on what changes have met. ``matches`` are
     those of this snapshot, where they are known."""
     notes = _notes_on_identity(snapshot)
-    nodes: Mapping[str, DesiredNode] = {}
+    nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
-        nodes, why = desired_nodes(snapshot, settings)
         notes = (*notes, *why)
     balancers = desired_load_balancers(snapshot, settings, nodes, notes, matches)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)

@@ -1,18 +1,24 @@
 """Explanations of one Node or Service: they read what the rules decided, and decide nothing.
 
 Begin with ``explain_object``, then read ``node`` and ``service``: their fields are what text and JSON show. A label,
-address, taint or condition is a ``fact``; ``stage``, ``guards``, ``routes``, ``load_balancer``, ``parts`` and
-``options`` each explain what they are named after.
+address, taint or condition is a ``fact``; ``guards``, ``routes``, ``load_balancer``, ``parts`` and ``options`` each
+explain what they are named after.
 """
 
-from desired.explain.node import NodeExplanation, explain_node, why_no_node
+from desired.explain.guards import explain_anchor, explain_guards, explain_guards_on_deletion, explain_losses
+from desired.explain.node import NodeExplanation, NodeGuards, explain_node, why_no_node
 from desired.explain.service import ServiceExplanation, explain_service, why_no_service
-from desired.guards.guard import SettingsChange
+from desired.guards.filters import restrict
+from desired.guards.guard import GuardInput, SettingsChange
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Node, Snapshot
+from desired.nodes.matching import Matched
+from desired.nodes.node import OrphanedNode
 from desired.plan.change import Plan
+from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
+from desired.syntax.provider_id import Provider, provider_of
 
 
 def explain_object(
@@ -33,4 +39,26 @@ def explain_object(
     node = snapshot.node(key)
     if node is None:
         return why_no_node(key.name, snapshot)
-    return explain_node(node, snapshot, settings, plan, desired, changed)
+    return _explain_node(node, snapshot, settings, plan, desired, changed)
+
+
+def _explain_node(
+    node: Node,
+    snapshot: Snapshot,
+    settings: Settings,
+    plan: Plan,
+    desired: DesiredState,
+    changed: SettingsChange | None,
+) -> NodeExplanation:
+    """The explanation of a Node, with what guards say of its changes and of its deletion."""
+    wanted, part = desired.nodes[node.name], restrict(plan, (node.key,))
+    facts = GuardInput(plan, snapshot, settings, desired, NO_SETBACKS, changed)
+    server = wanted.match.server if isinstance(wanted.match, Matched) else None
+    provider = server.provider if server else provider_of(node.provider_id) or Provider.CLOUD
+    guards = explain_guards(node.key, facts, part.holds, provider=provider)
+    if wanted.deletable is not None and not isinstance(wanted, OrphanedNode):
+        guards += explain_guards_on_deletion(node, wanted.deletable, snapshot, settings)
+    judged = NodeGuards(
+        guards, explain_anchor(snapshot, settings, provider), explain_losses(snapshot, settings, provider), part.notes
+    )
+    return explain_node(node, wanted, desired.routes, plan, snapshot, settings, judged)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from desired.plan.change import Change, Verdict
-from desired.rules.rule import Basis
+from desired.rules.rule import Basis, Decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,16 @@ class Fact:
     rule: Basis
     source: str
     """Where the value comes from, or why it stays or goes, in words."""
+
+    @classmethod
+    def of(cls, subject: str, value: str | None, wanted: str | None, decided: Decided[object]) -> "Fact":
+        """A field with what was decided on it."""
+        return cls(subject, value, wanted, decided.rule.basis or Basis.UNTOUCHED, decided.text)
+
+    @classmethod
+    def foreign(cls, subject: str, value: str) -> "Fact":
+        """A field of somebody else's, which stays."""
+        return cls(subject, value, value, Basis.FOREIGN, NOT_OURS)
 
 
 NOT_OURS = "not ours, left alone"

@@ -15,8 +15,8 @@ from desired.guards.table import GUARDS
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Node, Readiness, Snapshot
-from desired.nodes.desired import orphaned_node
 from desired.nodes.matching import Gone
+from desired.nodes.node import NodeRules
 from desired.plan.change import Hold, Verdict, with_advice
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState, compute_desired, diff
@@ -124,11 +124,11 @@ def explain_guards_on_deletion(
     """The decision that each guard would take if the Node's server were gone and its kubelet stopped reporting; empty
     for a Node whose deletion was asked for already."""
     silent = _silent(node, snapshot)
-    departing, _ = orphaned_node(silent, Gone(server), settings)
-    if departing is None:
-        return ()
     nodes = replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: silent})
     supposed = replace(snapshot.without(server), nodes=nodes)
+    departing = NodeRules(supposed, settings).orphaned(silent, Gone(server))
+    if departing is None:
+        return ()
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
     facts = GuardInput(plan, supposed, settings, compute_desired(supposed, settings), NO_SETBACKS)
     return explain_guards(silent.key, facts, concerns=Concern.DELETION, provider=server.provider)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from desired.explain.fact import Fact, if_withheld
-from desired.explain.stage import Stage, why_left
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, MOST_ROUTES, NetworkCondition, Route, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
+from desired.nodes.node import DesiredNode
 from desired.plan.change import Change, Plan
 from desired.plan.foresight import after_all
 from desired.routes.actions import GOING, RouteAction, RouteDecision
@@ -86,7 +86,13 @@ def explain_routes(
 
 
 def explain_network_condition(
-    node: Node, then: Node, desired: DesiredRoutes, plan: Plan, stage: Stage, snapshot: Snapshot, settings: Settings
+    node: Node,
+    then: Node,
+    wanted_node: DesiredNode,
+    desired: DesiredRoutes,
+    plan: Plan,
+    snapshot: Snapshot,
+    settings: Settings,
 ) -> Fact | None:
     """The Node's condition ``NetworkUnavailable``; None when it is not managed here. ``then`` is the Node once its
     changes are made."""
@@ -101,8 +107,11 @@ def explain_network_condition(
     if there is None and endpoint is not None and endpoint.is_ours:
         source = f"not written: {_why_undecided(endpoint, desired)}"
     elif there is not None and there.is_ours:
-        why = why_left(stage, Controller.ROUTE, settings) or desired.error or _why_nothing(snapshot, settings)
-        source = f"stays as it is: {_why_undecided(endpoint, desired) if endpoint else why}"
+        left = wanted_node.left.text if wanted_node.left else None
+        why = left or desired.error or _why_nothing(snapshot, settings)
+        source = (
+            f"stays as it is: {_why_undecided(endpoint, desired)}" if endpoint else left or f"stays as it is: {why}"
+        )
     else:
         return None
     return Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, source)

@@ -17,8 +17,8 @@ from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, ServerStatus, Snapshot
 from desired.names import LABEL_SERVICE_UID
-from desired.nodes.desired import is_uninitialized
 from desired.nodes.matching import cloud_nodes, is_ignored
+from desired.nodes.node import is_uninitialized
 from desired.plan.change import Change, HoldEnd
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import RouteAction

@@ -72,7 +72,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.nodes.desired import DesiredNode
+from desired.nodes.node import DesiredNode, UnmanagedNode
 from desired.plan.notes import Note, NoteKind
 from desired.rules.load_balancers import CERTIFICATE_LEFT, ORPHANED
 from desired.section import UNMANAGED, Unmanaged
@@ -433,7 +433,8 @@ def desired_load_balancers(
     if matches is None:
         matches = match_balancers(snapshot)
     asked = _private_addresses(snapshot.services, settings)
-    said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in nodes}
+    managed = {name for name, node in nodes.items() if not isinstance(node, UnmanagedNode)}
+    said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in managed}
     zones = zones_of_locations(snapshot)
     candidates = _Candidates(snapshot, nodes, settings, said)
     for key, match in matches.items():

@@ -26,8 +26,8 @@ from desired.model.snapshot import (
 )
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import DesiredAddresses, first_host, public_ipv6
-from desired.nodes.desired import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
+from desired.nodes.node import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
 from desired.rules.load_balancers import (
     ADDRESS_SHARED,
     ADDRESS_UNSAID,

@@ -1,4 +1,4 @@
-"""Rules for Nodes: which server each has, and what it should be because of that.
+"""Rules for Nodes: whose they are, which server each of them is, and what they should be.
 
-Read ``matching`` first, then ``desired``; ``changes`` compares that with the present state.
+Begin with ``node``, which decides on each Node; it asks ``matching``, ``labels`` and ``addresses``.
 """

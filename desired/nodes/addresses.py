@@ -142,6 +142,11 @@ def desired_addresses(
     return DesiredAddresses(chosen, tuple(_gone(node, server, chosen, network, settings, others)))
 
 
+def untouched_addresses(current: tuple[NodeAddress, ...], why: Undecided) -> DesiredAddresses:
+    """The addresses that a Node has, each of which stays as it is."""
+    return DesiredAddresses(tuple(Decided(address, why.rule, why.facts) for address in current))
+
+
 def choose_hostname(node: Node, server: Server, others: Others, *, joins: bool) -> Decided[NodeAddress]:
     """The Hostname of ``node`` on ``server``: the name that the server had when the Node joined.
 

@@ -1,23 +1,20 @@
 """The changes of a Node: its initialization, its labels, addresses and shutdown taint, and its deletion."""
 
 from collections.abc import Iterator
-from typing import assert_never
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, has_shutdown_taint
-from desired.nodes.desired import (
+from desired.nodes.labels import OWNED_LABELS, owned_labels, values_of
+from desired.nodes.node import (
     DesiredNode,
     InitializedNode,
     OrphanedNode,
     UninitializedNode,
     current_identity,
-    power_of,
 )
-from desired.nodes.labels import OWNED_LABELS, owned_labels, values_of
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import nodes as rules
-from desired.rules.rule import Decided
 from desired.section import Unmanaged
 
 
@@ -32,8 +29,6 @@ def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterato
             yield from _shutdown_taint(node, wanted)
         case OrphanedNode():
             yield _delete(node, wanted)
-        case _:
-            assert_never(wanted)
 
 
 def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Change:
@@ -43,15 +38,13 @@ def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Ch
         verb=Verb.ADD,
         before=current_identity(node, settings),
         after=wanted.identity,
-        reason=f"joins as {wanted.server.key.name}, recognized by its {wanted.matched_by}",
+        reason=rules.JOINS.text(server=wanted.server.key.name, matched=wanted.match.by),
         owner=node.key,
         consequences=wanted.addresses.lost,
     )
 
 
 def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
-    if isinstance(wanted.labels, Decided):
-        return
     before, after = owned_labels(node.labels, settings), values_of(wanted.labels)
     if before == after:
         return
@@ -71,14 +64,15 @@ def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator
 
 
 def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
-    if isinstance(wanted.addresses, Decided) or wanted.addresses.values == node.addresses:
+    after = wanted.addresses.values
+    if after == node.addresses:
         return
     yield Change(
         key=node.key.part("addresses"),
         kind=ChangeKind.NODE_ADDRESSES,
         verb=Verb.MODIFY,
         before=node.addresses,
-        after=wanted.addresses.values,
+        after=after,
         reason=rules.ADDRESSES_DIFFER.text(server=wanted.server.key.name),
         owner=node.key,
         consequences=wanted.addresses.lost,
@@ -86,17 +80,18 @@ def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
 
 
 def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
-    tainted = has_shutdown_taint(node.taints)
-    if not isinstance(wanted.shut_down, Unmanaged) and wanted.shut_down is not tainted:
-        yield Change(
-            key=node.key.part("shutdown"),
-            kind=ChangeKind.NODE_SHUTDOWN_TAINT,
-            verb=Verb.MODIFY,
-            before=tainted,
-            after=wanted.shut_down,
-            reason=power_of(wanted.server, shut_down=wanted.shut_down),
-            owner=node.key,
-        )
+    before, after = has_shutdown_taint(node.taints), wanted.shut_down.value
+    if isinstance(after, Unmanaged) or after is before:
+        return
+    yield Change(
+        key=node.key.part("shutdown"),
+        kind=ChangeKind.NODE_SHUTDOWN_TAINT,
+        verb=Verb.MODIFY,
+        before=before,
+        after=after,
+        reason=wanted.shut_down.text,
+        owner=node.key,
+    )
 
 
 def _delete(node: Node, wanted: OrphanedNode) -> Change:
@@ -106,6 +101,6 @@ def _delete(node: Node, wanted: OrphanedNode) -> Change:
         verb=Verb.REMOVE,
         before=wanted.lost,
         after=None,
-        reason=wanted.lost.proof.server.is_missing,
+        reason=wanted.stage.text,
         owner=node.key,
     )

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from desired.model.snapshot import Node, Readiness, Snapshot, Taint
-from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED
+from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.names import TAINTS_OF_AUTOSCALERS
+from desired.rules import nodes as rules
+from desired.rules.rule import Decided
 from desired.syntax.provider_id import ServerKey, server_key
-
-_ANNOUNCING = frozenset({TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED})
 
 
 def is_planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
@@ -23,26 +23,21 @@ def drained_servers(snapshot: Snapshot, given_up_after: timedelta) -> frozenset[
     return frozenset(server for server, is_drained in drained.items() if is_drained)
 
 
-def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> str | None:
-    """Text: how the Node's disruption was announced; None when it was not.
+def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> Decided[bool] | None:
+    """How the Node's disruption was announced; None when it was not.
 
     A Node counts as given up when it was not Ready, and its kubelet silent, for ``given_up_after``: a kubelet that
     reports False is alive, and one with a heartbeat in the future is not silent, however short the wait. Silence
     announces nothing while the clocks differ: an API server that is an hour ahead would give up every Node.
     """
     if node.deleted_at is not None:
-        return "it is being deleted"
+        return Decided(True, rules.BEING_DELETED)
     if node.unschedulable:
-        return "it is cordoned"
-    tainted = sorted(taint.key for taint in node.taints if announces_disruption(taint))
+        return Decided(True, rules.CORDONED)
+    tainted = sorted(taint.key for taint in node.taints if taint.key in TAINTS_OF_AUTOSCALERS)
     if tainted:
-        return f"it has the taint {tainted[0]}"
+        return Decided(True, rules.TAINTED, {"taint": tainted[0]})
     is_given_up = node.ready is not Readiness.TRUE and node.unheard_for(snapshot.taken_at) >= given_up_after
     if is_given_up and not snapshot.clocks.differ:
-        return f"it has not been Ready since {node.ready_since:%Y-%m-%d %H:%M} UTC"
+        return Decided(True, rules.GIVEN_UP, {"since": f"{node.ready_since:%Y-%m-%d %H:%M} UTC"})
     return None
-
-
-def announces_disruption(taint: Taint) -> bool:
-    """Whether somebody sets this taint before a server goes away, with any value and effect."""
-    return taint.key in _ANNOUNCING

@@ -10,6 +10,7 @@ from desired.model.snapshot import Server
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_PROVIDED_BY, LABEL_REGION, LABEL_ZONE
 from desired.rules import nodes as rules
 from desired.rules.rule import Decided, Rule
+from desired.section import Unmanaged
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import is_label_key, is_label_value
 
@@ -59,6 +60,11 @@ def owned_labels(labels: Mapping[str, str], settings: Settings) -> Mapping[str, 
 def values_of(labels: Labels) -> Mapping[str, str]:
     """The owned labels that should be there."""
     return {key: decided.value for key, decided in labels.items() if decided.value is not None}
+
+
+def untouched_labels(current: Mapping[str, str], why: Decided[Unmanaged], settings: Settings) -> Labels:
+    """The owned labels among ``current``, each of which stays as it is."""
+    return {key: Decided(value, why.rule, why.facts) for key, value in owned_labels(current, settings).items()}
 
 
 def desired_labels(server: Server, current: Mapping[str, str], settings: Settings, *, joins: bool) -> Labels:

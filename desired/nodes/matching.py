@@ -4,15 +4,18 @@ A Node without a server has a reason and its nearest candidates."""
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeVar
 
 from desired.model.settings import Settings
-from desired.model.snapshot import ROBOT_NOT_READ, Node, RobotAccount, Server, Snapshot
-from desired.nodes.likely import LikelyServers, ServerFinder, why_foreign
-from desired.section import Absent, Present, Section, Unknown
-from desired.syntax.bounds import NOBODY, several, shown_text
+from desired.model.snapshot import Node, Readiness, RobotAccount, Server, Snapshot
+from desired.nodes.likely import EXTERNAL, LikelyServers, ServerFinder, heard, origin_of
+from desired.rules import nodes as rules
+from desired.rules.nodes import Stage
+from desired.rules.rule import Decided, Plain, Rule
+from desired.section import Absent, Present, Section
+from desired.syntax.bounds import NOBODY, PROVIDER_ID, measured_text, several, shown_text
 from desired.syntax.provider_id import (
     CloudID,
     ForeignID,
@@ -20,6 +23,7 @@ from desired.syntax.provider_id import (
     RobotID,
     ServerKey,
     parse_provider_id,
+    provider_id_of,
     server_key,
 )
 
@@ -52,6 +56,13 @@ microseconds a pair, and thousands of Nodes may have no match at once."""
 _NEIGHBOURS = 16
 """After that, how far to each side of a missed name the search goes, in alphabetical order."""
 
+_OTHER_NAME = (rules.OTHER_NAME, rules.OTHER_NAME_OWNED)
+_OTHER_ID = (rules.OTHER_ID, rules.OTHER_ID_OWNED)
+_BY_CLUE = (rules.BY_CLUE, rules.BY_CLUE_OWNED)
+
+Candidate = Decided[Server]
+"""A server that is a near match; the rule says why it is not the Node's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matched:
@@ -62,13 +73,14 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmatched:
-    """No server is the Node's. ``candidates`` are the nearest names, best first, at most three."""
+class Missed:
+    """No server is the Node's, and nothing is done about it."""
 
-    why: str
-    candidates: tuple[str, ...] = ()
+    why: Decided[Stage]
+    near: tuple[Candidate, ...] = ()
+    """Best first."""
     likely: LikelyServers | None = None
-    """The servers that have an address of the Node; None when none has."""
+    """The servers that the Node is likely on; None when none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,44 +88,17 @@ class Gone:
     """The Node's providerID names a server that a complete list lacks."""
 
     server: ServerKey
-    namesake: int | None = None
-    """Id of another server with the Node's very name, as when a machine was made anew; None when there is none."""
+    near: tuple[Candidate, ...] = ()
+    """Other servers with the Node's very name, as when a machine was made anew."""
+
+    @property
+    def why(self) -> Decided[None]:
+        """That the list lacks it."""
+        place = "the project" if self.server.provider is Provider.CLOUD else "the Robot account"
+        return Decided(None, rules.SERVER_GONE, {"place": place, "server": self.server.name})
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguous:
-    """More than one match: nothing is done until a person has decided."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unsupported:
-    """The Node is Hetzner's, of a kind that this version does not read."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """The Node's providerID is not Hetzner's."""
-
-    why: str
-    way_out: str = ""
-    """How the Node is managed from here; "" where it is another cloud's and no server has anything of it."""
-    likely: LikelyServers | None = None
-    """The servers that the Node is likely on; None when none is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """The Node's providerID has our prefix and names no server. The API server lets nobody correct it in place."""
-
-    why: str
-
-
-Miss = Unmatched | Gone | Ambiguous | Foreign | Unsupported | Malformed | Unknown
-Match = Matched | Miss
+Match = Matched | Missed | Gone
 
 
 class Matcher:
@@ -127,14 +112,15 @@ class Matcher:
         network_id: int | None = None,
     ) -> None:
         """``robot`` is None where Robot servers are not read, ``network_id`` where the Nodes' network is not known."""
-        self._cloud = _Servers(servers, "server", "the token's project")
+        self._cloud = _Servers(servers, "server", "the project")
         self._robot = None if robot is None else _Servers(robot.servers, "Robot server", "the Robot account")
+        self._all = [self._cloud, *([] if self._robot is None else [self._robot])]
         self._last_names = frozenset[str]() if robot is None else robot.last_names
-        self._finder = ServerFinder(nodes, (servers, *(() if robot is None else (robot.servers,))), network_id)
+        self._finder = ServerFinder(nodes, [each.section for each in self._all], network_id)
         claims = ((server_key(node.provider_id), node) for node in nodes)
         # Ignored Nodes claim their servers too: no other Node may become one of these.
-        self._claimed = _grouped((key, node) for key, node in claims if key is not None)
-        self._claimants = {key: several([node.name for node in found]) for key, found in self._claimed.items()}
+        claimed = _grouped((key, node.name) for key, node in claims if key is not None)
+        self._claimants = {key: several(names) for key, names in claimed.items()}
 
     def match(self, node: Node) -> Match:
         """The server of ``node``: by providerID when it has one, else by exact name.
@@ -143,88 +129,145 @@ class Matcher:
         list that has its server. A renamed server keeps its Node, as the id is its identity.
         """
         if node.provider_id is None:
-            found = self._by_node_name(node)
-            return replace(found, likely=self.likely(node)) if isinstance(found, Unmatched) else found
-        shown = shown_text(node.provider_id)
+            return self._by_node_name(node)
+        provider_id = {"provider_id": shown_text(node.provider_id)}
         match parse_provider_id(node.provider_id):
             case CloudID(server_id):
-                return self._by_key(node, self._cloud, ServerKey(Provider.CLOUD, server_id), shown)
+                return self._by_key(node, self._cloud, ServerKey(Provider.CLOUD, server_id))
             case RobotID(number) if self._robot is not None:
-                return self._by_key(node, self._robot, ServerKey(Provider.ROBOT, number), shown)
+                return self._by_key(node, self._robot, ServerKey(Provider.ROBOT, number))
             case RobotID():
-                return Unsupported(f"providerID {shown} is a Robot server, and {ROBOT_NOT_READ}")
+                return Missed(Decided(Stage.UNSUPPORTED, rules.ROBOT_NOT_READ, provider_id))
             case ForeignID():
-                likely = self._finder.likely(node)
-                return Foreign(*why_foreign(node.provider_id, likely), likely or None)
+                return self._foreign(node, node.provider_id)
             case malformed:
-                return Malformed(malformed.why)
+                shown = measured_text(malformed.text, PROVIDER_ID)
+                return Missed(Decided(Stage.MALFORMED, rules.PROVIDER_ID_MALFORMED, {"provider_id": shown}))
 
-    def likely(self, node: Node) -> LikelyServers | None:
-        """The servers that a Node without one is likely on; None when none is."""
-        return self._finder.likely(node) or None
+    def unclaimed(self, node: Node) -> Missed:
+        """What is said of a Node that belongs to no cloud."""
+        likely = self._finder.likely(node)
+        if likely is None:
+            return Missed(Decided(Stage.UNCLAIMED, rules.UNCLAIMED))
+        return self._likely(Decided(Stage.UNCLAIMED, rules.UNCLAIMED_LIKELY, {"servers": str(likely)}), likely)
 
-    def _by_key(self, node: Node, servers: "_Servers", key: ServerKey, shown: str) -> Match:
+    def _by_key(self, node: Node, servers: "_Servers", key: ServerKey) -> Match:
         rivals = self._claimants.get(key, NOBODY).besides(node.name)
         match servers.section.find(key.id):
             case Present() if rivals:
-                return Ambiguous(f"providerID {shown} is also that of node {rivals}")
+                facts = {"provider_id": shown_text(node.provider_id or ""), "nodes": str(rivals)}
+                return Missed(Decided(Stage.AMBIGUOUS, rules.SERVER_OF_TWO_NODES, facts))
             case Present(server):
                 return Matched(server, "providerID")
             case Absent():
                 namesakes = servers.by_name.get(node.name, ())
-                return Gone(key, namesakes[0].id if namesakes else None)
+                return Gone(key, tuple(self._candidate(each, _OTHER_ID) for each in namesakes))
             case unknown:
-                return unknown
+                row = rules.SERVER_UNKNOWN if key.id in servers.section.unreadable else rules.SERVERS_UNREAD
+                return Missed(Decided(Stage.UNKNOWN, row, {"cause": unknown.why}))
 
-    def _by_node_name(self, node: Node) -> Match:
+    def _by_node_name(self, node: Node) -> Matched | Missed:
         """A server of either provider. While nothing is known of Robot's, a server of Hetzner Cloud is the one, unless
         Robot had one of that name before: an outage there keeps nobody else from joining here."""
         cloud = self._of_this_name(node, self._cloud)
-        if self._robot is None or isinstance(cloud, Ambiguous | Unknown):
-            return cloud
+        if self._robot is None or (isinstance(cloud, Missed) and cloud.why.value is not Stage.UNMATCHED):
+            return self._unmatched(node, cloud)
         robot = self._of_this_name(node, self._robot)
-        match cloud, robot:
-            case Matched(server), Matched() | Ambiguous():
-                both = f"{server.key.name} of Hetzner Cloud and a Robot server are both named {node.name!r}"
-                return Ambiguous(both)
-            case Matched(), Unknown() if node.name in self._robot.unreadable:
-                return robot
-            case Matched(server), _ if node.name in self._last_names:
-                had = f"{server.key.name} is named {node.name!r}, and so was a Robot server when these were last read"
-                return Unknown(f"{had}; now the list is incomplete")
-            case Matched(), _:
-                return cloud
-            case Unmatched(why, near), Unmatched(_, related):
-                return Unmatched(f"{why}, nor of the Robot account", (*near, *related)[:_CANDIDATES])
-        return robot
+        if isinstance(cloud, Missed):
+            return self._unmatched(node, robot)
+        facts = {"server": cloud.server.key.name, "name": node.name}
+        if isinstance(robot, Matched) or robot.why.value is Stage.AMBIGUOUS:
+            return Missed(Decided(Stage.AMBIGUOUS, rules.NAME_AT_BOTH_PROVIDERS, facts))
+        if robot.why.value is Stage.UNKNOWN and node.name in self._robot.unreadable:
+            return robot
+        if node.name in self._last_names:
+            return Missed(Decided(Stage.UNKNOWN, rules.NAME_WAS_AT_ROBOT, facts))
+        return cloud
 
-    def _of_this_name(self, node: Node, servers: "_Servers") -> Matched | Unmatched | Ambiguous | Unknown:
+    def _of_this_name(self, node: Node, servers: "_Servers") -> Matched | Missed:
         """The one server of a provider with the Node's name that is no other Node's."""
+        facts = {"servers": f"{servers.word}s", "name": node.name}
         if not servers.section.complete:
-            return Unknown(f"the list of {servers.word}s is incomplete, and a name decides only in a whole list")
+            return Missed(Decided(Stage.UNKNOWN, rules.SERVERS_INCOMPLETE, facts))
         doubtful = servers.unreadable.get(node.name, ()) + servers.unreadable.get(None, ())
         if doubtful:
-            ids = ", ".join(str(server_id) for server_id in sorted(doubtful))
-            return Unknown(f"{servers.word} {ids} could not be read and may be the one")
+            facts["servers"] = _named(servers.word, doubtful)
+            return Missed(Decided(Stage.UNKNOWN, rules.SERVER_UNREADABLE, facts))
         named = servers.by_name.get(node.name, ())
-        if not servers.section:
-            return Unmatched(f"{servers.place} has no servers at all")
         if not named:
-            return Unmatched(f"no server of the project is named {node.name!r}", servers.nearest(node.name))
+            return Missed(Decided(Stage.UNMATCHED, rules.NO_SERVER_OF_NAME))
         if len(named) > 1:
-            ids = ", ".join(str(server.id) for server in named)
-            return Ambiguous(f"{servers.word}s {ids} are all named {node.name!r}")
+            facts["servers"] = _named(servers.word, [server.id for server in named])
+            return Missed(Decided(Stage.AMBIGUOUS, rules.NAME_OF_SERVERS, facts))
         server = named[0]
-        owners = self._claimed.get(server.key, ())
+        owners = self._claimants.get(server.key, NOBODY)
         if owners:
-            return Ambiguous(f"{server.key.name} is named {node.name!r} but is the server of node {owners[0].name}")
+            facts |= {"server": server.key.name, "node": owners.first[0]}
+            return Missed(Decided(Stage.AMBIGUOUS, rules.NAME_OF_OTHERS_SERVER, facts))
         return Matched(server, "name")
+
+    def _unmatched(self, node: Node, found: Matched | Missed) -> Matched | Missed:
+        """The same; where nothing has the Node's name, with the servers that come near, or that the Node is likely
+        on."""
+        if isinstance(found, Matched) or found.why.value is not Stage.UNMATCHED:
+            return found
+        place = " or ".join(servers.place for servers in self._all)
+        facts: dict[str, Plain] = {"place": place, "name": node.name}
+        if not any(servers.section for servers in self._all):
+            return Missed(Decided(Stage.UNMATCHED, rules.NO_SERVERS, facts))
+        nearest = [name for servers in self._all for name in servers.nearest(node.name)][:_CANDIDATES]
+        named = [each for name in nearest for servers in self._all for each in servers.by_name.get(name, ())]
+        near = tuple(self._candidate(server, _OTHER_NAME) for server in {each.key: each for each in named}.values())
+        likely = self._finder.likely(node)
+        if likely is None:
+            row = rules.NO_SERVER_NEAR if nearest else rules.NO_SERVER_OF_NAME
+            return Missed(Decided(Stage.UNMATCHED, row, {**facts, "nearest": ", ".join(nearest)}), near)
+        return self._likely(_likely_of_name(likely, facts), likely, near)
+
+    def _foreign(self, node: Node, provider_id: str) -> Missed:
+        """What is said of a providerID that is not Hetzner's, with the way out; none for another cloud's Node, of which
+        no server has anything."""
+        likely, origin = self._finder.likely(node), origin_of(provider_id)
+        facts: dict[str, Plain] = {"provider_id": shown_text(provider_id), "way": EXTERNAL, "kubelet": "its kubelet"}
+        if origin is not None:
+            facts |= {"setter": origin.setter, "way": origin.way}
+        if likely is None:
+            return Missed(Decided(Stage.FOREIGN, rules.FOREIGN_SETTER if origin else rules.FOREIGN, facts))
+        server = likely.only
+        if server is not None and server.name != node.name:
+            facts["kubelet"] = f"its kubelet with --provider-id={provider_id_of(server.key)}"
+        row = rules.FOREIGN_SETTER_LIKELY if origin else rules.FOREIGN_LIKELY
+        return self._likely(Decided(Stage.FOREIGN, row, {**facts, "servers": str(likely)}), likely)
+
+    def _likely(self, why: Decided[Stage], likely: LikelyServers, others: tuple[Candidate, ...] = ()) -> Missed:
+        """A miss whose likely servers come first among its candidates."""
+        near = (self._candidate(server, _BY_CLUE, clue) for server, clue in likely.clues.values())
+        left = (each for each in others if each.value.key not in likely.clues)
+        return Missed(why, (*near, *left), likely)
+
+    def _candidate(self, server: Server, rows: tuple[Rule, Rule], clue: str = "") -> Candidate:
+        """``rows`` are those for a server that is no Node's, and for one that is."""
+        owners = self._claimants.get(server.key, NOBODY)
+        return Decided(server, rows[bool(owners)], {"clue": clue, "nodes": str(owners)})
 
 
 def matcher_of(snapshot: Snapshot) -> Matcher:
     """The matcher over everything that was read."""
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     return Matcher(snapshot.nodes, snapshot.servers, snapshot.robot, network.id if network else None)
+
+
+def _likely_of_name(likely: LikelyServers, facts: Mapping[str, Plain]) -> Decided[Stage]:
+    """Why no server has a Node's name, where it is likely on some, with what joins it."""
+    server, owner = likely.only, likely.owner
+    facts = {**facts, "servers": str(likely)}
+    if server is None:
+        return Decided(Stage.UNMATCHED, rules.LIKELY_SERVERS, facts)
+    facts |= {"host": server.name, "provider_id": provider_id_of(server.key)}
+    if owner is None:
+        return Decided(Stage.UNMATCHED, rules.LIKELY_SERVER, facts)
+    row = rules.LIKELY_RENAMED if owner.ready is Readiness.UNKNOWN else rules.LIKELY_OF_OTHER
+    return Decided(Stage.UNMATCHED, row, {**facts, "node": owner.name, "heard": heard(owner)})
 
 
 class _Servers:
@@ -254,6 +297,12 @@ class _Servers:
 def _are_related(host: str, name: str) -> bool:
     """Whether one is the other with a prefix, or with a domain."""
     return name.endswith(host) or host.endswith(name) or name.startswith(f"{host}.")
+
+
+def _named(word: str, ids: Iterable[int]) -> str:
+    """``servers 1, 3``."""
+    texts = [str(each) for each in sorted(ids)]
+    return f"{word}{'s' if len(texts) > 1 else ''} {', '.join(texts)}"
 
 
 def _grouped(pairs: Iterable[tuple[K, V]]) -> Mapping[K, tuple[V, ...]]:

@@ -12,7 +12,7 @@ from desired.model.key import Key, ObjectKind
 from desired.model.route import MOST_ROUTES, UNROUTED, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, Snapshot
-from desired.nodes.desired import DesiredNode
+from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
 from desired.routes.actions import RouteAction, RouteDecision, present_routes, route_decisions
 from desired.routes.address_owners import AddressOwners

@@ -12,8 +12,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
-from desired.nodes.desired import DesiredNode, UninitializedNode, is_uninitialized
 from desired.nodes.matching import is_ignored
+from desired.nodes.node import DesiredNode, UninitializedNode, is_uninitialized
 from desired.section import Absent, Unknown
 from desired.syntax.bounds import RANGE
 from desired.syntax.provider_id import CloudID, parse_provider_id

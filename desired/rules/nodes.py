@@ -1,8 +1,199 @@
-"""Rows of Nodes: what decides on each of their labels and addresses."""
+"""Rows of Nodes: the stage of each, and what decides on its server, labels, addresses, taints and on its deletion."""
+
+from enum import StrEnum
 
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules.rule import Basis, Rule
+
+
+class Stage(StrEnum):
+    """A stage of a Node's life, as this product sees it."""
+
+    JOINING = "joining"
+    """It has registered, and waits to be initialized from its server."""
+    SETTLED = "settled"
+    """It is initialized, and kept in sync with its server."""
+    DEPARTING = "departing"
+    """Its server is gone, and its kubelet does not report."""
+    DELETING = "deleting"
+    """Its deletion was asked for, and it is still there."""
+    UNMATCHED = "unmatched"
+    """It has no server."""
+    AMBIGUOUS = "ambiguous"
+    """More than one Node claims its server, or more than one server its name."""
+    MALFORMED = "malformed"
+    """Its providerID has our prefix and names no server."""
+    UNSUPPORTED = "unsupported"
+    """It is Hetzner's, of a kind that this version does not read."""
+    UNKNOWN = "unknown"
+    """Too little could be read to tell which server it is."""
+    FOREIGN = "foreign"
+    """It is another cloud's."""
+    IGNORED = "ignored"
+    """The operator has excluded it from everything."""
+    UNCLAIMED = "unclaimed"
+    """It belongs to no cloud."""
+
+
+def _miss(name: str, kind: NoteKind, says: str, remedy: str = "") -> Rule:
+    """A row for a Node without a server, or with one that is in doubt."""
+    return Rule(name, says, remedy, kind)
+
+
+JOINING = Rule("node-joining", "waits to be initialized as {server}")
+JOINS = Rule("node-joins", "joins as {server}, recognized by its {matched}", of=ChangeKind.NODE_INITIALISE)
+SETTLED = Rule("node-settled", "is {server}")
+DELETING = Rule("node-deleting", "the Node is being deleted since {since} and waits for {holders}")
+IGNORED = Rule("node-ignored", "ignored: matches {selector}", of=NoteKind.IGNORED)
+NOT_MANAGED = Rule("node-not-managed", "not managed: the Node is {stage}", basis=Basis.UNTOUCHED)
+CONTROLLER_OFF = Rule("controller-off", "not managed: --controllers leaves {controller} out", basis=Basis.UNTOUCHED)
+
+_GONE = "{place} has no {server}"
+SERVER_GONE = Rule("server-gone", _GONE, of=ChangeKind.NODE_DELETE)
+GONE_JOINING = _miss("server-gone-joining", NoteKind.UNMATCHED, _GONE, "delete the Node if its server is gone for good")
+GONE_READY = _miss("server-gone-ready", NoteKind.UNMATCHED, _GONE + ", and the Node's kubelet reports Ready")
+GONE_REPLACED = _miss(
+    "server-replaced",
+    NoteKind.UNMATCHED,
+    _GONE + ", and {namesake} has the Node's name",
+    "delete the Node, so that the kubelet there registers anew",
+)
+GONE_DELETING = _miss(
+    "server-gone-deleting",
+    NoteKind.DELETING,
+    _GONE + ", and the Node is being deleted since {since} and waits for {holders}",
+)
+
+_NO_SERVER = "no server of {place} is named {name!r}"
+_JOINS = "give the Node its server's name, or start its kubelet with --provider-id"
+NO_SERVERS = _miss("no-servers", NoteKind.UNMATCHED, "{place} has no servers", _JOINS)
+NO_SERVER_OF_NAME = _miss("no-server-of-name", NoteKind.UNMATCHED, _NO_SERVER, _JOINS)
+NO_SERVER_NEAR = _miss("no-server-near", NoteKind.UNMATCHED, _NO_SERVER + " (nearest: {nearest})", _JOINS)
+LIKELY_SERVERS = _miss(
+    "likely-servers",
+    NoteKind.UNMATCHED,
+    _NO_SERVER + ", and the Node is likely one of {servers}",
+    "delete the Node and start the kubelet with the --provider-id of the right one",
+)
+LIKELY_SERVER = _miss(
+    "likely-server",
+    NoteKind.UNMATCHED,
+    _NO_SERVER + ", and the Node is likely {servers}",
+    "give the machine the host name {host}, or delete the Node and start the kubelet with --provider-id={provider_id}",
+)
+_LIKELY_OWNED = _NO_SERVER + ", and the Node is likely {servers}, the server of Node {node} ({heard})"
+_RENAMED = (
+    "give the machine its former host name, or delete both Nodes and start the kubelet with --provider-id={provider_id}"
+)
+LIKELY_RENAMED = _miss("likely-renamed", NoteKind.UNMATCHED, _LIKELY_OWNED, _RENAMED)
+LIKELY_OF_OTHER = _miss(
+    "likely-of-other",
+    NoteKind.UNMATCHED,
+    _LIKELY_OWNED,
+    "correct the kubelet's --node-ip, or delete the Node of the two that is stale",
+)
+SERVER_LIKELY_OF_OTHER = _miss(
+    "server-likely-of-other",
+    NoteKind.LIKELY_SERVER,
+    "{server} is likely the machine of Node {node} (by {clue}), and this Node is {heard}",
+    _RENAMED,
+)
+SERVER_OF_TWO_NODES = _miss(
+    "server-of-two-nodes",
+    NoteKind.AMBIGUOUS,
+    "providerID {provider_id} is also that of Node {nodes}",
+    "delete the stale Node",
+)
+NAME_OF_SERVERS = _miss(
+    "name-of-servers",
+    NoteKind.AMBIGUOUS,
+    "{servers} are all named {name!r}",
+    "rename all but one, or start the kubelet with --provider-id",
+)
+NAME_OF_OTHERS_SERVER = _miss(
+    "name-of-others-server",
+    NoteKind.AMBIGUOUS,
+    "{server} is named {name!r} and is the server of Node {node}",
+    "delete the stale Node, or rename one of the two",
+)
+NAME_AT_BOTH_PROVIDERS = _miss(
+    "name-at-both-providers",
+    NoteKind.AMBIGUOUS,
+    "{server} of Hetzner Cloud and a Robot server are both named {name!r}",
+    "rename one of the two",
+)
+ROBOT_NOT_READ = _miss(
+    "robot-not-read",
+    NoteKind.UNSUPPORTED,
+    "providerID {provider_id} is a Robot server, and Robot servers are not read",
+    "set ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD",
+)
+PROVIDER_ID_MALFORMED = _miss(
+    "provider-id-malformed",
+    NoteKind.MALFORMED,
+    "providerID {provider_id} has no server id (a positive decimal number)",
+    "delete the Node and let its kubelet register again",
+)
+SERVER_UNKNOWN = _miss("node-server-unknown", NoteKind.UNKNOWN, "the Node's server is unknown: {cause}")
+SERVERS_UNREAD = _miss("node-servers-unread", NoteKind.UNKNOWN, "the Node's server is unknown: {cause}")
+SERVERS_INCOMPLETE = _miss(
+    "node-servers-incomplete",
+    NoteKind.UNKNOWN,
+    "the list of {servers} is incomplete, and a name decides only in a whole list",
+)
+SERVER_UNREADABLE = _miss(
+    "node-server-unreadable", NoteKind.UNKNOWN, "{servers} could not be read and may be the Node's"
+)
+NAME_WAS_AT_ROBOT = _miss(
+    "name-was-at-robot",
+    NoteKind.UNKNOWN,
+    "{server} is named {name!r}, and so was a Robot server in the last whole list of these",
+)
+_FOREIGN = "providerID {provider_id} belongs to another cloud"
+_SET_BY = "providerID {provider_id} was set by {setter}"
+_AND_LIKELY = ", and the Node is likely {servers}"
+_MANAGE = "to have the Node managed, {way}, delete the Node and restart {kubelet}"
+FOREIGN = _miss("node-foreign", NoteKind.FOREIGN, _FOREIGN)
+FOREIGN_LIKELY = _miss("node-foreign-likely", NoteKind.LIKELY_SERVER, _FOREIGN + _AND_LIKELY, _MANAGE)
+FOREIGN_SETTER = _miss("node-set-by", NoteKind.FOREIGN, _SET_BY, _MANAGE)
+FOREIGN_SETTER_LIKELY = _miss("node-set-by-likely", NoteKind.LIKELY_SERVER, _SET_BY + _AND_LIKELY, _MANAGE)
+_UNCLAIMED = "the Node has neither a providerID nor the uninitialized taint"
+_CLAIM = "to have it managed, start its kubelet with --cloud-provider=external and let the Node register again"
+UNCLAIMED = _miss("node-unclaimed", NoteKind.FOREIGN, _UNCLAIMED, _CLAIM)
+UNCLAIMED_LIKELY = _miss(
+    "node-unclaimed-likely", NoteKind.LIKELY_SERVER, _UNCLAIMED + ", and is likely {servers}", _CLAIM
+)
+
+_OWNED = ", and it is the server of Node {nodes}"
+OTHER_NAME = Rule("other-name", "its name is not the Node's")
+OTHER_NAME_OWNED = Rule("other-name-owned", "its name is not the Node's" + _OWNED)
+OTHER_ID = Rule("other-id", "the Node's providerID has another id")
+OTHER_ID_OWNED = Rule("other-id-owned", "the Node's providerID has another id" + _OWNED)
+BY_CLUE = Rule("by-clue", "likely by {clue}")
+BY_CLUE_OWNED = Rule("by-clue-owned", "likely by {clue}" + _OWNED)
+
+POWER = Rule("power", "{server} is {status}", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN)
+POWER_READY = Rule(
+    "power-ready", "{server} is on, as its Node is Ready", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN
+)
+POWER_CHANGING = Rule("power-changing", "stays as it is: {server} is {status}", basis=Basis.SHUTDOWN)
+TAINT_GOES = Rule("taint-goes", "goes away as the Node is initialized", basis=Basis.UNINITIALISED)
+ANNOUNCES = Rule("taint-announces", "announces that the Node goes away", basis=Basis.ANNOUNCING)
+
+BEING_DELETED = Rule("node-being-deleted", "it is being deleted")
+CORDONED = Rule("node-cordoned", "it is cordoned")
+TAINTED = Rule("node-tainted", "it has the taint {taint}")
+GIVEN_UP = Rule("node-given-up", "it has not been Ready since {since}")
+
+READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it says so", basis=Basis.READY)
+READY_COUNTS = Rule(
+    "ready-counts",
+    "since {since}; without a server the Node is deleted after {wait} of it, and after {silence} of silence its loss"
+    " counts as planned",
+    basis=Basis.READY,
+)
+READY_IDLE = Rule("ready-idle", "since {since}; no deletion depends on it", basis=Basis.READY)
 
 TYPE_OF_SERVER = Rule("type-of-server", "the server's type", basis=Basis.SERVER)
 TYPE_OF_PRODUCT = Rule("type-of-product", "the server's product", basis=Basis.SERVER)
@@ -134,4 +325,3 @@ NODE_IP_UNKNOWN = _undecided(
     "correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address",
 )
 ADDRESSES_DIFFER = Rule("addresses-differ", "differs from the addresses of {server}", of=ChangeKind.NODE_ADDRESSES)
-CONTROLLER_OFF = Rule("controller-off", "stays as it is: --controllers leaves {controller} out", basis=Basis.UNTOUCHED)

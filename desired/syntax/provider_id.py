@@ -36,13 +36,6 @@ class ServerKey(NamedTuple):
         """In sentences: ``server 42``, ``Robot server 321``."""
         return f"server {self.id}" if self.provider is Provider.CLOUD else f"Robot server {self.id}"
 
-    @property
-    def is_missing(self) -> str:
-        """In words, that a complete list lacks it."""
-        if self.provider is Provider.CLOUD:
-            return f"no server of the project has the id {self.id}"
-        return f"no server of the Robot account has the number {self.id}"
-
 
 @dataclass(frozen=True, slots=True)
 class CloudID:

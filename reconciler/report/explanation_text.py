@@ -15,12 +15,11 @@ from desired.annotations.warnings import AnnotationWarning
 from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, GuardFact
 from desired.explain.load_balancer import FoundBalancer
-from desired.explain.node import NodeExplanation
+from desired.explain.node import NodeExplanation, ServerMatch
 from desired.explain.options import OptionFact
 from desired.explain.parts import CertificateFact, ListenerFact, TargetFact
 from desired.explain.routes import NodeRoutes, RouteFact
 from desired.explain.service import ServiceExplanation, ServiceStage, Wait
-from desired.explain.stage import ServerMatch, Stage
 from desired.guards.anchor import AnchorState
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus
@@ -28,6 +27,7 @@ from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Verdict
 from desired.plan.notes import Note
 from desired.routes.claims import FAILING, RouteStatus
+from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider

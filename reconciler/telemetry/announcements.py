@@ -19,7 +19,7 @@ from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import IDENTITY_NAMESPACE
-from desired.nodes.desired import is_uninitialized
+from desired.nodes.node import is_uninitialized
 from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind

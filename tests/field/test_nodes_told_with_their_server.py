@@ -8,34 +8,34 @@ from tests.support.stage import Stage
 
 _WAY = "delete the Node and restart its kubelet"
 K3S = (
-    "providerID 'k3s://cp-1' was set by the built-in cloud controller of k3s; server 1 has its name; left alone; to"
-    " have the Node managed: start the k3s servers with --disable-cloud-controller and every k3s with"
+    "providerID 'k3s://cp-1' was set by the built-in cloud controller of k3s, and the Node is likely server 1 cp-1 (by"
+    " name); to have the Node managed, start the k3s servers with --disable-cloud-controller and every k3s with"
     f" --kubelet-arg=cloud-provider=external, {_WAY}"
 )
 RKE2 = (
-    "providerID 'rke2://w-1' was set by the built-in cloud controller of rke2; server 2 has its name; left alone; to"
-    " have the Node managed: start the rke2 servers with --disable-cloud-controller and every rke2 with"
+    "providerID 'rke2://w-1' was set by the built-in cloud controller of rke2, and the Node is likely server 2 w-1 (by"
+    " name); to have the Node managed, start the rke2 servers with --disable-cloud-controller and every rke2 with"
     f" --kubelet-arg=cloud-provider=external, {_WAY}"
 )
 BARE = (
-    "providerID '3' was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://; server 3"
-    " has its name; left alone; to have the Node managed: start the kubelet with --cloud-provider=external,"
-    f" {_WAY}"
+    "providerID '3' was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://, and the"
+    " Node is likely server 3 w-2 (by name); to have the Node managed, start the kubelet with"
+    f" --cloud-provider=external, {_WAY}"
 )
 NONE = (
-    "has neither a providerID nor the uninitialized taint, so it is left alone; server 4 has its name; to have it"
+    "the Node has neither a providerID nor the uninitialized taint, and is likely server 4 w-3 (by name); to have it"
     " managed, start its kubelet with --cloud-provider=external and let the Node register again"
 )
+_RENAMED = (
+    "give the machine its former host name, or delete both Nodes and start the kubelet with --provider-id=hcloud://2"
+)
 JOINING = (
-    "no server of the project is named 'host-6jk-4yw'; its --node-ip 10.0.0.3 is the address of server 2 prod-w-1, and"
-    " that is the server of Node prod-w-1, silent since 25 Nov 03:40 UTC; the machine seems to have another host name"
-    " now; give it back, or delete Node prod-w-1 and start the kubelet with --provider-id=hcloud://2, which counts once"
-    " this Node is deleted too"
+    "no server of the project is named 'host-6jk-4yw', and the Node is likely server 2 prod-w-1 (by --node-ip"
+    f" 10.0.0.3), the server of Node prod-w-1 (silent since 25 Nov 03:40 UTC); {_RENAMED}"
 )
 SILENT = (
-    "silent since 25 Nov 03:40 UTC, and Node host-6jk-4yw's --node-ip 10.0.0.3 is the address of server 2 prod-w-1, the"
-    " server of this Node: the machine seems to have another host name now; give it back, or delete both Nodes and"
-    " start the kubelet with --provider-id=hcloud://2"
+    "server 2 prod-w-1 is likely the machine of Node host-6jk-4yw (by --node-ip 10.0.0.3), and this Node is silent"
+    f" since 25 Nov 03:40 UTC; {_RENAMED}"
 )
 
 
@@ -95,7 +95,7 @@ def test_explain_has_the_server(field: Callable[[str], Stage]) -> None:
 
     assert explained.code == 0
     assert K3S in explained.stdout
-    assert "the Node's providerID is not Hetzner's; server 1 has its name" in explained.stdout
+    assert "near: 1  cp-1: likely by name" in explained.stdout
 
 
 def test_machines_with_another_host_name(field: Callable[[str], Stage]) -> None:
@@ -108,7 +108,7 @@ def test_machines_with_another_host_name(field: Callable[[str], Stage]) -> None:
     notes, events = notes_of(report), events_of(stage)
     assert notes["node/host-6jk-4yw"] == JOINING
     assert notes["node/prod-w-1"] == SILENT
-    assert "prod-w-2, silent since 25 Nov 03:40 UTC" in notes["node/host-jo8-ff0"]
+    assert "prod-w-2 (silent since 25 Nov 03:40 UTC" in notes["node/host-jo8-ff0"]
     assert events["host-6jk-4yw"] == ("ServerNotFound", JOINING)
     assert events["prod-w-1"] == ("MachineRenamed", SILENT)
     after = nodes_in(stage)

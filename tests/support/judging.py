@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import reduce
 
 from desired import explain as explaining
-from desired.explain import node, service
+from desired.explain import service
 from desired.explain.node import NodeExplanation
 from desired.explain.service import ServiceExplanation
 from desired.guards import judge as judging
@@ -14,7 +14,7 @@ from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.nodes.changes import node_changes
-from desired.nodes.desired import DesiredNode, desired_nodes
+from desired.nodes.node import DesiredNode, desired_nodes
 from desired.plan.change import Plan
 from desired.plan.foresight import node_after
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
@@ -60,10 +60,10 @@ def conditions_due(plan: Plan, snapshot: Snapshot, settings: Settings, tried: It
     return conditions.conditions_due(facts_of(plan, snapshot, settings), tried)
 
 
-def planned(found: Node, snapshot: Snapshot, settings: Settings) -> tuple[DesiredNode | None, Node]:
-    """The desired state of a Node, and the Node once its changes are made."""
-    wanted = desired_nodes(snapshot, settings)[0].get(found.name)
-    return wanted, reduce(node_after, node_changes(found, wanted, settings) if wanted else (), found)
+def planned(found: Node, snapshot: Snapshot, settings: Settings) -> tuple[DesiredNode, Node]:
+    """What is decided on a Node, and the Node once its changes are made."""
+    wanted = desired_nodes(snapshot, settings)[0][found.name]
+    return wanted, reduce(node_after, node_changes(found, wanted, settings), found)
 
 
 def decided(report: Report) -> Report:
@@ -74,7 +74,9 @@ def decided(report: Report) -> Report:
 
 def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:
     """The explanation of a Node."""
-    return node.explain_node(found, snapshot, settings, plan, compute_desired(snapshot, settings))
+    explanation = explaining.explain_object(found.key, snapshot, settings, plan, compute_desired(snapshot, settings))
+    assert isinstance(explanation, NodeExplanation)
+    return explanation
 
 
 def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:

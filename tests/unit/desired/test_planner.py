@@ -18,15 +18,12 @@ from desired.model.snapshot import (
     Taint,
     with_shutdown_taint,
 )
-from desired.nodes.desired import InitializedNode
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
-from desired.rules.nodes import CONTROLLER_OFF
-from desired.rules.rule import Decided
-from desired.section import UNMANAGED, Present, Unknown, Unmanaged
+from desired.section import Present, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
     SERVER_LABELS,
@@ -43,6 +40,7 @@ from tests.builders import (
     in_cloud,
 )
 from tests.support.keys import key_of
+from tests.support.nodes import managed
 
 SETTINGS, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
 DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
@@ -264,7 +262,7 @@ def test_node_whose_server_is_gone() -> None:
         NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
         proof_of_absence(node, in_cloud(9)),
     )
-    reason = "no server of the project has the id 9"
+    reason = "the project has no server 9"
     expected = Change(
         key_of("node/web-1"), ChangeKind.NODE_DELETE, Verb.REMOVE, lost, None, reason, key_of("node/web-1")
     )
@@ -286,10 +284,9 @@ def test_everything_about_a_node_at_once() -> None:
 
 def test_what_is_unmanaged_is_never_diffed() -> None:
     """A field that nobody asked for, or of which too little is known, is no difference."""
-    off: Decided[Unmanaged] = Decided(UNMANAGED, CONTROLLER_OFF, {"controller": "cloud-node"})
-    unmanaged = InitializedNode(a_server(), off, off, UNMANAGED)
-    node = a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))
-    assert diff(a_snapshot([node]), DesiredState({"web-1": unmanaged}), SETTINGS) == Plan()
+    settings = Settings(controllers=frozenset({Controller.SERVICE}))
+    snapshot = a_snapshot([a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))], [a_server()])
+    assert diff(snapshot, compute_desired(snapshot, settings), settings) == Plan()
 
 
 @pytest.mark.parametrize("ready", Readiness)
@@ -369,7 +366,9 @@ def test_controllers_switched_off() -> None:
     """Without both controllers of Nodes nothing is desired of them, and nothing is said of them."""
     others = frozenset({Controller.SERVICE, Controller.ROUTE})
     snapshot = a_snapshot([a_joining_node(), a_node("edge"), a_lost_node("gone", 9)], [a_server()])
-    assert compute_desired(snapshot, Settings(controllers=others)) == DesiredState({})
+    desired = compute_desired(snapshot, Settings(controllers=others))
+    assert (managed(desired.nodes), replace(desired, nodes={})) == ({}, DesiredState({}))
+    assert diff(snapshot, desired, Settings(controllers=others)) == Plan()
 
 
 @pytest.mark.parametrize(

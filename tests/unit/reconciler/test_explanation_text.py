@@ -16,11 +16,11 @@ from desired.annotations.warnings import AnnotationWarning
 from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, GuardFact, LossFact
 from desired.explain.load_balancer import BalancerFact, FoundBalancer, PrivateAddress
+from desired.explain.node import Candidate, ServerFact, ServerMatch
 from desired.explain.options import OptionFact
 from desired.explain.parts import CertificateFact, ListenerFact, TargetFact
 from desired.explain.routes import NodeRoutes, RouteFact
 from desired.explain.service import ServiceStage, Wait
-from desired.explain.stage import Candidate, ServerFact, ServerMatch, Stage
 from desired.guards.anchor import AnchorState
 from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import Health
@@ -30,6 +30,7 @@ from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
+from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
 from reconciler.config.flags import Output

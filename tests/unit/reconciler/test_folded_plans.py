@@ -220,10 +220,10 @@ def test_a_held_plan(simulate: Callable[..., Simulation], shown: Callable[..., s
     assert shown(report).split("\n", 2)[2] == expected
     assert shown(report, 120).split("\n", 2)[2] == expected.replace(
         "worker-3  node.delete  held by node-blast-radius",
-        "worker-3  node.delete  held by node-blast-radius: no server of the project has the id 103",
+        "worker-3  node.delete  held by node-blast-radius: the project has no server 103",
     ).replace(
         "worker-4  node.delete  held by node-blast-radius",
-        "worker-4  node.delete  held by node-blast-radius: no server of the project has the id 104",
+        "worker-4  node.delete  held by node-blast-radius: the project has no server 104",
     )
     assert "      why: " in shown(replace(report, detail=Detail.FULL))
 

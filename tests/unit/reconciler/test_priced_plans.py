@@ -125,7 +125,7 @@ services
       ingress: (none) -> (known after apply)
 routes, 5/100 used
   - route/4711/10.244.9.0/24  route.delete
-      why: it leads to 10.0.0.50, which nobody has
+      why: it leads to 10.0.0.50, which has no owner
       gateway: 10.0.0.50 -> (none)
 
 Goes: route/4711/10.244.9.0/24
@@ -145,7 +145,7 @@ def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F
     assert [line for line in wide if line.startswith(("  ~ n", "  + l", "  - r", "Cost"))] == [
         "  ~ node/worker-2/labels  node.labels: differs from server 102 (cpx42 in nbg1)",
         f"  + load_balancer/default/shop  lb.create: {wanted}  +5.39 EUR a month",
-        "  - route/4711/10.244.9.0/24  route.delete: it leads to 10.0.0.50, which nobody has",
+        "  - route/4711/10.244.9.0/24  route.delete: it leads to 10.0.0.50, which has no owner",
         "Cost: 5.39 -> 10.78 EUR a month (+5.39), gross list price, without traffic",
     ]
     assert "lb.create  +5.39 EUR a month\n" in shown(replace(report, detail=Detail.SUMMARY))

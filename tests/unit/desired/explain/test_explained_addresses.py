@@ -7,11 +7,11 @@ import pytest
 from desired.explain.fact import Fact
 from desired.explain.node import explain_addresses
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import AddressType, Node, NodeAddress, Snapshot
+from desired.model.snapshot import AddressType, Node, NodeAddress
 from desired.rules.rule import Basis
 from desired.section import Present, Unknown
-from tests.builders import a_dual_stack_server, a_joining_node, a_network, a_server, a_settled_node, a_snapshot
-from tests.support.judging import planned
+from tests.builders import a_dual_stack_server, a_joining_node, a_network, a_server, a_settled_node
+from tests.support.nodes import decide
 
 HOSTNAME, INTERNAL, EXTERNAL = AddressType.HOSTNAME, AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP
 NETWORKED = Settings(network="private")
@@ -24,12 +24,6 @@ def with_addresses(*texts: str, **overrides: Any) -> Node:
     """A settled Node with these addresses, each ``Type text``."""
     addresses = tuple(NodeAddress(*text.split()) for text in texts)
     return a_settled_node(addresses=addresses, **overrides)
-
-
-def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = "") -> list[Fact]:
-    """What is said of each address."""
-    wanted, _ = planned(node, snapshot, settings)
-    return list(explain_addresses(node, wanted, left))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +61,8 @@ def explained(node: Node, snapshot: Snapshot, settings: Settings, left: str = ""
 )
 def test_addresses(node: Node, expected: list[Fact]) -> None:
     """Each address is told with its rule; those that come stand last."""
-    snapshot = a_snapshot([node], [a_dual_stack_server()], network=Present(a_network()))
-    assert explained(node, snapshot, NETWORKED) == expected
+    wanted, _ = decide(node, a_dual_stack_server(), NETWORKED, network=Present(a_network()))
+    assert list(explain_addresses(node, wanted.addresses)) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,22 +73,22 @@ def test_addresses(node: Node, expected: list[Fact]) -> None:
             a_settled_node(provider_id="aws://1"),
             Settings(),
             Present(None),
-            "stays as it is: because",
+            "not managed: the Node is foreign",
             id="no-node-of-ours",
         ),
         pytest.param(
             a_settled_node(),
             Settings(controllers=frozenset({Controller.LIFECYCLE})),
             Present(None),
-            "stays as it is: --controllers leaves cloud-node out",
+            "not managed: --controllers leaves cloud-node out",
             id="addresses-are-left-to-others",
         ),
     ],
 )
 def test_addresses_that_stay(node: Node, settings: Settings, network: Present[None] | Unknown, why: str) -> None:
     """Where nothing is decided on addresses each one stays, with the reason why."""
-    found = explained(node, a_snapshot([node], [a_server()], network=network), settings, "because")
-    assert found == [
+    wanted, _ = decide(node, a_server(), settings, network=network)
+    assert list(explain_addresses(node, wanted.addresses)) == [
         Fact(HOSTNAME, "web-1", "web-1", Basis.UNTOUCHED, why),
         Fact(EXTERNAL, "203.0.113.1", "203.0.113.1", Basis.UNTOUCHED, why),
     ]

@@ -10,8 +10,8 @@ from desired.explain.node import explain_labels
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server
 from desired.rules.rule import Basis
-from tests.builders import SERVER_LABELS, a_node, a_server, a_settled_node, a_snapshot
-from tests.support.judging import planned
+from tests.builders import SERVER_LABELS, a_node, a_server, a_settled_node
+from tests.support.nodes import decide
 
 TYPE, ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -24,10 +24,10 @@ def labelled(changes: Mapping[str, str], **overrides: Any) -> Node:
     return a_settled_node(labels={**SERVER_LABELS, **changes}, **overrides)
 
 
-def explained(node: Node, server: Server, settings: Settings, left: str = "") -> Mapping[str, Fact]:
+def explained(node: Node, server: Server, settings: Settings) -> Mapping[str, Fact]:
     """Key → what is said of it."""
-    wanted, then = planned(node, a_snapshot([node], [server]), settings)
-    return {fact.subject: fact for fact in explain_labels(node, then, wanted, settings, left)}
+    wanted, _ = decide(node, server, settings)
+    return {fact.subject: fact for fact in explain_labels(node, wanted.labels)}
 
 
 @pytest.mark.parametrize(
@@ -101,24 +101,30 @@ def test_label(node: Node, server: Server, settings: Settings, expected: Fact) -
 
 
 @pytest.mark.parametrize(
-    ("node", "settings"),
+    ("node", "settings", "why"),
     [
-        pytest.param(labelled({"team": "blue"}, provider_id="aws://1"), Settings(), id="no-node-of-ours"),
+        pytest.param(
+            labelled({"team": "blue"}, provider_id="aws://1"),
+            Settings(),
+            "not managed: the Node is foreign",
+            id="no-node-of-ours",
+        ),
         pytest.param(
             labelled({"team": "blue"}),
             Settings(controllers=frozenset({Controller.LIFECYCLE})),
+            "not managed: --controllers leaves cloud-node out",
             id="labels-are-left-to-others",
         ),
     ],
 )
-def test_labels_that_are_left_alone(node: Node, settings: Settings) -> None:
+def test_labels_that_are_left_alone(node: Node, settings: Settings, why: str) -> None:
     """Where nothing is wanted of a Node each label stays, ours with the reason why."""
-    found = explained(node, a_server(), settings, "because")
+    found = explained(node, a_server(), settings)
 
     assert [fact.subject for fact in found.values()] == sorted(node.labels)
     assert {fact.subject: fact.wanted for fact in found.values()} == node.labels
     assert (found["team"].rule, found[TYPE].rule) == (Basis.FOREIGN, Basis.UNTOUCHED)
-    assert found[TYPE].source.startswith("stays as it is: ")
+    assert found[TYPE].source == why
 
 
 def test_no_labels() -> None:

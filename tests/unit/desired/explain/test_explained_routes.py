@@ -294,7 +294,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             OFF,
             ROUTED,
             Basis.UNTOUCHED,
-            "stays as it is: the Node is another cloud's",
+            "not managed: the Node is foreign",
             id="switched off, and another cloud's",
         ),
         pytest.param(

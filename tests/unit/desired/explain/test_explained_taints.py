@@ -6,7 +6,6 @@ import pytest
 
 from desired.explain.fact import Fact
 from desired.explain.node import explain_conditions, explain_taints
-from desired.explain.stage import Stage
 from desired.model.settings import Controller, Settings, Waits
 from desired.model.snapshot import Condition, Node, Readiness, Server, ServerStatus, Taint
 from desired.names import TAINT_CLUSTER_AUTOSCALER, TAINT_KARPENTER_DISRUPTED, TAINT_SHUTDOWN, TAINT_UNINITIALIZED
@@ -26,13 +25,12 @@ def tainted(*taints: Taint) -> Node:
 
 
 @pytest.mark.parametrize(
-    ("node", "server", "stage", "settings", "expected"),
+    ("node", "server", "settings", "expected"),
     [
-        pytest.param(tainted(), RUNNING, Stage.SETTLED, Settings(), [], id="none"),
+        pytest.param(tainted(), RUNNING, Settings(), [], id="none"),
         pytest.param(
             a_joining_node(),
             RUNNING,
-            Stage.JOINING,
             Settings(),
             [
                 Fact(
@@ -48,7 +46,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             a_joining_node(taints=(UNINITIALIZED, Taint(TAINT_UNINITIALIZED, "NoExecute"))),
             RUNNING,
-            Stage.JOINING,
             Settings(),
             [
                 Fact(TAINT_UNINITIALIZED, value, None, Basis.UNINITIALISED, "goes away as the Node is initialized")
@@ -59,7 +56,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             a_joining_node("web2"),
             RUNNING,
-            Stage.UNMATCHED,
             Settings(),
             [
                 Fact(
@@ -67,7 +63,7 @@ def tainted(*taints: Taint) -> Node:
                     "true:NoSchedule",
                     "true:NoSchedule",
                     Basis.UNINITIALISED,
-                    "keeps pods away: the Node has no server",
+                    "not managed: the Node is unmatched",
                 )
             ],
             id="a-node-without-a-server-cannot-join",
@@ -75,7 +71,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             a_joining_node(),
             RUNNING,
-            Stage.JOINING,
             NO_NODE,
             [
                 Fact(
@@ -83,7 +78,7 @@ def tainted(*taints: Taint) -> Node:
                     "true:NoSchedule",
                     "true:NoSchedule",
                     Basis.UNINITIALISED,
-                    "keeps pods away: --controllers leaves cloud-node out",
+                    "not managed: --controllers leaves cloud-node out",
                 )
             ],
             id="initializing-is-left-to-others",
@@ -91,7 +86,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(),
             OFF,
-            Stage.SETTLED,
             Settings(),
             [Fact(TAINT_SHUTDOWN, None, "NoSchedule", Basis.SHUTDOWN, "server 1 is off")],
             id="the-server-is-off",
@@ -99,7 +93,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(SHUTDOWN),
             OFF,
-            Stage.SETTLED,
             Settings(),
             [Fact(TAINT_SHUTDOWN, "NoSchedule", "NoSchedule", Basis.SHUTDOWN, "server 1 is off")],
             id="the-server-is-off-and-the-taint-is-there",
@@ -107,7 +100,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(Taint(TAINT_SHUTDOWN, "NoSchedule", "x")),
             OFF,
-            Stage.SETTLED,
             Settings(),
             [Fact(TAINT_SHUTDOWN, "x:NoSchedule", "x:NoSchedule", Basis.SHUTDOWN, "server 1 is off")],
             id="the-server-is-off-and-the-taint-is-there-with-a-value",
@@ -115,7 +107,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(SHUTDOWN),
             RUNNING,
-            Stage.SETTLED,
             Settings(),
             [Fact(TAINT_SHUTDOWN, "NoSchedule", None, Basis.SHUTDOWN, "server 1 is running")],
             id="the-server-runs-again",
@@ -123,7 +114,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(SHUTDOWN),
             a_server(status=ServerStatus.STARTING),
-            Stage.SETTLED,
             Settings(),
             [
                 Fact(
@@ -139,7 +129,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(SHUTDOWN),
             RUNNING,
-            Stage.SETTLED,
             NO_LIFECYCLE,
             [
                 Fact(
@@ -147,7 +136,7 @@ def tainted(*taints: Taint) -> Node:
                     "NoSchedule",
                     "NoSchedule",
                     Basis.SHUTDOWN,
-                    "stays as it is: --controllers leaves cloud-node-lifecycle out",
+                    "not managed: --controllers leaves cloud-node-lifecycle out",
                 )
             ],
             id="the-shutdown-taint-is-left-to-others",
@@ -155,7 +144,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             a_joining_node(taints=(SHUTDOWN, UNINITIALIZED)),
             RUNNING,
-            Stage.JOINING,
             Settings(),
             [
                 Fact(
@@ -178,7 +166,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule", "1"), Taint(TAINT_KARPENTER_DISRUPTED, "NoSchedule")),
             RUNNING,
-            Stage.SETTLED,
             Settings(),
             [
                 Fact(key, value, value, Basis.ANNOUNCING, "announces that the Node goes away")
@@ -192,7 +179,6 @@ def tainted(*taints: Taint) -> Node:
         pytest.param(
             tainted(Taint("dedicated", "NoExecute", "db"), Taint(TAINT_SHUTDOWN, "NoExecute")),
             OFF,
-            Stage.SETTLED,
             NO_LIFECYCLE,
             [
                 Fact("dedicated", "db:NoExecute", "db:NoExecute", Basis.FOREIGN, "not ours, left alone"),
@@ -202,14 +188,14 @@ def tainted(*taints: Taint) -> Node:
         ),
     ],
 )
-def test_taints(node: Node, server: Server, stage: Stage, settings: Settings, expected: list[Fact]) -> None:
+def test_taints(node: Node, server: Server, settings: Settings, expected: list[Fact]) -> None:
     """Each taint is told with what it means and whether it goes; one that comes stands last."""
     wanted, then = planned(node, a_snapshot([node], [server]), settings)
 
-    assert list(explain_taints(node, then, wanted, stage, settings)) == expected
+    assert list(explain_taints(node, then, wanted)) == expected
 
 
-SILENT = "without a server the Node is deleted after 20 s of it; after 30 min of silence it counts as announced"
+SILENT = "without a server the Node is deleted after 20 s of it, and after 30 min of silence its loss counts as planned"
 FIVE_AGO = NOW - timedelta(minutes=5)
 
 
@@ -259,7 +245,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     None,
                     None,
                     Basis.READY,
-                    f"not written yet, which counts as not Ready since the Node's creation; {SILENT}",
+                    f"since the Node's creation, as none is written yet; {SILENT}",
                 )
             ],
             id="not-written-yet",
@@ -273,7 +259,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     "False",
                     "False",
                     Basis.READY,
-                    "since 2026-07-01 11:55:00 UTC; nothing that is done here depends on it",
+                    "since 2026-07-01 11:55:00 UTC; no deletion depends on it",
                 )
             ],
             id="a-node-that-is-never-deleted",
@@ -287,8 +273,7 @@ FIVE_AGO = NOW - timedelta(minutes=5)
                     None,
                     None,
                     Basis.READY,
-                    "not written yet, which counts as not Ready since the Node's creation; nothing that is done here"
-                    " depends on it",
+                    "since the Node's creation, as none is written yet; no deletion depends on it",
                 ),
                 Fact("NetworkUnavailable", "True", "True", Basis.FOREIGN, "not ours, left alone"),
                 Fact("DiskPressure", "False", "False", Basis.FOREIGN, "not ours, left alone"),
@@ -321,4 +306,4 @@ def test_the_waits_are_those_that_were_set() -> None:
     waits = Waits(not_ready_for=timedelta(seconds=90), given_up_after=timedelta(hours=1))
     (fact,) = explain_conditions(a_node(ready=Readiness.FALSE), waits, deletable=True)
 
-    assert "deleted after 90 s of it; after 60 min" in fact.source
+    assert "deleted after 90 s of it, and after 60 min" in fact.source

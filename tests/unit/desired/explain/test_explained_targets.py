@@ -113,7 +113,7 @@ def members(
             LOCATED,
             Membership.SERVERLESS,
             (None, None),
-            "providerID 'aws://2' belongs to another cloud; left alone",
+            "providerID 'aws://2' belongs to another cloud",
             id="another-cloud's",
         ),
         pytest.param(

@@ -11,7 +11,6 @@ from desired.explain.fact import Fact
 from desired.explain.guards import AnchorFact, Concern, LossFact
 from desired.explain.node import NodeExplanation, why_no_node
 from desired.explain.service import ServiceExplanation, ServiceStage
-from desired.explain.stage import Stage
 from desired.guards.anchor import AnchorState
 from desired.guards.table import GUARDS
 from desired.load_balancers.membership import Membership
@@ -22,6 +21,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
+from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.section import Absent, Section
 from desired.syntax.provider_id import Provider
@@ -162,9 +162,7 @@ def test_measures_of_robot() -> None:
     measured = {guard.rule: (guard.value, guard.limit) for guard in found.guards}
     assert measured[GuardName.PROJECT_ANCHOR] == ("1", "1")
     assert measured[GuardName.NODE_BLAST_RADIUS] == ("1", "1")
-    assert found.why.startswith(
-        "no server of the Robot account has the number 1, and asking for it alone says the same; "
-    )
+    assert found.why.startswith("the Robot account has no Robot server 1; ")
 
 
 def test_a_node_that_was_given_up() -> None:

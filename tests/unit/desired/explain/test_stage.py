@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from desired.explain.node import NodeExplanation
-from desired.explain.stage import Stage, why_left
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.nodes.desired import InitializedNode, OrphanedNode, UninitializedNode, desired_nodes
+from desired.nodes.node import InitializedNode, OrphanedNode, UninitializedNode, UnmanagedNode, desired_nodes
 from desired.planner import compute_plan
+from desired.rules.nodes import Stage
 from desired.section import Absent, Section
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -35,7 +35,14 @@ ANCHOR, ANCHOR_SERVER = a_settled_node("control-1", 9), a_server(9, "control-1")
 SERVERS = servers_of(ANCHOR_SERVER, a_server())
 WITHOUT_1 = servers_of(ANCHOR_SERVER)
 ELSEWHERE = servers_of(a_server())
-GONE = "no server of the project has the id 1"
+GONE = "the project has no server 1"
+NO_SERVER = (
+    "no server of the project is named 'gpu'; give the Node its server's name, or start its kubelet with --provider-id"
+)
+ROBOT = (
+    "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; set ROBOT_ENABLED, ROBOT_USER and"
+    " ROBOT_PASSWORD"
+)
 GOING = NOW - timedelta(minutes=9)
 
 
@@ -99,7 +106,7 @@ CASES = [
         SERVERS,
         NO_NODE,
         Stage.JOINING,
-        "waits to be initialized as server 1; --controllers leaves cloud-node out",
+        "waits to be initialized as server 1; not managed: --controllers leaves cloud-node out",
         id="joining-is-left-to-others",
     ),
     pytest.param(
@@ -107,7 +114,7 @@ CASES = [
         WITHOUT_1,
         Settings(),
         Stage.DEPARTING,
-        f"{GONE}, and asking for it alone says the same; the next pass deletes the Node",
+        f"{GONE}; the next pass deletes the Node",
         id="departing",
     ),
     pytest.param(
@@ -115,7 +122,7 @@ CASES = [
         WITHOUT_1,
         Settings(),
         Stage.DEPARTING,
-        f"{GONE}, and asking for it alone says the same; the Node's deletion is waiting (absence-proof)",
+        f"{GONE}; the Node's deletion is waiting (absence-proof)",
         id="departing-and-waiting",
     ),
     pytest.param(
@@ -123,7 +130,7 @@ CASES = [
         WITHOUT_1,
         Settings(),
         Stage.DEPARTING,
-        f"{GONE}, and asking for it alone says the same; the next pass deletes the Node",
+        f"{GONE}; the next pass deletes the Node",
         id="departing-before-it-joined",
     ),
     pytest.param(
@@ -131,7 +138,7 @@ CASES = [
         WITHOUT_1,
         NO_LIFECYCLE,
         Stage.DEPARTING,
-        f"{GONE}, and asking for it alone says the same; --controllers leaves cloud-node-lifecycle out",
+        f"{GONE}; not managed: --controllers leaves cloud-node-lifecycle out",
         id="departing-is-left-to-others",
     ),
     pytest.param(
@@ -139,7 +146,7 @@ CASES = [
         WITHOUT_1,
         Settings(),
         Stage.DELETING,
-        f"{GONE}; the Node is being deleted since 2026-07-01 11:51 UTC and waits for the API server",
+        f"{GONE}, and the Node is being deleted since 2026-07-01 11:51 UTC and waits for the API server",
         id="deleting-without-a-server",
     ),
     pytest.param(
@@ -147,7 +154,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.DELETING,
-        "is being deleted since 2026-07-01 11:51 UTC and waits for finalizers a/x, b/y",
+        "the Node is being deleted since 2026-07-01 11:51 UTC and waits for finalizers a/x, b/y",
         id="deleting-with-a-server",
     ),
     pytest.param(
@@ -155,7 +162,7 @@ CASES = [
         SERVERS,
         NEITHER,
         Stage.DELETING,
-        "is being deleted since 2026-07-01 11:51 UTC and waits for the API server",
+        "the Node is being deleted since 2026-07-01 11:51 UTC and waits for the API server",
         id="deleting-before-it-joined",
     ),
     pytest.param(
@@ -163,7 +170,7 @@ CASES = [
         WITHOUT_1,
         Settings(),
         Stage.UNMATCHED,
-        f"{GONE}, and its kubelet reports Ready: nothing is done while it does",
+        f"{GONE}, and the Node's kubelet reports Ready",
         id="ready-without-its-server",
     ),
     pytest.param(
@@ -171,8 +178,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNMATCHED,
-        "no server of the project is named 'gpu'; a Node joins when its name is its server's, or with the kubelet's"
-        " --provider-id",
+        NO_SERVER,
         id="a-name-that-nothing-has",
     ),
     pytest.param(
@@ -180,7 +186,7 @@ CASES = [
         SERVERS,
         NEITHER,
         Stage.UNMATCHED,
-        "no server of the project is named 'gpu'",
+        NO_SERVER,
         id="a-name-that-nothing-has-is-left-to-others",
     ),
     pytest.param(
@@ -196,7 +202,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.AMBIGUOUS,
-        "providerID 'hcloud://9' is also that of node control-1; both are left alone, delete the stale one",
+        "providerID 'hcloud://9' is also that of Node control-1; delete the stale Node",
         id="ambiguous",
     ),
     pytest.param(
@@ -204,7 +210,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.MALFORMED,
-        "providerID 'hcloud://x': 'x' is no server id (a positive decimal number); left alone;"
+        "providerID 'hcloud://x' has no server id (a positive decimal number);"
         " delete the Node and let its kubelet register again",
         id="malformed",
     ),
@@ -213,7 +219,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNSUPPORTED,
-        "providerID 'hrobot://7' is a Robot server, and Robot servers are not read",
+        ROBOT,
         id="robot",
     ),
     pytest.param(
@@ -221,10 +227,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNSUPPORTED,
-        (
-            "providerID 'hrobot://7' is a Robot server, and Robot servers are not read; set"
-            " ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD"
-        ),
+        ROBOT,
         id="a-robot-that-joins",
     ),
     pytest.param(
@@ -232,7 +235,7 @@ CASES = [
         incomplete(WITHOUT_1, "429"),
         Settings(),
         Stage.UNKNOWN,
-        "429",
+        "the Node's server is unknown: 429",
         id="a-gap-in-the-list",
     ),
     pytest.param(
@@ -240,7 +243,7 @@ CASES = [
         replace(WITHOUT_1, unreadable={1: "no type"}),
         Settings(),
         Stage.UNKNOWN,
-        "no type",
+        "the Node's server is unknown: no type",
         id="a-server-that-could-not-be-read",
     ),
     pytest.param(
@@ -248,7 +251,7 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.FOREIGN,
-        "providerID 'aws://1' belongs to another cloud; left alone",
+        "providerID 'aws://1' belongs to another cloud",
         id="another-cloud-whatever-becomes-of-it",
     ),
     pytest.param(
@@ -272,7 +275,7 @@ CASES = [
         SERVERS,
         replace(IGNORING, controllers=NEITHER.controllers),
         Stage.IGNORED,
-        "the Node is ignored",
+        "ignored: matches lab=yes",
         id="ignored-and-left-to-others",
     ),
     pytest.param(
@@ -280,8 +283,8 @@ CASES = [
         SERVERS,
         Settings(),
         Stage.UNCLAIMED,
-        "has neither a providerID nor the uninitialized taint, so it is left alone; server 1 has its name; to have it"
-        " managed, start its kubelet with --cloud-provider=external and let the Node register again",
+        "the Node has neither a providerID nor the uninitialized taint, and is likely server 1 web-1 (by name); to have"
+        " it managed, start its kubelet with --cloud-provider=external and let the Node register again",
         id="unclaimed",
     ),
 ]
@@ -302,42 +305,17 @@ def test_the_stage_agrees_with_the_desired_state(
     """What a pass wants of a Node is what its stage says, and nothing is wanted in any other stage."""
     wanted, _ = desired_nodes(world(node, servers), settings)
 
-    match wanted.get(node.name):
+    match wanted[node.name]:
         case UninitializedNode():
             assert stage in (Stage.JOINING, Stage.DELETING), why
         case InitializedNode():
             assert stage in (Stage.SETTLED, Stage.DELETING), why
         case OrphanedNode():
             assert stage is Stage.DEPARTING, why
-        case None if settings.controllers == frozenset(Controller):
+        case UnmanagedNode() if settings.controllers == frozenset(Controller):
             assert stage not in (Stage.SETTLED, Stage.DEPARTING), why
 
 
 def test_every_stage_has_a_case() -> None:
     """No stage is left out above."""
     assert {case.values[3] for case in CASES} == set(Stage)
-
-
-@pytest.mark.parametrize(
-    ("stage", "why"),
-    [
-        (Stage.SETTLED, ""),
-        (Stage.JOINING, "the Node is not initialized yet"),
-        (Stage.DEPARTING, "the Node has lost its server"),
-        (Stage.DELETING, "the Node is being deleted"),
-        (Stage.UNMATCHED, "the Node has no server"),
-        (Stage.AMBIGUOUS, "it is not clear which server is the Node's"),
-        (Stage.MALFORMED, "the Node's providerID names no server"),
-        (Stage.UNSUPPORTED, "the Node's server is not read"),
-        (Stage.UNKNOWN, "the Node's server is not known"),
-        (Stage.FOREIGN, "the Node is another cloud's"),
-        (Stage.IGNORED, "the Node is ignored"),
-        (Stage.UNCLAIMED, "the Node asks for no cloud controller"),
-    ],
-)
-def test_why_nothing_is_written(stage: Stage, why: str) -> None:
-    """The stage says why the Node is left as it is; or a controller that is switched off, where it would be written."""
-    ours = stage in (Stage.SETTLED, Stage.JOINING, Stage.DEPARTING, Stage.DELETING)
-
-    assert why_left(stage, Controller.NODE, Settings()) == why
-    assert why_left(stage, Controller.NODE, NO_NODE) == ("--controllers leaves cloud-node out" if ours else why)

@@ -9,7 +9,7 @@ from desired.annotations.options import Options
 from desired.load_balancers.membership import Membership, node_memberships
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Taint
-from desired.nodes.desired import desired_nodes
+from desired.nodes.node import desired_nodes
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.selector import Selector, parse_selector
 from tests.builders import NOW, UNINITIALIZED, a_server, a_settled_node, a_snapshot, nodes_of

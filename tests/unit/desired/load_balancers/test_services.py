@@ -13,7 +13,7 @@ from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED
-from desired.nodes.desired import desired_nodes
+from desired.nodes.node import desired_nodes
 from desired.plan.change import Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan

@@ -15,7 +15,7 @@ from desired.load_balancers.zones import Place
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, NodeAddress, RobotAccount, Server, Snapshot
-from desired.nodes.desired import DesiredNode, UninitializedNode, desired_nodes
+from desired.nodes.node import DesiredNode, UninitializedNode, desired_nodes
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.selector import parse_selector

@@ -89,7 +89,8 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
 )
 def test_why_announced(node: Node, expected: str | None) -> None:
     """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
-    assert planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR) == expected
+    found = planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR)
+    assert (found.text if found else None) == expected
     assert is_planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR) is (expected is not None)
 
 

@@ -1,5 +1,6 @@
 """What is kept true on a Node that was initialized."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 
@@ -7,24 +8,20 @@ import pytest
 
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import AddressType, Network, NodeAddress, Server, ServerStatus
-from desired.nodes.addresses import DesiredAddresses, choose_hostname, desired_addresses
-from desired.nodes.desired import InitializedNode, initialized_node
-from desired.nodes.labels import desired_labels
+from desired.nodes.labels import desired_labels, values_of
+from desired.nodes.node import InitializedNode
 from desired.plan.notes import Note, NoteKind
-from desired.rules.nodes import CONTROLLER_OFF
-from desired.rules.rule import Decided
 from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from tests.builders import (
-    NOBODY,
     SERVER_LABELS,
     WEB_1_ADDRESSES,
     a_dual_stack_server,
     a_network,
     a_server,
     a_settled_node,
-    a_snapshot,
 )
 from tests.support.keys import key_of
+from tests.support.nodes import addresses_of, decide, labels_of
 
 KEY = "node/web-1"
 DEFAULT = Settings()
@@ -33,10 +30,7 @@ DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 KEEP = Settings(keep_internal_ips=True)
 ZONE = "topology.kubernetes.io/zone"
 
-LABELS = desired_labels(a_server(), {}, DEFAULT, joins=False)
-HOSTNAME = choose_hostname(a_settled_node(), a_server(), NOBODY, joins=False)
-ADDRESSES = desired_addresses(a_settled_node(), a_server(), HOSTNAME, a_snapshot(), DEFAULT, NOBODY)
-OFF: Decided[Unmanaged] = Decided(UNMANAGED, CONTROLLER_OFF, {"controller": Controller.NODE})
+LABELS, ADDRESSES = labels_of(), addresses_of()
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
@@ -51,8 +45,10 @@ ATTACHED = a_server(private_ips=((4, IPv4Address("10.0.0.2")),))
 
 def test_settled_node_that_needs_nothing() -> None:
     """A Node of a running server has the server's labels and addresses, and no shutdown taint."""
-    found = initialized_node(a_settled_node(), a_server(), a_snapshot(), DEFAULT, NOBODY)
-    assert found == (InitializedNode(a_server(), LABELS, ADDRESSES, shut_down=False), ())
+    wanted, notes = decide(a_settled_node(), a_server())
+    assert isinstance(wanted, InitializedNode)
+    assert (wanted.server, wanted.labels, wanted.addresses, notes) == (a_server(), LABELS, ADDRESSES, ())
+    assert wanted.shut_down.value is False
 
 
 @pytest.mark.parametrize(
@@ -99,9 +95,7 @@ def test_addresses(
     expected: tuple[NodeAddress, ...],
 ) -> None:
     """The addresses are those that the server has now, in their order, whatever the Node has."""
-    snapshot = a_snapshot(network=Present(network))
-    wanted, notes = initialized_node(a_settled_node(addresses=current), server, snapshot, settings, NOBODY)
-    assert isinstance(wanted.addresses, DesiredAddresses)
+    wanted, notes = decide(a_settled_node(addresses=current), server, settings, network=Present(network))
     assert (wanted.addresses.values, notes) == (expected, ())
 
 
@@ -121,9 +115,8 @@ def test_addresses(
 )
 def test_node_ip(annotation: str, server: Server, expected: tuple[NodeAddress, ...]) -> None:
     """The kubelet's ``--node-ip`` orders and narrows the addresses for as long as the Node lives."""
-    node, snapshot = a_settled_node(provided_node_ip=annotation), a_snapshot(network=Present(a_network()))
-    wanted, notes = initialized_node(node, server, snapshot, DUAL, NOBODY)
-    assert isinstance(wanted.addresses, DesiredAddresses)
+    node = a_settled_node(provided_node_ip=annotation)
+    wanted, notes = decide(node, server, DUAL, network=Present(a_network()))
     assert (wanted.addresses.values, notes) == (expected, ())
 
 
@@ -142,65 +135,62 @@ def test_node_ip(annotation: str, server: Server, expected: tuple[NodeAddress, .
 def test_unusable_node_ip(annotation: str) -> None:
     """No address goes away because of a wrong ``--node-ip``; labels and taint are kept true all the same."""
     node = a_settled_node(provided_node_ip=annotation, labels={})
-    wanted, notes = initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY)
-    assert isinstance(wanted.addresses, Decided)
-    assert (wanted.labels, wanted.shut_down) == (LABELS, False)
-    assert [(note.kind, note.text) for note in notes] == [(NoteKind.UNUSABLE_NODE_IP, wanted.addresses.text)]
+    wanted, notes = decide(node, a_server())
+    assert wanted.addresses.values == node.addresses
+    assert (wanted.labels, wanted.shut_down.value) == (LABELS, False)
+    assert [(note.kind, note.text) for note in notes] == [
+        (NoteKind.UNUSABLE_NODE_IP, each.text) for each in wanted.addresses.wanted[:1]
+    ]
 
 
 @pytest.mark.parametrize("network", [Unknown("429"), Absent()], ids=["unreadable", "not-in-the-project"])
 def test_unknown_network(network: Absent | Unknown) -> None:
     """No address goes away because the network could not be read; labels and taint are kept true all the same."""
     node, server = a_settled_node(addresses=(H, I4), labels={}), a_server(status=ServerStatus.OFF)
-    wanted, notes = initialized_node(node, server, a_snapshot(network=network), IN_NETWORK, NOBODY)
-    assert isinstance(wanted.addresses, Decided)
-    assert (wanted.labels, wanted.shut_down, notes) == (LABELS, True, ())
+    wanted, notes = decide(node, server, IN_NETWORK, network=network)
+    assert wanted.addresses.values == node.addresses
+    assert (wanted.labels, wanted.shut_down.value, notes) == (LABELS, True, ())
 
 
 @pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
 def test_field_that_did_not_arrive(network: Present[Network | None] | Absent | Unknown) -> None:
     """No address goes away because Hetzner's answer lacks a field, and that is told on the Node, for it is about it."""
-    node, snapshot = a_settled_node(addresses=(H, I4), labels={}), a_snapshot(network=network)
+    node = a_settled_node(addresses=(H, I4), labels={})
     server = a_server(ipv4=None, status=ServerStatus.OFF, missing=frozenset({"public_net.ipv4"}))
-    wanted, notes = initialized_node(node, server, snapshot, IN_NETWORK, NOBODY)
-    assert isinstance(wanted.addresses, Decided)
-    assert (wanted.labels, wanted.shut_down) == (LABELS, True)
-    assert notes == (Note(key_of(KEY), NoteKind.UNKNOWN, wanted.addresses.text),)
+    wanted, notes = decide(node, server, IN_NETWORK, network=network)
+    assert wanted.addresses.values == node.addresses
+    assert (wanted.labels, wanted.shut_down.value) == (LABELS, True)
+    assert notes == (Note(key_of(KEY), NoteKind.UNKNOWN, wanted.addresses.wanted[0].text),)
 
 
 def test_labels() -> None:
     """A zone that a person set stays, and the Node's note says so."""
     node = a_settled_node(labels=SERVER_LABELS | {ZONE: "rack-7"})
-    wanted, notes = initialized_node(node, a_server(), a_snapshot(), DEFAULT, NOBODY)
+    wanted, notes = decide(node, a_server())
     assert wanted.labels == desired_labels(a_server(), node.labels, DEFAULT, joins=False)
     assert [note.kind for note in notes] == [NoteKind.KEPT]
 
 
 @pytest.mark.parametrize(
-    ("off", "expected"),
+    ("off", "labels", "shut_down"),
     [
-        pytest.param({Controller.NODE}, InitializedNode(a_server(), OFF, OFF, shut_down=False), id="cloud-node"),
-        pytest.param(
-            {Controller.LIFECYCLE},
-            InitializedNode(a_server(), LABELS, ADDRESSES, UNMANAGED),
-            id="cloud-node-lifecycle",
-        ),
-        pytest.param(
-            {Controller.SERVICE, Controller.ROUTE},
-            InitializedNode(a_server(), LABELS, ADDRESSES, shut_down=False),
-            id="the-others",
-        ),
+        pytest.param({Controller.NODE}, {}, False, id="cloud-node"),
+        pytest.param({Controller.LIFECYCLE}, SERVER_LABELS, UNMANAGED, id="cloud-node-lifecycle"),
+        pytest.param({Controller.NODE, Controller.LIFECYCLE}, {}, UNMANAGED, id="both"),
+        pytest.param({Controller.SERVICE, Controller.ROUTE}, SERVER_LABELS, False, id="the-others"),
     ],
 )
-def test_controller_switched_off(off: set[Controller], expected: InitializedNode) -> None:
+def test_controller_switched_off(off: set[Controller], labels: Mapping[str, str], shut_down: bool | Unmanaged) -> None:
     """Labels and addresses are the node controller's, the shutdown taint is the lifecycle controller's."""
     settings = Settings(controllers=frozenset(Controller) - off)
-    assert initialized_node(a_settled_node(labels={}), a_server(), a_snapshot(), settings, NOBODY) == (expected, ())
+    wanted, notes = decide(a_settled_node(labels={}, addresses=()), a_server(), settings)
+    assert (values_of(wanted.labels), wanted.addresses.values) == (labels, WEB_1_ADDRESSES if labels else ())
+    assert (wanted.shut_down.value, notes) == (shut_down, ())
 
 
 def test_nothing_is_said_of_what_is_not_managed() -> None:
     """Without the node controller a kept label and a wrong ``--node-ip`` are nobody's business."""
     settings = Settings(controllers=frozenset({Controller.LIFECYCLE}))
     node = a_settled_node(labels={ZONE: "rack-7"}, provided_node_ip="nonsense")
-    _, notes = initialized_node(node, a_server(), a_snapshot(), settings, NOBODY)
+    _, notes = decide(node, a_server(), settings)
     assert notes == ()

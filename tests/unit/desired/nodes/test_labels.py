@@ -7,7 +7,6 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.model.snapshot import Server
-from desired.nodes.desired import notes_on
 from desired.nodes.labels import (
     OWNED_LABELS,
     desired_labels,
@@ -17,6 +16,7 @@ from desired.nodes.labels import (
     values_of,
     zone,
 )
+from desired.nodes.node import notes_on
 from desired.plan.notes import Note, NoteKind
 from desired.syntax.provider_id import Provider
 from tests.builders import SERVER_LABELS, a_robot_server, a_server, a_settled_node

@@ -7,8 +7,9 @@ import pytest
 
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server
-from desired.nodes.desired import desired_nodes
-from desired.nodes.likely import ServerFinder, origin_of, why_foreign
+from desired.nodes.likely import ServerFinder, origin_of
+from desired.nodes.matching import Matcher, Missed
+from desired.nodes.node import desired_nodes
 from desired.plan.notes import NoteKind
 from desired.section import Section
 from desired.syntax.selector import parse_selector
@@ -25,13 +26,14 @@ from tests.builders import (
     nodes_of,
     servers_of,
 )
+from tests.support.nodes import managed
 
 INSIDE = a_server(2, "prod-w-1", private_ips=((7, IPv4Address("10.0.0.3")),))
 TWIN = a_server(3, "other", private_ips=((8, IPv4Address("10.0.0.3")),))
 ALIAS = a_server(4, "alias", alias_ips=((7, IPv4Address("10.0.0.9")),))
 SIX = a_server(5, "six", ipv4=None, ipv6=IPv6Network("2001:db8:5::/64"))
 SILENT = a_lost_node("prod-w-1", 2)
-BY_ADDRESS = "its --node-ip 10.0.0.3 is the address of server 2 prod-w-1"
+BY_ADDRESS = "server 2 prod-w-1 (by --node-ip 10.0.0.3)"
 
 
 def internal(*ips: str) -> dict[str, Any]:
@@ -48,12 +50,12 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
     ("node", "said"),
     [
         pytest.param(a_joining_node("x"), "", id="nothing-fits"),
-        pytest.param(a_node("prod-w-1"), "server 2 has its name", id="name"),
+        pytest.param(a_node("prod-w-1"), "server 2 prod-w-1 (by name)", id="name"),
         pytest.param(a_node("Prod-w-1"), "", id="a-name-in-another-case-joins-nothing"),
         pytest.param(a_joining_node("x", provided_node_ip="10.0.0.3"), BY_ADDRESS, id="node-ip"),
         pytest.param(
             a_joining_node("x", **internal("10.0.0.3")),
-            "its InternalIP 10.0.0.3 is the address of server 2 prod-w-1",
+            "server 2 prod-w-1 (by InternalIP 10.0.0.3)",
             id="reported",
         ),
         pytest.param(
@@ -61,17 +63,17 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
         ),
         pytest.param(
             a_joining_node("x", **internal("10.0.0.9")),
-            "its InternalIP 10.0.0.9 is an alias address of server 4 alias",
+            "server 4 alias (by InternalIP 10.0.0.9)",
             id="alias",
         ),
         pytest.param(
             a_joining_node("x", **internal("203.0.113.2")),
-            "its InternalIP 203.0.113.2 is the public address of server 2 prod-w-1",
+            "server 2 prod-w-1 (by InternalIP 203.0.113.2)",
             id="public-ipv4",
         ),
         pytest.param(
             a_joining_node("x", provided_node_ip="2001:db8:5::77"),
-            "its --node-ip 2001:db8:5::77 is in the IPv6 network of server 5 six",
+            "server 5 six (by --node-ip 2001:db8:5::77)",
             id="a-host-of-the-ipv6-network",
         ),
         pytest.param(a_joining_node("x", provided_node_ip="2001:db8:6::77"), "", id="of-another-ipv6-network"),
@@ -80,11 +82,11 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
         pytest.param(
             a_node("x", addresses=(NodeAddress(AddressType.HOSTNAME, "10.0.0.3"),)), "", id="a-hostname-is-no-address"
         ),
-        pytest.param(a_node("x", provider_id="2"), "server 2 prod-w-1 has the id in its providerID", id="bare-number"),
+        pytest.param(a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)", id="bare-number"),
         pytest.param(a_node("x", provider_id="99"), "", id="bare-number-of-no-server"),
         pytest.param(
             a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"),
-            "server 2 has its name and its --node-ip 10.0.0.9 is an alias address of server 4 alias",
+            "server 2 prod-w-1 (by name), server 4 alias (by --node-ip 10.0.0.9)",
             id="two-clues-to-two-servers",
         ),
         pytest.param(
@@ -92,7 +94,7 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
             "",
             id="another-clouds-private-network-has-the-same-range",
         ),
-        pytest.param(a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 has its name", id="another-clouds-name"),
+        pytest.param(a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 prod-w-1 (by name)", id="its-name"),
         pytest.param(
             a_node("x", **internal(*(f"10.9.0.{n}" for n in range(200)), "10.0.0.3")),
             "",
@@ -102,67 +104,88 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
 )
 def test_clues(node: Node, said: str) -> None:
     """What fits, and as what."""
-    assert finder(INSIDE, ALIAS, SIX).likely(node).said == said
+    assert str(finder(INSIDE, ALIAS, SIX).likely(node) or "") == said
+
+
+def missed(node: Node, *servers: Server, nodes: tuple[Node, ...] = ()) -> Missed:
+    """What is said of a Node without a server."""
+    found = Matcher(nodes_of(node, *nodes), servers_of(*servers)).match(node)
+    assert isinstance(found, Missed)
+    return found
+
+
+X = a_joining_node("x", provided_node_ip="10.0.0.3")
+UNNAMED = f"no server of the project is named 'x', and the Node is likely {BY_ADDRESS}"
 
 
 @pytest.mark.parametrize(
-    ("owner", "heard", "remedy", "told"),
+    ("owner", "said", "told"),
     [
         pytest.param(
             None,
-            "",
-            "give the machine the host name prod-w-1, or delete the Node and start the kubelet with"
+            "; give the machine the host name prod-w-1, or delete the Node and start the kubelet with"
             " --provider-id=hcloud://2",
-            "",
+            None,
             id="no-nodes-server",
         ),
         pytest.param(
             SILENT,
-            ", and that is the server of Node prod-w-1, silent since 01 Jul 11:55 UTC",
-            "the machine seems to have another host name now; give it back, or delete Node prod-w-1 and start the"
-            " kubelet with --provider-id=hcloud://2, which counts once this Node is deleted too",
-            "silent since 01 Jul 11:55 UTC, and Node x's --node-ip 10.0.0.3 is the address of server 2 prod-w-1, the"
-            " server of this Node: the machine seems to have another host name now; give it back, or delete both Nodes"
-            " and start the kubelet with --provider-id=hcloud://2",
+            ", the server of Node prod-w-1 (silent since 01 Jul 11:55 UTC); give the machine its former host name, or"
+            " delete both Nodes and start the kubelet with --provider-id=hcloud://2",
+            "server 2 prod-w-1 is likely the machine of Node x (by --node-ip 10.0.0.3), and this Node is silent since"
+            " 01 Jul 11:55 UTC; give the machine its former host name, or delete both Nodes and start the kubelet with"
+            " --provider-id=hcloud://2",
             id="of-a-silent-node",
         ),
         pytest.param(
             a_settled_node("prod-w-1", 2),
-            ", and that is the server of Node prod-w-1, which reports Ready",
-            "correct the kubelet's --node-ip, or delete the Node of the two that is stale",
-            "",
+            ", the server of Node prod-w-1 (Ready); correct the kubelet's --node-ip, or delete the Node of the two that"
+            " is stale",
+            None,
             id="of-a-node-that-reports",
         ),
         pytest.param(
             a_settled_node("prod-w-1", 2, ready=Readiness.FALSE),
-            ", and that is the server of Node prod-w-1, not Ready since 01 Jul 12:00 UTC",
-            "correct the kubelet's --node-ip, or delete the Node of the two that is stale",
-            "",
+            ", the server of Node prod-w-1 (not Ready since 01 Jul 12:00 UTC); correct the kubelet's --node-ip, or"
+            " delete the Node of the two that is stale",
+            None,
             id="of-a-node-that-says-it-is-not-ready",
         ),
     ],
 )
-def test_whose_server_it_is(owner: Node | None, heard: str, remedy: str, told: str) -> None:
+def test_whose_server_it_is(owner: Node | None, said: str, told: str | None) -> None:
     """The Node that has the server is named with what is heard of it; a silent one is told as well."""
-    nodes = () if owner is None else (owner,)
-    found = finder(INSIDE, nodes=nodes).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
-    assert (found.said, found.remedy, found.told_to_owner) == (BY_ADDRESS + heard, remedy, told)
+    found = missed(X, INSIDE, nodes=() if owner is None else (owner,))
+    assert found.likely is not None
+    for_owner = found.likely.for_owner
+    assert (found.why.text, for_owner.text if for_owner else None) == (UNNAMED + said, told)
 
 
 def test_an_address_in_two_networks() -> None:
     """Both servers are named, and no remedy chooses between them."""
-    found = finder(INSIDE, TWIN, nodes=(SILENT,)).likely(a_joining_node("x", provided_node_ip="10.0.0.3"))
-    assert found.said == f"{BY_ADDRESS} and its --node-ip 10.0.0.3 is the address of server 3 other"
-    assert found.remedy == "delete the Node and start the kubelet with the --provider-id of the right one"
-    assert (found.owner, found.told_to_owner) == (None, "")
+    found = missed(X, INSIDE, TWIN, nodes=(SILENT,))
+    assert found.why.text == (
+        f"no server of the project is named 'x', and the Node is likely one of {BY_ADDRESS}, server 3 other (by"
+        " --node-ip 10.0.0.3); delete the Node and start the kubelet with the --provider-id of the right one"
+    )
+    assert found.likely is not None
+    assert (found.likely.owner, found.likely.for_owner) == (None, None)
+
+
+def test_candidates() -> None:
+    """Likely servers come first, then those whose names come near; each says why it is not the Node's."""
+    near = missed(a_joining_node("prod-w1", provided_node_ip="10.0.0.9"), INSIDE, ALIAS, nodes=(SILENT,)).near
+    assert [(each.value.id, each.text) for each in near] == [
+        (4, "likely by --node-ip 10.0.0.9"),
+        (2, "its name is not the Node's, and it is the server of Node prod-w-1"),
+    ]
 
 
 def test_the_same_address_in_a_network_of_others() -> None:
     """Where the Nodes' network is known, a private address in another one is nobody's of theirs."""
-    joining = a_joining_node("x", provided_node_ip="10.0.0.3")
-    for network, found in ((7, [INSIDE]), (8, [TWIN]), (9, [])):
-        section = [servers_of(INSIDE, TWIN)]
-        assert list(ServerFinder(nodes_of(), section, network).likely(joining).servers) == found
+    for network, server in ((7, INSIDE), (8, TWIN), (9, None)):
+        found = ServerFinder(nodes_of(), [servers_of(INSIDE, TWIN)], network).likely(X)
+        assert (found.only if found else None) == server
 
 
 @pytest.mark.parametrize(
@@ -181,8 +204,7 @@ def test_a_robot_server() -> None:
     """Of either provider, by the providerID that it has there."""
     account = servers_of(a_robot_server(321, "metal"))
     found = ServerFinder(nodes_of(), [servers_of(), account]).likely(a_joining_node("x", **internal("192.0.2.65")))
-    assert found.said == "its InternalIP 192.0.2.65 is the public address of Robot server 321 metal"
-    assert found.remedy.endswith("--provider-id=hrobot://321")
+    assert str(found) == "Robot server 321 metal (by InternalIP 192.0.2.65)"
 
 
 @pytest.mark.parametrize(
@@ -207,44 +229,43 @@ def test_a_robot_server() -> None:
 def test_origin(provider_id: str, who: str | None) -> None:
     """Distributions and bare numbers are told from other clouds."""
     found = origin_of(provider_id)
-    assert (found.who if found else None) == who
+    assert (found.setter if found else None) == who
+
+
+MANAGE = "to have the Node managed"
 
 
 @pytest.mark.parametrize(
-    ("provider_id", "servers", "why", "way_out"),
+    ("provider_id", "servers", "text"),
     [
-        pytest.param("aws:///i-1", (), "providerID 'aws:///i-1' belongs to another cloud", "", id="another-cloud"),
+        pytest.param("aws:///i-1", (), "providerID 'aws:///i-1' belongs to another cloud", id="another-cloud"),
         pytest.param(
             "openstack:///6f3a",
             (a_server(1, "x"),),
-            "providerID 'openstack:///6f3a' belongs to another cloud; server 1 has its name",
-            "if the Node is that server: start the kubelet with --cloud-provider=external, delete the Node and restart"
-            " its kubelet",
+            "providerID 'openstack:///6f3a' belongs to another cloud, and the Node is likely server 1 x (by name);"
+            f" {MANAGE}, start the kubelet with --cloud-provider=external, delete the Node and restart its kubelet",
             id="another-cloud-and-a-server-of-its-name",
         ),
         pytest.param(
             "talos://x",
             (),
-            "providerID 'talos://x' was set by the cloud controller of Talos",
-            "to have the Node managed: uninstall it, and set cloud-provider: external in the extraArgs of"
-            " machine.kubelet, delete the Node and restart its kubelet",
+            f"providerID 'talos://x' was set by the cloud controller of Talos; {MANAGE}, uninstall it, and set"
+            " cloud-provider: external in the extraArgs of machine.kubelet, delete the Node and restart its kubelet",
             id="a-distribution-without-a-server-that-fits",
         ),
         pytest.param(
             "2",
             (INSIDE,),
-            "providerID '2' was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://;"
-            " server 2 prod-w-1 has the id in its providerID",
-            "to have the Node managed: start the kubelet with --cloud-provider=external, delete the Node and restart"
-            " its kubelet with --provider-id=hcloud://2",
+            "providerID '2' was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://, and"
+            f" the Node is likely server 2 prod-w-1 (by the id in its providerID); {MANAGE}, start the kubelet with"
+            " --cloud-provider=external, delete the Node and restart its kubelet with --provider-id=hcloud://2",
             id="a-number-whose-server-has-another-name",
         ),
     ],
 )
-def test_why_foreign(provider_id: str, servers: tuple[Server, ...], why: str, way_out: str) -> None:
+def test_foreign(provider_id: str, servers: tuple[Server, ...], text: str) -> None:
     """What set the providerID, what fits, and what to do."""
-    node = a_node("x", provider_id=provider_id)
-    assert why_foreign(provider_id, finder(*servers).likely(node)) == (why, way_out)
+    assert missed(a_node("x", provider_id=provider_id), *servers).why.text == text
 
 
 def test_both_nodes_are_told() -> None:
@@ -260,7 +281,7 @@ def test_both_nodes_are_told() -> None:
         ("y", NoteKind.UNMATCHED),
         ("prod-w-1", NoteKind.LIKELY_SERVER),
     ]
-    assert desired.keys() == {"prod-w-1"}
+    assert managed(desired).keys() == {"prod-w-1"}
 
 
 def test_an_ignored_node_is_not_told() -> None:
@@ -279,7 +300,7 @@ def test_a_node_elsewhere_is_foreign() -> None:
     """A distribution's Node of which no server has anything is told what set its providerID, and has no Event."""
     _, (note,) = desired_nodes(a_snapshot([a_node("edge", provider_id="talos://metal/1")], [INSIDE]), Settings())
     assert note.kind is NoteKind.FOREIGN
-    assert note.text.startswith("providerID 'talos://metal/1' was set by the cloud controller of Talos; left alone; to")
+    assert note.text.startswith("providerID 'talos://metal/1' was set by the cloud controller of Talos; to")
 
 
 def test_a_settled_cluster_is_told_nothing() -> None:

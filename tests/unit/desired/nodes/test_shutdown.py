@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from desired.model.snapshot import Server, ServerStatus, Taint, has_shutdown_taint, with_shutdown_taint
-from desired.nodes.desired import is_shut_down, power_of
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Server, ServerStatus, Taint, has_shutdown_taint, with_shutdown_taint
+from desired.nodes.node import shut_down
 from desired.section import UNMANAGED, Unmanaged
 from tests.builders import UNINITIALIZED, a_lost_node, a_robot_server, a_server, a_settled_node
 
@@ -30,32 +31,32 @@ STATES: Mapping[ServerStatus, bool | Unmanaged] = {
 
 
 @pytest.mark.parametrize("status", ServerStatus)
-def test_is_shut_down(status: ServerStatus) -> None:
+def test_shut_down(status: ServerStatus) -> None:
     """Off wants the taint, running wants it away, and any state in between leaves it as it is."""
     for node in (a_settled_node(), a_lost_node()):
-        assert is_shut_down(a_server(status=status), node) is STATES[status]
-
-
-@pytest.mark.parametrize(
-    ("server", "shut_down", "said"),
-    [
-        (a_server(status=ServerStatus.OFF), True, "server 1 is off"),
-        (a_server(status=ServerStatus.UNKNOWN), UNMANAGED, "server 1 is unknown"),
-        (a_robot_server(status=ServerStatus.OFF), True, "Robot server 321 is off"),
-        (a_robot_server(), False, "Robot server 321 is on, as its Node is Ready"),
-        (a_robot_server(), UNMANAGED, "whether Robot server 321 is on is not known"),
-    ],
-)
-def test_what_is_known_of_it(server: Server, shut_down: bool | Unmanaged, said: str) -> None:
-    """In the words of plans and explanations."""
-    assert power_of(server, shut_down=shut_down) == said
+        assert shut_down(a_server(status=status), node, Settings()).value is STATES[status]
 
 
 @pytest.mark.parametrize("status", ServerStatus)
 def test_a_robot_server_is_shut_down(status: ServerStatus) -> None:
     """Robot is asked only while the kubelet is silent: whoever reports Ready is on."""
-    assert is_shut_down(a_robot_server(status=status), a_settled_node()) is False
-    assert is_shut_down(a_robot_server(status=status), a_lost_node()) is STATES[status]
+    assert shut_down(a_robot_server(status=status), a_settled_node(), Settings()).value is False
+    assert shut_down(a_robot_server(status=status), a_lost_node(), Settings()).value is STATES[status]
+
+
+@pytest.mark.parametrize(
+    ("server", "node", "said"),
+    [
+        (a_server(status=ServerStatus.OFF), a_settled_node(), "server 1 is off"),
+        (a_server(status=ServerStatus.STARTING), a_settled_node(), "stays as it is: server 1 is starting"),
+        (a_robot_server(status=ServerStatus.OFF), a_lost_node(), "Robot server 321 is off"),
+        (a_robot_server(), a_settled_node(), "Robot server 321 is on, as its Node is Ready"),
+        (a_robot_server(), a_lost_node(), "stays as it is: Robot server 321 is unknown"),
+    ],
+)
+def test_what_is_known_of_it(server: Server, node: Node, said: str) -> None:
+    """In the words of plans and explanations."""
+    assert shut_down(server, node, Settings()).text == said
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,11 @@ import pytest
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, ServerStatus, Taint
 from desired.names import TAINT_SHUTDOWN
-from desired.nodes.desired import current_identity, is_uninitialized, uninitialized_node
-from desired.nodes.matching import Matched
+from desired.nodes.node import UninitializedNode, UnmanagedNode, current_identity, is_uninitialized
 from desired.plan.change import NodeIdentity
 from desired.plan.notes import NoteKind
 from desired.section import Absent, Unknown
 from tests.builders import (
-    NOBODY,
     NOW,
     SERVER_LABELS,
     UNINITIALIZED,
@@ -19,8 +17,8 @@ from tests.builders import (
     a_joining_node,
     a_node,
     a_server,
-    a_snapshot,
 )
+from tests.support.nodes import decide
 
 KEY = "node/web-1"
 NODES_ALONE = Settings(controllers=frozenset(Controller) - {Controller.LIFECYCLE})
@@ -68,14 +66,6 @@ def test_current_identity() -> None:
         pytest.param(a_joining_node(), DEFAULT, "hcloud://1", SERVER_LABELS, (), id="fresh"),
         pytest.param(
             a_joining_node(provider_id="hcloud://1"), DEFAULT, "hcloud://1", SERVER_LABELS, (), id="provider-id-preset"
-        ),
-        pytest.param(
-            a_joining_node(provider_id="hcloud://01"),
-            DEFAULT,
-            "hcloud://01",
-            SERVER_LABELS,
-            (),
-            id="provider-id-is-never-rewritten",
         ),
         pytest.param(
             a_joining_node(taints=(BEFORE, UNINITIALIZED, AFTER, Taint(UNINITIALIZED.key, "NoExecute", "other"))),
@@ -140,10 +130,11 @@ def test_joining_node(
 ) -> None:
     """Initialization gives providerID, labels and addresses together, and takes the uninitialized taints away."""
     server = a_server(labels={"team": "red"})
-    joining, _ = uninitialized_node(node, Matched(server, "name"), a_snapshot(), settings, NOBODY)
-    assert joining is not None
+    joining, _ = decide(node, server, settings)
+    assert isinstance(joining, UninitializedNode)
     assert joining.identity == NodeIdentity(provider_id, labels, taints, WEB_1_ADDRESSES)
-    assert (joining.server, joining.matched_by, joining.addresses.lost) == (server, "name", ())
+    assert (joining.server, joining.match.by) == (server, "name" if node.provider_id is None else "providerID")
+    assert joining.addresses.lost == ()
 
 
 @pytest.mark.parametrize(
@@ -161,39 +152,39 @@ def test_shutdown_taint_of_a_joining_node(
 ) -> None:
     """It comes and goes with the initialization, so that a plan shows it, and nothing is scheduled in between."""
     node = a_joining_node(taints=(*before, UNINITIALIZED))
-    joining, _ = uninitialized_node(node, Matched(a_server(status=status), "name"), a_snapshot(), settings, NOBODY)
-    assert joining is not None
+    joining, _ = decide(node, a_server(status=status), settings)
+    assert isinstance(joining, UninitializedNode)
     assert joining.identity.taints == after
 
 
 def test_notes_of_a_joining_node() -> None:
     """Labels that stay although ours differ are told."""
     node = a_joining_node(labels={PROVIDED_BY: "robot"})
-    joining, notes = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
-    assert (joining is not None, [note.kind for note in notes]) == (True, [NoteKind.KEPT])
+    joining, notes = decide(node, a_server())
+    assert (isinstance(joining, UninitializedNode), [note.kind for note in notes]) == (True, [NoteKind.KEPT])
 
 
 @pytest.mark.parametrize("network", [Unknown("429"), Absent()], ids=["unreadable", "not-in-the-project"])
 def test_unknown_network(network: Absent | Unknown) -> None:
     """While the network that decides the private addresses is not known, a Node waits instead of getting wrong ones."""
-    snapshot, settings = a_snapshot(network=network), Settings(network="private", keep_internal_ips=True)
-    node, notes = uninitialized_node(a_joining_node(), Matched(a_server(), "name"), snapshot, settings, NOBODY)
-    assert (node, [note.kind for note in notes]) == (None, [NoteKind.UNKNOWN])
+    settings = Settings(network="private", keep_internal_ips=True)
+    node, notes = decide(a_joining_node(), a_server(), settings, network=network)
+    assert (type(node), [note.kind for note in notes]) == (UnmanagedNode, [NoteKind.UNKNOWN])
 
 
 @pytest.mark.parametrize("annotation", ["", "10.0.0.2", "10.0.0.2, 2001::1", "0.0.0.0", "2001:db8:1::1"])
 def test_unusable_node_ip(annotation: str) -> None:
     """A node IP that does not fit leaves the whole Node as it is."""
     node = a_joining_node(provided_node_ip=annotation, labels={PROVIDED_BY: "robot"})
-    found, notes = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
-    assert (found, [note.kind for note in notes]) == (None, [NoteKind.UNUSABLE_NODE_IP])
+    found, notes = decide(node, a_server())
+    assert (type(found), [note.kind for note in notes]) == (UnmanagedNode, [NoteKind.UNUSABLE_NODE_IP])
 
 
 def test_addresses_and_what_they_cost() -> None:
     """The addresses are the server's, and each IP address that goes away with it is a consequence."""
     node = a_joining_node(addresses=(VPN,), provided_node_ip="203.0.113.1")
-    joining, _ = uninitialized_node(node, Matched(a_server(), "name"), a_snapshot(), DEFAULT, NOBODY)
-    assert joining is not None
+    joining, _ = decide(node, a_server())
+    assert isinstance(joining, UninitializedNode)
     assert joining.identity.addresses == (E4, H)
     why = "HCLOUD_NETWORK is not set, so the cloud knows no private address"
     assert joining.addresses.lost == (f"InternalIP 100.64.0.1 goes away: {why}",)
@@ -202,14 +193,13 @@ def test_addresses_and_what_they_cost() -> None:
 @pytest.mark.parametrize("field", ["public_net.ipv4", "public_net.ipv6", "private_net"])
 def test_field_that_did_not_arrive(field: str) -> None:
     """While Hetzner's answer says nothing of its addresses a Node waits, and the note says for what."""
-    match = Matched(a_server(missing=frozenset({field})), "name")
-    node, notes = uninitialized_node(a_joining_node(), match, a_snapshot(), DEFAULT, NOBODY)
-    assert (node, [note.kind for note in notes]) == (None, [NoteKind.UNKNOWN])
+    node, notes = decide(a_joining_node(), a_server(missing=frozenset({field})))
+    assert (type(node), [note.kind for note in notes]) == (UnmanagedNode, [NoteKind.UNKNOWN])
 
 
 def test_labels_that_did_not_arrive() -> None:
     """A Node joins without the labels that Hetzner's answer lacks, and those that were mirrored before stay."""
     node, server = a_joining_node(labels={"srv.example.com/team": "red"}), a_server(missing=frozenset({"labels"}))
-    joining, notes = uninitialized_node(node, Matched(server, "name"), a_snapshot(), MIRROR, NOBODY)
-    assert joining is not None
+    joining, notes = decide(node, server, MIRROR)
+    assert isinstance(joining, UninitializedNode)
     assert (joining.identity.labels, notes) == (SERVER_LABELS | {"srv.example.com/team": "red"}, ())
