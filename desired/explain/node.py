@@ -128,7 +128,7 @@ def explain_node(
     """Explain ``node``, which is of ``snapshot``, from what was decided on it and the judged plan."""
     changes = tuple(change for change in plan.changes if change.owner == node.key)
     then = reduce(node_after, in_order(changes), node)
-    network = explain_network_condition(node, then, wanted, routes, plan, snapshot, settings)
+    network = explain_network_condition(node, then, wanted, routes, plan)
     return NodeExplanation(
         stage=wanted.stage.value,
         why=_why(wanted, changes),

@@ -8,18 +8,18 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from desired.explain.fact import Fact, if_withheld
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, MOST_ROUTES, NetworkCondition, Route, route_key
-from desired.model.settings import Controller, Settings
+from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.nodes.node import DesiredNode
 from desired.plan.change import Change, Plan
 from desired.plan.foresight import after_all
-from desired.routes.actions import GOING, RouteAction, RouteDecision
-from desired.routes.claims import UNDECIDED, RouteClaim, RouteStatus
-from desired.routes.conditions import condition_of
+from desired.routes.actions import RouteAction, RouteDecision
+from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.desired import DesiredRoutes
-from desired.routes.endpoints import NodeEndpoint, destinations_of, parse_pod_cidr
+from desired.routes.endpoints import NodeEndpoint
+from desired.rules import routes as rules
 from desired.rules.rule import Basis
-from desired.section import Absent, Unknown
+from desired.section import Unmanaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,57 +64,46 @@ def explain_routes(
     node: Node, desired: DesiredRoutes, plan: Plan, snapshot: Snapshot, settings: Settings
 ) -> NodeRoutes | None:
     """The Node's routes; None while routes are switched off and the Node bears no trace of them."""
-    there = condition_of(node)
+    there = node.network_condition
     if not settings.routes and not (there and there.is_ours):
         return None
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
     if desired.network is None or endpoint is None:
-        return NodeRoutes(why=desired.error or _why_nothing(snapshot, settings))
+        return NodeRoutes(why=desired.left.text if desired.left else None)
     section = snapshot.routes
     then = after_all(snapshot, [change for change in plan.changes if change.row.object is ObjectKind.ROUTE]).routes
     routes = _Routes(endpoint, desired, plan.by_key, then.items if then else {}, desired.network.id)
     used = section.total if section is not None and section.complete else None
-    why = endpoint.why if not endpoint.is_ours else None if node.pod_cidrs else "the Node has no pod CIDR yet"
+    why = endpoint.decided.text if not endpoint.is_ours else None if node.pod_cidrs else rules.NO_POD_CIDR.text()
     return NodeRoutes(
         network=desired.network.id,
         used=used,
         cluster_cidr=settings.cluster_cidr,
         mismatch=desired.mismatch,
-        why=why or None,
+        why=why,
         destinations=(*routes.to_pods(), *routes.besides()),
     )
 
 
 def explain_network_condition(
-    node: Node,
-    then: Node,
-    wanted_node: DesiredNode,
-    desired: DesiredRoutes,
-    plan: Plan,
-    snapshot: Snapshot,
-    settings: Settings,
+    node: Node, then: Node, wanted: DesiredNode, desired: DesiredRoutes, plan: Plan
 ) -> Fact | None:
     """The Node's condition ``NetworkUnavailable``; None when it is not managed here. ``then`` is the Node once its
     changes are made."""
-    there, wanted = condition_of(node), desired.conditions.get(node.name)
+    there, found = node.network_condition, desired.conditions.get(node.name)
     value = _shown(there)
-    if wanted is not None:
-        change = plan.by_key.get(node.key.part("network"))
-        later = "; written once the routes are there" if wanted.after and change else ""
-        why = wanted.why + later + (if_withheld(change) if change else "")
-        return Fact(CONDITION_NETWORK, value, _shown(condition_of(then)), Basis.ROUTES, why)
-    endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
-    if there is None and endpoint is not None and endpoint.is_ours:
-        source = f"not written: {_why_undecided(endpoint, desired)}"
-    elif there is not None and there.is_ours:
-        left = wanted_node.left.text if wanted_node.left else None
-        why = left or desired.error or _why_nothing(snapshot, settings)
-        source = (
-            f"stays as it is: {_why_undecided(endpoint, desired)}" if endpoint else left or f"stays as it is: {why}"
-        )
-    else:
-        return None
-    return Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, source)
+    if found is None:
+        left = wanted.left or desired.left
+        is_ours = there is not None and there.is_ours
+        return Fact.of(CONDITION_NETWORK, value, value, left) if is_ours and left else None
+    if isinstance(found.decided.value, Unmanaged):
+        if there is not None and not there.is_ours:
+            return None
+        return Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, found.decided.says)
+    change = plan.by_key.get(node.key.part("network"))
+    later = "; written once the routes are there" if found.after and change else ""
+    why = found.decided.says + later + (if_withheld(change) if change else "")
+    return Fact(CONDITION_NETWORK, value, _shown(then.network_condition), Basis.ROUTES, why)
 
 
 def _shown(condition: NetworkCondition | None) -> str | None:
@@ -122,35 +111,6 @@ def _shown(condition: NetworkCondition | None) -> str | None:
     if condition is None:
         return None
     return f"{condition.status} ({condition.reason})" if condition.reason else condition.status
-
-
-def _why_nothing(snapshot: Snapshot, settings: Settings) -> str:
-    """The reason why no routes are managed at all."""
-    if not settings.routes:
-        return "routes are switched off"
-    if Controller.ROUTE not in settings.controllers:
-        return f"--controllers leaves {Controller.ROUTE} out"
-    match snapshot.network:
-        case Unknown(why):
-            return why
-        case Absent():
-            return f"the project has no network {settings.network!r}"
-    if settings.cluster_cidr is None:
-        return "--cluster-cidr is not given: routes and conditions stay as they are"
-    return "the routes of the network were not read"
-
-
-def _why_undecided(endpoint: NodeEndpoint, desired: DesiredRoutes) -> str:
-    """The reason why nothing is decided on the Node's network."""
-    waiting = (claim.why for claim in _claims(endpoint, desired).values() if claim.status in UNDECIDED)
-    bare = "the Node has no pod CIDR yet"
-    if endpoint.node.pod_cidrs:
-        bare = "its pods have IPv6 addresses alone, for which there are no routes"
-    return endpoint.why or next(waiting, bare)
-
-
-def _claims(endpoint: NodeEndpoint, desired: DesiredRoutes) -> Mapping[IPv4Network, RouteClaim]:
-    return {claim.destination: claim for claim in desired.claims if claim.endpoint.node.name == endpoint.node.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +124,20 @@ class _Routes:
     network_id: int
 
     def to_pods(self) -> Iterator[RouteFact]:
-        claims = _claims(self.endpoint, self.desired)
-        for cidr in dict.fromkeys(parse_pod_cidr(text) or text for text in self.endpoint.node.pod_cidrs):
+        name = self.endpoint.node.name
+        claims = {each.destination: each for each in self.desired.claims if each.endpoint.node.name == name}
+        for cidr in self.endpoint.pod_cidrs:
             match cidr:
                 case str():
-                    why = f"pod CIDR {cidr!r} is no range, and gets no route"
+                    why = rules.POD_CIDR_MALFORMED.text(cidr=repr(cidr))
                     yield RouteFact(cidr, RouteStatus.UNROUTABLE, None, None, None, why)
                 case IPv4Network() as destination:
                     yield self._to_pod_cidr(destination, claims.get(destination))
                 case IPv6Network():
-                    why = "private networks have IPv4 alone, so that there is no route to it; nothing depends on that"
-                    yield RouteFact(str(cidr), None, None, None, None, why)
+                    yield RouteFact(str(cidr), None, None, None, None, rules.POD_CIDR_IPV6.text())
 
     def besides(self) -> Iterator[RouteFact]:
-        own = destinations_of(self.endpoint.node)
+        own = self.endpoint.pod_cidrs
         addresses = (*self.endpoint.addresses, *self.endpoint.aliases)
         for destination, decided in self.desired.decided.items():
             if destination not in own and decided.route.gateway in addresses:
@@ -185,10 +145,10 @@ class _Routes:
 
     def _to_pod_cidr(self, destination: IPv4Network, claim: RouteClaim | None) -> RouteFact:
         if claim is None:
-            return self._fact(destination, None, f"left alone: {self.endpoint.why}")
+            return self._fact(destination, None, self.endpoint.decided.text)
         why = claim.why
         found = self.desired.decided.get(destination)
-        if found is not None and found.action in GOING:
+        if found is not None and found.goes:
             why += f", and the route goes: {found.why}"
         if claim.status is RouteStatus.MISSING and claim.after:
             why += f"; comes once the route to {', '.join(map(str, claim.after))} is gone"
@@ -197,8 +157,8 @@ class _Routes:
     def _why_besides(self, decided: RouteDecision) -> str:
         names = [c.endpoint.node.name for c in self.desired.claims if c.destination == decided.route.destination]
         if decided.action is RouteAction.CLAIMED and names:
-            return f"the pods are those of Node {', '.join(names)}, which decides on the route"
-        return decided.why if decided.action in GOING else f"left alone: {decided.why}"
+            return rules.PODS_OF_OTHER_NODE.text(nodes=", ".join(names))
+        return decided.why
 
     def _fact(self, destination: IPv4Network, claim: RouteClaim | None, why: str) -> RouteFact:
         found, then = self.desired.decided.get(destination), self.then.get(str(destination))

@@ -19,7 +19,6 @@ from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
 from desired.plan.setbacks import SUSPENDED_S, WINDOW_S, Bar, Setbacks, Suspension
 from desired.plan.suspended import Trace
-from desired.routes.conditions import condition_of
 from desired.rules.guards import (
     CONDITION_REVERTED,
     CONDITION_REVERTED_BY,
@@ -124,7 +123,7 @@ def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Ru
 def _other_plug_in(node: Node) -> str:
     """The network plug-in that wrote the condition ``NetworkUnavailable`` of a Node, by the reason that it gives; empty
     where a route controller did."""
-    found = condition_of(node)
+    found = node.network_condition
     if found is None or found.is_ours:
         return ""
     return f"another controller (reason {shown_name(found.reason)})"

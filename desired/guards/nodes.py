@@ -22,7 +22,6 @@ from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
-from desired.routes.conditions import condition_of
 from desired.rules.guards import (
     ADDRESSES_LOST,
     CLOSED_TO_PODS,
@@ -184,7 +183,7 @@ def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     closing = [change.key for change in view.plan.changes if closes_to_pods(change)]
     if closing:
         world = after_all(view.snapshot, [change for change in view.plan.changes if change.kind in _CLOSING])
-        closed = sum(condition_of(node) == UNROUTED for node, _ in cloud_nodes(world, view.settings))
+        closed = sum(node.network_condition == UNROUTED for node, _ in cloud_nodes(world, view.settings))
         count = sum(1 for _ in cloud_nodes(view.snapshot, view.settings))
         yield from _OPEN.losses(closing, count - closed, count)
 

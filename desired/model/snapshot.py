@@ -16,7 +16,7 @@ from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import BalancerType, Certificate, CloudBalancer, PrimaryIp
 from desired.model.remembered import Remembered
-from desired.model.route import Member, Route
+from desired.model.route import CONDITION_NETWORK, Member, NetworkCondition, Route
 from desired.model.service import Service
 from desired.names import TAINT_SHUTDOWN
 from desired.section import Absent, Present, Section, Unknown
@@ -183,6 +183,12 @@ class Node:
 
     def _ready_condition(self) -> Condition | None:
         return self.condition("Ready")
+
+    @property
+    def network_condition(self) -> NetworkCondition | None:
+        """The condition ``NetworkUnavailable``; None when nobody has written it."""
+        found = self.condition(CONDITION_NETWORK)
+        return NetworkCondition(found.status, found.reason) if found else None
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of this type; None when nobody has written it."""

@@ -9,6 +9,8 @@ from desired.model.route import DEFAULT_ROUTE, Route
 from desired.model.snapshot import Snapshot
 from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, node_masks
+from desired.rules import routes as rules
+from desired.rules.rule import Decided, Plain
 from desired.section import Section
 
 
@@ -38,13 +40,26 @@ class RouteDecision:
     """The decision on one existing route."""
 
     route: Route
-    action: RouteAction
-    why: str
-    """One sentence for people: why it is left, or removed."""
+    decided: Decided[RouteAction]
     holder: AddressOwner | None = None
     """The owner of its gateway; None where that does not matter."""
     node: str | None = None
     """Name of the Node that has the pods, or else the gateway, of a route that goes; None when none has."""
+
+    @property
+    def action(self) -> RouteAction:
+        """What becomes of it."""
+        return self.decided.value
+
+    @property
+    def goes(self) -> bool:
+        """Whether it should not exist."""
+        return self.action in GOING
+
+    @property
+    def why(self) -> str:
+        """One sentence for people: why it is left, or removed."""
+        return self.decided.text
 
 
 def present_routes(snapshot: Snapshot) -> Section[str, Route]:
@@ -77,40 +92,43 @@ def _decided(
     masks: Collection[int],
 ) -> RouteDecision:
     if route.destination == DEFAULT_ROUTE:  # also where it is within what somebody gave as the cluster CIDR
-        return RouteDecision(route, RouteAction.FOREIGN, "it is the default route")
+        return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.DEFAULT_ROUTE))
     # A server that has left the network may come back with its address, and then its route has to be there.
     if any(endpoint.reach is not Reach.GONE for endpoint in claimants):
-        return RouteDecision(route, RouteAction.CLAIMED, "it leads to the pods of a Node")
+        return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE))
     if not route.destination.subnet_of(cluster_cidr):
-        action = RouteAction.CLAIMED if claimants else RouteAction.FOREIGN
-        return RouteDecision(route, action, f"it is not within the cluster CIDR {cluster_cidr}")
+        facts = {"cidr": str(cluster_cidr)}
+        if claimants:
+            return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OUTSIDE_OF_NODE, facts))
+        return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_OUTSIDE, facts))
     holder = holders.of(route.gateway)
     if holder.holding is AddressHolding.NOBODY:
         node = next((endpoint.node.name for endpoint in claimants), None)
-        return RouteDecision(route, RouteAction.DEAD, f"it leads to {holder.what}", holder, node)
+        dead = Decided(RouteAction.DEAD, rules.ROUTE_TO_NOBODY, {"address": str(route.gateway)})
+        return RouteDecision(route, dead, holder, node)
     if claimants:
-        return RouteDecision(route, RouteAction.CLAIMED, "it leads to the pods of a Node", holder)
-    return _unclaimed(route, holder, snapshot, masks)
+        return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE), holder)
+    decided = _unclaimed(route, holder, snapshot, masks)
+    return RouteDecision(route, decided, holder, holder.node if decided.value in GOING else None)
 
 
-def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> RouteDecision:
+def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> Decided[RouteAction]:
     """A route within the cluster CIDR to pods that no Node has, with a gateway that somebody has."""
-    leads = f"it leads to {holder.what}"
-    if holder.holding is AddressHolding.UNKNOWN:
-        return RouteDecision(route, RouteAction.UNCERTAIN, holder.what, holder)
+    facts: dict[str, Plain] = {
+        "owner": holder.what,
+        "size": route.destination.prefixlen,
+        "destination": str(route.destination),
+    }
+    if holder.unknown is not None:
+        return Decided(RouteAction.UNCERTAIN, holder.unknown.rule, holder.unknown.facts)
     if holder.holding not in (AddressHolding.NODE, AddressHolding.SERVER):
-        return RouteDecision(route, RouteAction.FOREIGN, leads, holder)
+        return Decided(RouteAction.FOREIGN, rules.ROUTE_TO_OTHER, facts)
     if holder.holding is AddressHolding.SERVER and route.destination.prefixlen not in masks:
-        why = f"{leads}, and no Node's pod CIDR is a /{route.destination.prefixlen}"
-        return RouteDecision(route, RouteAction.FOREIGN, why, holder)
+        return Decided(RouteAction.FOREIGN, rules.ROUTE_OF_OTHER_SIZE, facts)
     if not masks:
-        return RouteDecision(route, RouteAction.FOREIGN, f"{leads}, and no Node has a pod CIDR at all", holder)
+        return Decided(RouteAction.FOREIGN, rules.ROUTE_WITHOUT_PODS, facts)
     if snapshot.nodes.unreadable:
-        names = ", ".join(sorted(snapshot.nodes.unreadable))
-        return RouteDecision(
-            route, RouteAction.UNCERTAIN, f"it may be of Node {names}, which could not be read", holder
-        )
+        nodes = {"nodes": ", ".join(sorted(snapshot.nodes.unreadable))}
+        return Decided(RouteAction.UNCERTAIN, rules.ROUTE_OF_UNREADABLE_NODE, nodes)
     action = RouteAction.SUPERFLUOUS if holder.holding is AddressHolding.NODE else RouteAction.STRANGER
-    return RouteDecision(
-        route, action, f"{leads}, and no Node has the pod CIDR {route.destination}", holder, holder.node
-    )
+    return Decided(action, rules.ROUTE_UNNEEDED, facts)

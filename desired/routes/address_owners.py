@@ -10,6 +10,8 @@ from desired.model.route import Member, MemberKind
 from desired.model.settings import Settings
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.endpoints import NodeEndpoint, Reach
+from desired.rules import routes as rules
+from desired.rules.rule import Decided, Plain, Rule
 from desired.section import Present
 
 
@@ -36,9 +38,11 @@ class AddressOwner:
 
     holding: AddressHolding
     what: str
-    """In words, to go on after "it leads to": "server 12 of Node web-1"; why it is not known for UNKNOWN."""
+    """In words: ``server 12 of Node web-1``; the address itself where nobody has it, or its owner is not known."""
     node: str | None = None
     """Name of a Node of ours that is on the server; None for any other holder."""
+    unknown: Decided[AddressHolding] | None = None
+    """Why it is not known; None where it is."""
 
 
 class AddressOwners:
@@ -64,14 +68,14 @@ class AddressOwners:
         if address in self._balancers:
             return _balancer(self._balancers[address])
         if self._members is None:
-            return AddressOwner(AddressHolding.UNKNOWN, f"nobody asked who has {address}")
+            return _unknown(rules.OWNER_UNASKED, address)
         found = next((m for m in self._members if address in (m.ip, *m.alias_ips)), None)
         if found is not None:
             return self._member(found, address)
         gap = self._members.why_incomplete or next(iter(self._members.unreadable.values()), None)
         if gap is not None:
-            return AddressOwner(AddressHolding.UNKNOWN, f"who has {address} could not be read: {gap}")
-        return AddressOwner(AddressHolding.NOBODY, f"{address}, which nobody has")
+            return _unknown(rules.OWNER_UNREADABLE, address, cause=gap)
+        return AddressOwner(AddressHolding.NOBODY, str(address))
 
     def _member(self, member: Member, address: IPv4Address) -> AddressOwner:
         """One that the lists of servers and load balancers do not show: it is just being attached or detached, or its
@@ -82,7 +86,7 @@ class AddressOwners:
             return _alias(member.id)
         if isinstance(self._snapshot.servers.find(member.id), Present):
             return self._server(member.id)
-        return AddressOwner(AddressHolding.UNKNOWN, f"server {member.id} has {address}, and is in no list of servers")
+        return _unknown(rules.OWNER_UNLISTED, address, server=member.id)
 
     def _server(self, server_id: int) -> AddressOwner:
         endpoints = self._places.get(server_id, ())
@@ -126,6 +130,11 @@ def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[I
         for endpoint in balancer.attachments
         if endpoint.network_id == network_id and isinstance(endpoint.ip, IPv4Address)
     }
+
+
+def _unknown(row: Rule, address: IPv4Address, **facts: Plain) -> AddressOwner:
+    why = Decided(AddressHolding.UNKNOWN, row, {"address": str(address), **facts})
+    return AddressOwner(AddressHolding.UNKNOWN, str(address), unknown=why)
 
 
 def _alias(server_id: int) -> AddressOwner:

@@ -3,14 +3,16 @@
 from collections.abc import Collection, Iterator
 
 from desired.model.key import Key, ObjectKind
-from desired.model.route import Route, route_key
+from desired.model.route import NetworkCondition, Route, route_key
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import GOING, RouteAction, RouteDecision
 from desired.routes.claims import RouteClaim, RouteStatus
-from desired.routes.conditions import DesiredCondition, condition_of
+from desired.routes.conditions import DesiredCondition
 from desired.routes.desired import DesiredRoutes
+from desired.rules import routes as rules
+from desired.section import Unmanaged
 
 
 def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
@@ -37,8 +39,9 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
             by_owner.setdefault(change.owner, []).append(change.key)
     for name, wanted in desired.conditions.items():
         node = snapshot.nodes.items[name]
-        if wanted.condition != condition_of(node):
-            yield _condition(node, wanted, tuple(sorted(by_owner.get(node.key, ()))))
+        condition = wanted.decided.value
+        if not isinstance(condition, Unmanaged) and condition != node.network_condition:
+            yield _condition(node, condition, wanted, tuple(sorted(by_owner.get(node.key, ()))))
 
 
 def _create(claim: RouteClaim, network_id: int) -> Change:
@@ -48,7 +51,7 @@ def _create(claim: RouteClaim, network_id: int) -> Change:
         verb=Verb.ADD,
         before=None,
         after=Route(claim.destination, claim.gateway),
-        reason=f"server {claim.endpoint.server_id} has the pods of Node {claim.endpoint.node.name}",
+        reason=claim.why,
         owner=claim.endpoint.node.key,
         cloud_id=network_id,
         depends_on=(*_joining(claim), *(route_key(network_id, destination) for destination in claim.after)),
@@ -63,10 +66,10 @@ def _replace(claim: RouteClaim, network_id: int) -> Change:
         verb=Verb.MODIFY,
         before=None if claim.present is None else Route(claim.destination, claim.present),
         after=Route(claim.destination, claim.gateway),
-        reason=f"{claim.why}, and server {claim.endpoint.server_id} has the pods of Node {node.name}",
+        reason=claim.why,
         owner=node.key,
         cloud_id=network_id,
-        consequences=(f"pods of Node {node.name} are out of reach for the moment of the swap",),
+        consequences=(rules.SWAP.text(node=node.name),),
         depends_on=_joining(claim),
     )
 
@@ -89,17 +92,19 @@ def _cost(decided: RouteDecision) -> tuple[str, ...]:
     """The consequence of a removal; none where the route leads nowhere."""
     if decided.action is RouteAction.DEAD or decided.holder is None:
         return ()
-    return (f"traffic to {decided.route.destination} no longer reaches {decided.holder.what}",)
+    return (rules.DIVERTED.text(destination=str(decided.route.destination), owner=decided.holder.what),)
 
 
-def _condition(node: Node, wanted: DesiredCondition, others: tuple[str, ...]) -> Change:
+def _condition(
+    node: Node, condition: NetworkCondition | None, wanted: DesiredCondition, others: tuple[str, ...]
+) -> Change:
     return Change(
         key=node.key.part("network"),
         kind=ChangeKind.NODE_NETWORK_CONDITION,
         verb=Verb.MODIFY,
-        before=condition_of(node),
-        after=wanted.condition,
-        reason=wanted.why,
+        before=node.network_condition,
+        after=condition,
+        reason=wanted.decided.says,
         owner=node.key,
         depends_on=wanted.after,
         follows=others,

@@ -25,6 +25,8 @@ from desired.model.snapshot import Network, Snapshot
 from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
 from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, parse_pod_cidr
+from desired.rules import routes as rules
+from desired.rules.rule import Decided, Plain
 
 _BITS = 32
 
@@ -85,15 +87,23 @@ class RouteClaim:
 
     endpoint: NodeEndpoint
     destination: IPv4Network
-    status: RouteStatus
-    why: str
-    """One sentence for people. It names no Node."""
+    decided: Decided[RouteStatus]
     present: IPv4Address | None = None
     """The gateway of the existing route to it; None when there is none."""
     holder: AddressOwner | None = None
     """The owner of that gateway, where the route leads elsewhere; None otherwise."""
     after: tuple[IPv4Network, ...] = ()
     """Destinations of the routes that have to go first."""
+
+    @property
+    def status(self) -> RouteStatus:
+        """How it stands with the route."""
+        return self.decided.value
+
+    @property
+    def why(self) -> str:
+        """One sentence for people."""
+        return self.decided.text
 
     @property
     def gateway(self) -> IPv4Address:
@@ -155,96 +165,100 @@ def claims_of(
 
 def _claim(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteContext) -> RouteClaim:
     found = context.actions.get(destination)
-    present = found.route.gateway if found else None
+    present, holder = found.route.gateway if found else None, None
+    after: tuple[IPv4Network, ...] = ()
+    facts: dict[str, Plain] = {
+        "destination": str(destination),
+        "server": endpoint.server_id or "",
+        "node": endpoint.node.name,
+    }
+    decided = _without_routes(endpoint, destination, present, facts, context)
+    if decided is None and found is not None:
+        holder = found.holder or context.holders.of(found.route.gateway)
+        decided = _on_taken(holder, facts, context)
+    elif decided is None:
+        decided, after = _on_free(destination, facts, context)
+    return RouteClaim(endpoint, destination, decided, present, holder, after)
 
-    def stands(status: RouteStatus, why: str) -> RouteClaim:
-        return RouteClaim(endpoint, destination, status, why, present)
 
+def _without_routes(
+    endpoint: NodeEndpoint,
+    destination: IPv4Network,
+    present: IPv4Address | None,
+    facts: Mapping[str, Plain],
+    context: RouteContext,
+) -> Decided[RouteStatus] | None:
+    """How it stands where that follows from the Node, its pod CIDR or what could not be read; None where other routes
+    decide."""
+    why = endpoint.decided
     if endpoint.reach in (Reach.WAITING, Reach.GONE):
-        return stands(RouteStatus.WAITING, endpoint.why)
+        return Decided(RouteStatus.WAITING, why.rule, why.facts)
     if endpoint.reach is Reach.UNATTACHED:
-        return stands(RouteStatus.UNROUTABLE, endpoint.why)
+        return Decided(RouteStatus.UNROUTABLE, why.rule, why.facts)
     if present in (*endpoint.addresses, *endpoint.aliases):
-        return stands(RouteStatus.SERVED, f"the route leads to {present}, an address of server {endpoint.server_id}")
+        return Decided(RouteStatus.SERVED, rules.SERVED, {**facts, "address": str(present)})
     if not destination.subnet_of(context.cluster_cidr):
-        return stands(
-            RouteStatus.OUTSIDE,
-            f"route CIDR {destination} is not contained within cluster CIDR {context.cluster_cidr}",
-        )
+        return Decided(RouteStatus.OUTSIDE, rules.PODS_OUTSIDE, {**facts, "cidr": str(context.cluster_cidr)})
     rival = context.rivals.get((endpoint.node.name, destination))
     if rival is not None:
-        return stands(RouteStatus.UNROUTABLE, _contested(destination, *rival))
+        row = rules.PODS_OF_TWO if rival[1] == destination else rules.PODS_OVERLAP
+        return Decided(RouteStatus.UNROUTABLE, row, {**facts, "node": rival[0], "other": str(rival[1])})
     impossible = why_impossible(destination, context.subnets, context.network_id)
-    if impossible is not None:
-        return stands(RouteStatus.UNROUTABLE, impossible)
-    unreadable = _unreadable_in(destination, context.unreadable)
-    if unreadable is not None:
-        return stands(RouteStatus.UNKNOWN, unreadable)
-    if found is not None:
-        return _on_taken(endpoint, found, context)
-    return _on_free(endpoint, destination, context)
+    return impossible or _unreadable_in(destination, context.unreadable)
 
 
-def _contested(destination: IPv4Network, rival: str, other: IPv4Network) -> str:
-    if destination == other:
-        return f"pod CIDR {destination} is Node {rival}'s as well: one of the two needs another"
-    return f"pod CIDR {destination} overlaps with {other} of Node {rival}: one of the two has to change"
-
-
-def _unreadable_in(destination: IPv4Network, unreadable: Mapping[str, str]) -> str | None:
+def _unreadable_in(destination: IPv4Network, unreadable: Mapping[str, str]) -> Decided[RouteStatus] | None:
     """The reason why nothing can be said of a range: the route to it, or one that overlaps with it, is unreadable."""
     for text, why in unreadable.items():
-        other = parse_pod_cidr(text)
+        other, facts = parse_pod_cidr(text), {"destination": str(destination), "cause": why}
         if other == destination:
-            return f"the route to it could not be read: {why}"
+            return Decided(RouteStatus.UNKNOWN, rules.PODS_ROUTE_UNREADABLE, facts)
         if isinstance(other, IPv4Network) and other != DEFAULT_ROUTE and other.overlaps(destination):
-            return f"it overlaps with the route to {other}, which could not be read: {why}"
+            return Decided(RouteStatus.UNKNOWN, rules.PODS_BEHIND_UNREADABLE, {**facts, "other": str(other)})
     return None
 
 
-def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -> str | None:
+def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -> Decided[RouteStatus] | None:
     """The reason why Hetzner accepts no route to a range in a network with these subnets (Hetzner Cloud API,
     ``add_route``); None when it may."""
+    facts: dict[str, Plain] = {"destination": str(destination), "network": network_id, "address": str(_RESERVED)}
     if not any(destination.subnet_of(private) for private in _PRIVATE):
-        return f"pod CIDR {destination} is no private range of RFC 1918, and networks route no other"
+        return Decided(RouteStatus.UNROUTABLE, rules.PODS_NOT_PRIVATE, facts)
     if _RESERVED in destination:
-        return f"pod CIDR {destination} has the address {_RESERVED} in it, which Hetzner keeps for itself"
+        return Decided(RouteStatus.UNROUTABLE, rules.PODS_RESERVED, facts)
     overlapping = subnets.overlapping(destination)
     if overlapping:
-        return f"pod CIDR {destination} overlaps with subnet {overlapping[0]} of network {network_id}"
+        return Decided(RouteStatus.UNROUTABLE, rules.PODS_IN_SUBNET, {**facts, "subnet": str(overlapping[0])})
     return None
 
 
-def _on_taken(endpoint: NodeEndpoint, found: RouteDecision, context: RouteContext) -> RouteClaim:
-    """The claim when there is a route to the pods, and it leads elsewhere."""
-    route = found.route
-    holder = found.holder or context.holders.of(route.gateway)
-
-    def stands(status: RouteStatus, why: str) -> RouteClaim:
-        return RouteClaim(endpoint, route.destination, status, why, route.gateway, holder)
-
-    if holder.holding is AddressHolding.UNKNOWN:
-        return stands(RouteStatus.UNKNOWN, holder.what)
+def _on_taken(holder: AddressOwner, facts: Mapping[str, Plain], context: RouteContext) -> Decided[RouteStatus]:
+    """How it stands when there is a route to the pods, and it leads to ``holder``."""
+    if holder.unknown is not None:
+        return Decided(RouteStatus.UNKNOWN, holder.unknown.rule, holder.unknown.facts)
     if context.has_hidden_nodes and holder.holding is not AddressHolding.NOBODY:
-        return stands(RouteStatus.UNKNOWN, "some Node could not be read, and the route may be its own")
-    if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER, AddressHolding.NOBODY):
-        return stands(RouteStatus.MISLED, f"it leads to {holder.what}")
-    why = f"the route to {route.destination} leads to {holder.what}, and is left alone"
-    return stands(RouteStatus.UNROUTABLE, why)
+        return Decided(RouteStatus.UNKNOWN, rules.PODS_OF_UNREADABLE_NODE, facts)
+    facts = {**facts, "owner": holder.what}
+    if holder.holding is AddressHolding.NOBODY:
+        return Decided(RouteStatus.MISLED, rules.MISLED_TO_NOBODY, facts)
+    if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER):
+        return Decided(RouteStatus.MISLED, rules.MISLED, facts)
+    return Decided(RouteStatus.UNROUTABLE, rules.PODS_TAKEN, facts)
 
 
-def _on_free(endpoint: NodeEndpoint, destination: IPv4Network, context: RouteContext) -> RouteClaim:
-    """The claim when there is no route to the pods; another one may overlap with theirs."""
+def _on_free(
+    destination: IPv4Network, facts: Mapping[str, Plain], context: RouteContext
+) -> tuple[Decided[RouteStatus], tuple[IPv4Network, ...]]:
+    """How it stands when there is no route to the pods, and which routes have to go first; another one may overlap with
+    theirs."""
     in_the_way = [context.actions[other] for other in context.taken.overlapping(destination)]
     stays = next((decided for decided in in_the_way if decided.action not in GOING), None)
     if stays is None:
-        after = tuple(decided.route.destination for decided in in_the_way)
-        why = f"server {endpoint.server_id} has the pods"
-        return RouteClaim(endpoint, destination, RouteStatus.MISSING, why, after=after)
-    other = f"pod CIDR {destination} overlaps with the route to {stays.route.destination} by {stays.route.gateway}"
+        return Decided(RouteStatus.MISSING, rules.MISSING, facts), tuple(each.route.destination for each in in_the_way)
+    facts = {**facts, "other": str(stays.route.destination), "gateway": str(stays.route.gateway)}
     if stays.action is RouteAction.UNCERTAIN:
-        return RouteClaim(endpoint, destination, RouteStatus.UNKNOWN, f"{other}: {stays.why}")
-    return RouteClaim(endpoint, destination, RouteStatus.UNROUTABLE, f"{other}, which stays: {stays.why}")
+        return Decided(RouteStatus.UNKNOWN, rules.PODS_BEHIND_UNKNOWN, facts), ()
+    return Decided(RouteStatus.UNROUTABLE, rules.PODS_BEHIND_OTHER, facts), ()
 
 
 def _within_limit(
@@ -270,8 +284,8 @@ def _within_limit(
         elif endpoints:
             taken = (endpoints.popleft(),)
         else:
-            why = f"the network has {MOST_ROUTES} of {MOST_ROUTES} routes, and takes no more"
-            return replace(claim, status=RouteStatus.OVER_LIMIT, why=why, after=())
+            full = Decided(RouteStatus.OVER_LIMIT, rules.PODS_OVER_LIMIT, {"most": MOST_ROUTES})
+            return replace(claim, decided=full, after=())
         gone = (destination for destination in (*surplus, *taken) if destination is not None)
         return replace(claim, after=(*claim.after, *gone))
 

@@ -14,6 +14,8 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
 from desired.nodes.matching import is_ignored
 from desired.nodes.node import DesiredNode, UninitializedNode, is_uninitialized
+from desired.rules import routes as rules
+from desired.rules.rule import Decided
 from desired.section import Absent, Unknown
 from desired.syntax.bounds import RANGE
 from desired.syntax.provider_id import CloudID, parse_provider_id
@@ -86,9 +88,7 @@ class NodeEndpoint:
     """One Node in the network."""
 
     node: Node
-    reach: Reach
-    why: str = ""
-    """One sentence for people, "" for a Node that is reached. It names no Node."""
+    decided: Decided[Reach]
     server_id: int | None = None
     """None for one that has, or is to have, no server of this cloud."""
     addresses: tuple[IPv4Address, ...] = ()
@@ -97,6 +97,16 @@ class NodeEndpoint:
     """Further ones that lead to the same server."""
     joins: bool = False
     """Whether ``node.initialise`` is part of the same plan: the server is the one that the Node will have."""
+
+    @property
+    def reach(self) -> Reach:
+        """Whether its pods can be reached."""
+        return self.decided.value
+
+    @property
+    def pod_cidrs(self) -> tuple[IPv4Network | IPv6Network | str, ...]:
+        """The ranges of its pods, each once, in the order in which they were assigned; as text what is no range."""
+        return tuple(dict.fromkeys(parse_pod_cidr(text) or text for text in self.node.pod_cidrs))
 
     @property
     def is_ours(self) -> bool:
@@ -118,37 +128,38 @@ def _place(
     claim = parse_provider_id(node.provider_id or "")
     server_id = claim.server_id if isinstance(claim, CloudID) else None
     if is_ignored(node, settings):
-        return NodeEndpoint(node, Reach.IGNORED, "ignored by --ignore-nodes", server_id)
+        return NodeEndpoint(node, Decided(Reach.IGNORED, rules.NODE_IGNORED), server_id)
     if isinstance(desired, UninitializedNode):
         return _on_server(node, desired.server, network_id, joins=True)
     if is_uninitialized(node):
-        return NodeEndpoint(node, Reach.WAITING, "the Node is not initialized", server_id)
+        return NodeEndpoint(node, Decided(Reach.WAITING, rules.NODE_UNINITIALIZED), server_id)
     if server_id is None:
-        return NodeEndpoint(node, Reach.ELSEWHERE, "its providerID names no server of Hetzner Cloud")
+        return NodeEndpoint(node, Decided(Reach.ELSEWHERE, rules.NODE_ELSEWHERE))
     match snapshot.servers.find(server_id):
         case Absent():
-            return _without_server(node, server_id)
-        case Unknown(why):
-            return NodeEndpoint(node, Reach.WAITING, why, server_id)
+            # The server is not gone while the kubelet on it reports: then the list is wrong.
+            reach = Reach.WAITING if node.ready is Readiness.TRUE else Reach.GONE
+            return NodeEndpoint(node, Decided(reach, rules.NODE_GONE, {"server": server_id}), server_id)
+        case Unknown(cause):
+            return NodeEndpoint(node, Decided(Reach.WAITING, rules.NODE_UNKNOWN, {"cause": cause}), server_id)
         case found:
             return _on_server(node, found.value, network_id)
 
 
 def _on_server(node: Node, server: Server, network_id: int, *, joins: bool = False) -> NodeEndpoint:
+    facts = {"server": server.id, "network": network_id}
     if "private_net" in server.missing:
-        why = f"the API did not say which private addresses server {server.id} has"
-        return NodeEndpoint(node, Reach.WAITING, why, server.id, joins=joins)
+        unknown = Decided(Reach.WAITING, rules.ADDRESSES_UNKNOWN, facts)
+        return NodeEndpoint(node, unknown, server.id, joins=joins)
     addresses = tuple(ip for attached, ip in server.private_ips if attached == network_id)
     aliases = tuple(ip for attached, ip in server.alias_ips if attached == network_id)
     if addresses:
-        return NodeEndpoint(node, Reach.REACHED, "", server.id, addresses, aliases, joins)
-    why = f"server {server.id} is not attached to network {network_id}"
+        reached = Decided(Reach.REACHED, rules.REACHED, {**facts, "address": str(addresses[0])})
+        return NodeEndpoint(node, reached, server.id, addresses, aliases, joins)
     # A server may get its network while its kubelet registers: that is no trouble yet.
-    return NodeEndpoint(node, Reach.WAITING if joins else Reach.UNATTACHED, why, server.id, joins=joins)
-
-
-def _without_server(node: Node, server_id: int) -> NodeEndpoint:
-    """The endpoint of a Node whose server the list lacks. The server is not gone while the kubelet on it reports: then
-    the list is wrong."""
-    why = f"no server of the project has the id {server_id}"
-    return NodeEndpoint(node, Reach.WAITING if node.ready is Readiness.TRUE else Reach.GONE, why, server_id)
+    unattached = (
+        Decided(Reach.WAITING, rules.UNATTACHED_JOINING, facts)
+        if joins
+        else Decided(Reach.UNATTACHED, rules.UNATTACHED, facts)
+    )
+    return NodeEndpoint(node, unattached, server.id, joins=joins)

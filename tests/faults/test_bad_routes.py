@@ -179,7 +179,7 @@ def test_a_cluster_cidr_over_a_subnet_is_an_error_that_touches_no_route(network:
 
     (line,) = (line for line in ran.stderr.splitlines() if "error" in line)
     assert ran.code == 1
-    assert line.startswith("reconcile: error: --cluster-cidr is 10.0.0.0/8, which covers subnet 10.0.0.0/24 of network")
+    assert line.startswith("reconcile: error: --cluster-cidr 10.0.0.0/8 covers subnet 10.0.0.0/24 of network")
     assert (routes(network), all_say(network)) == (before, said)
     assert network.nodes()["new"]["spec"]["providerID"] == "hcloud://9"
 

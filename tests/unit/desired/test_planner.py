@@ -23,6 +23,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
+from desired.routes.desired import DesiredRoutes
 from desired.section import Present, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
@@ -367,7 +368,7 @@ def test_controllers_switched_off() -> None:
     others = frozenset({Controller.SERVICE, Controller.ROUTE})
     snapshot = a_snapshot([a_joining_node(), a_node("edge"), a_lost_node("gone", 9)], [a_server()])
     desired = compute_desired(snapshot, Settings(controllers=others))
-    assert (managed(desired.nodes), replace(desired, nodes={})) == ({}, DesiredState({}))
+    assert (managed(desired.nodes), replace(desired, nodes={}, routes=DesiredRoutes())) == ({}, DesiredState({}))
     assert diff(snapshot, desired, Settings(controllers=others)) == Plan()
 
 

@@ -132,8 +132,7 @@ routes, 0/100 used
       why, the first's: server 1000 has the pods of Node w-000
       gateway: (none) -> 10.0.0.2 ... 10.0.0.101 (100)
 Notes
-  network/4711  limit: 0/100 routes are used, and 100 more wanted: a network
-    takes no more than that
+  network/4711  limit: 0/100 routes are used, and 100 more are wanted
   20 x service/shop/app-[00-19]  limit: no target for Nodes w-025, w-026, w-027,
     w-028, w-029 and 70 more: the type takes 25 targets, all taken; choose a
     larger type, such as lb31

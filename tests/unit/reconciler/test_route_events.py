@@ -73,7 +73,7 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
             [
                 (
                     "FailedToCreateRoute",
-                    "no route to pod CIDR 10.244.1.0/24: server 1 is not attached to network 4",
+                    "server 1 is not attached to network 4",
                 )
             ],
             id="not attached",
@@ -83,14 +83,14 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
             [
                 (
                     "FailedToCreateRoute",
-                    "no route to pod CIDR 10.244.1.0/24: the network has 100 of 100 routes, and takes no more",
+                    "the network has 100 of 100 routes, and takes no more",
                 )
             ],
             id="no room",
         ),
         pytest.param(
             a_world(with_pods("pods")),
-            [("FailedToCreateRoute", "pod CIDR 'pods' is no range, and gets no route")],
+            [("FailedToCreateRoute", "pod CIDR 'pods' is not a range, and gets no route")],
             id="no CIDR",
         ),
         pytest.param(a_world(with_pods("10.244.1.0/24")), [], id="about to be created"),

@@ -124,15 +124,17 @@ def test_what_is_used() -> None:
         pytest.param(
             a_routed_world(),
             WITHOUT_RANGE,
-            "--cluster-cidr is not given: routes and conditions stay as they are",
+            "not managed: --cluster-cidr is not given",
             id="no cluster CIDR",
         ),
-        pytest.param(a_routed_world(), OFF, "routes are switched off", id="switched off, and a condition is left"),
-        pytest.param(a_routed_world(), LEFT_OUT, "--controllers leaves route out", id="left to others"),
+        pytest.param(
+            a_routed_world(), OFF, "not managed: routes are switched off", id="switched off, and a condition is left"
+        ),
+        pytest.param(a_routed_world(), LEFT_OUT, "not managed: --controllers leaves route out", id="left to others"),
         pytest.param(
             replace(a_routed_world(), network=Unknown("no answer"), routes=Section.missing("no answer")),
             ROUTING,
-            "no answer",
+            "the network is not known: no answer",
             id="network not read",
         ),
         pytest.param(
@@ -176,7 +178,7 @@ def test_a_pod_cidr_of_ipv6() -> None:
     """There is no route to it, and none is missing."""
     (fact,) = routes(a_routed_world([a_pod_node(1, "fd00:10:244:1::/64")], routes=[])).destinations
 
-    assert fact.why == "private networks have IPv4 alone, so that there is no route to it; nothing depends on that"
+    assert fact.why == "private networks have IPv4 alone, so that there is no route to it, and nothing depends on that"
 
 
 def test_a_route_to_pods_that_goes() -> None:
@@ -208,7 +210,7 @@ def test_the_route_of_an_ignored_node_is_left_alone() -> None:
     (fact,) = routes(a_routed_world([a_pod_node(labels={"lab": "yes"})]), IGNORING).destinations
 
     assert (fact.standing, fact.fate, fact.value, fact.wanted) == (None, RouteAction.CLAIMED, fact.wanted, fact.value)
-    assert fact.why == "left alone: ignored by --ignore-nodes"
+    assert fact.why == "ignored by --ignore-nodes"
 
 
 _STATES: Mapping[NetworkCondition | None, str | None] = {
@@ -267,7 +269,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             ROUTING,
             None,
             Basis.UNTOUCHED,
-            "not written: its pods have IPv6 addresses alone, for which there are no routes",
+            "its pods have IPv6 addresses alone, for which there are no routes",
             id="IPv6 alone, and nothing to take back",
         ),
         pytest.param(
@@ -275,7 +277,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             ROUTING,
             ROUTED,
             Basis.UNTOUCHED,
-            "stays as it is: the Node has no pod CIDR yet",
+            "the Node has no pod CIDR yet",
             id="no pods yet",
         ),
         pytest.param(
@@ -283,7 +285,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             ROUTING,
             ROUTED,
             Basis.UNTOUCHED,
-            "stays as it is: nobody asked who has 10.0.0.77",
+            "the owner of 10.0.0.77 was not asked for",
             id="too little is known",
         ),
         pytest.param(
@@ -302,7 +304,7 @@ _STATES: Mapping[NetworkCondition | None, str | None] = {
             LEFT_OUT,
             ROUTED,
             Basis.UNTOUCHED,
-            "stays as it is: --controllers leaves route out",
+            "not managed: --controllers leaves route out",
             id="left to others",
         ),
     ],

@@ -226,8 +226,8 @@ def test_a_cluster_cidr_that_cannot_be_right(route: Route) -> None:
     """D15: nothing is removed on the word of a range that some Node's pods are not in, and that cannot be approved."""
     plan = judged(a_cluster(1, route), WRONG)
     why = (
-        "--cluster-cidr is 10.244.128.0/17, and Node web-1 (10.244.1.0/24) has its pods outside of it: no route is"
-        " removed until one of the two is corrected"
+        "--cluster-cidr 10.244.128.0/17 does not have the pods of web-1 (10.244.1.0/24) in it, and no route is removed;"
+        " correct --cluster-cidr or the Nodes' pod CIDRs"
     )
     assert plan.by_key[key_of(200)].decision == GuardDecision(Verdict.WAITING, GuardName(MISMATCH), why)
     assert plan.holds == ()

@@ -84,7 +84,7 @@ def test_a_renamed_server() -> None:
 @pytest.mark.parametrize(
     ("gateway", "owner", "why", "consequences"),
     [
-        pytest.param(NOWHERE, "network/4", "it leads to 10.0.0.201, which nobody has", (), id="dead"),
+        pytest.param(NOWHERE, "network/4", "it leads to 10.0.0.201, which has no owner", (), id="dead"),
         pytest.param(
             gateway_of(1),
             "node/web-1",

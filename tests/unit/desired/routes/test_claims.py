@@ -47,68 +47,63 @@ def standings(snapshot: Snapshot, settings: Settings = ROUTING) -> dict[str, Rou
     return {name: claim.status for (name, _), claim in claimed(snapshot, settings).items()}
 
 
-SERVED = "the route leads to {}, an address of server 1"
-
-
 @pytest.mark.parametrize(
     ("route", "parts", "status", "why"),
     [
-        pytest.param(a_route(), {}, RouteStatus.SERVED, SERVED.format("10.0.0.2"), id="by-its-server"),
+        pytest.param(a_route(), {}, RouteStatus.SERVED, "pods-served", id="by-its-server"),
         pytest.param(
             a_route(),
             {"servers": [a_pod_server(name="renamed")]},
             RouteStatus.SERVED,
-            SERVED.format("10.0.0.2"),
+            "pods-served",
             id="by-its-server-under-another-name",
         ),
         pytest.param(
             a_route(1, "10.0.0.3"),
             {"servers": [a_pod_server(1, "10.0.0.2", "10.0.0.3")]},
             RouteStatus.SERVED,
-            SERVED.format("10.0.0.3"),
+            "pods-served",
             id="by-its-second-address",
         ),
         pytest.param(
             a_route(1, "10.0.0.9"),
             {"servers": [a_pod_server(aliases=["10.0.0.9"])]},
             RouteStatus.SERVED,
-            SERVED.format("10.0.0.9"),
+            "pods-served",
             id="by-its-alias",
         ),
-        pytest.param(None, {}, RouteStatus.MISSING, "server 1 has the pods", id="none"),
-        pytest.param(a_route(2), {}, RouteStatus.MISSING, "server 1 has the pods", id="only-others"),
+        pytest.param(None, {}, RouteStatus.MISSING, "pods-missing", id="none"),
+        pytest.param(a_route(2), {}, RouteStatus.MISSING, "pods-missing", id="only-others"),
         pytest.param(
-            a_route("0.0.0.0/0", "10.0.0.77"), {}, RouteStatus.MISSING, "server 1 has the pods", id="the-default-route"
+            a_route("0.0.0.0/0", "10.0.0.77"), {}, RouteStatus.MISSING, "pods-missing", id="the-default-route"
         ),
         pytest.param(
             a_route(1, 2),
             {"servers": [a_pod_server(), a_pod_server(2)]},
             RouteStatus.MISLED,
-            "it leads to server 2, which is no Node of this cluster",
+            "pods-misled",
             id="by-a-server-that-is-no-node",
         ),
         pytest.param(
             a_route(1, 2),
             {"nodes": [a_pod_node(), a_pod_node(2)]},
             RouteStatus.MISLED,
-            "it leads to server 2 of Node web-2",
+            "pods-misled",
             id="by-another-node",
         ),
         pytest.param(
             a_route(1, 2),
             {"servers": [a_pod_server(), a_pod_server(2, name="web-1")]},
             RouteStatus.MISLED,
-            "it leads to server 2, which is no Node of this cluster",
+            "pods-misled",
             id="by-a-server-that-has-its-name",
         ),
-        pytest.param(
-            a_route(1, NOWHERE), {}, RouteStatus.MISLED, f"it leads to {NOWHERE}, which nobody has", id="by-nobody"
-        ),
+        pytest.param(a_route(1, NOWHERE), {}, RouteStatus.MISLED, "pods-misled-to-no-owner", id="by-nobody"),
         pytest.param(
             a_route(1, NOWHERE),
             {"nodes_section": HIDDEN},
             RouteStatus.MISLED,
-            f"it leads to {NOWHERE}, which nobody has",
+            "pods-misled-to-no-owner",
             id="by-nobody-beside-a-hidden-node",
         ),
     ],
@@ -116,7 +111,7 @@ SERVED = "the route leads to {}, an address of server 1"
 def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: RouteStatus, why: str) -> None:
     """The server of the providerID is compared with the gateway: names have no say, so that nothing flaps."""
     claim = only_claim(a_routed_world(routes=[route] if route else [], **{"members": []} | parts))
-    assert (claim.status, claim.why) == (status, why)
+    assert (claim.status, claim.decided.rule.name) == (status, why)
     assert claim.present == (route.gateway if route and str(route.destination) == pods_of() else None)
     assert str(claim.gateway) == gateway_of()
     assert claim.after == ()
@@ -129,7 +124,7 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: Ro
             a_route(1, 2),
             {"servers": [a_pod_server(), a_pod_server(2)], "nodes_section": HIDDEN},
             RouteStatus.UNKNOWN,
-            "some Node could not be read, and the route may be its own",
+            "pods-of-unreadable-node",
             id="a-hidden-node-may-have-it",
         ),
         pytest.param(
@@ -139,78 +134,77 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: Ro
                 "nodes_section": incomplete(nodes_of(a_pod_node()), "1 Node could not be read, name included"),
             },
             RouteStatus.UNKNOWN,
-            "some Node could not be read, and the route may be its own",
+            "pods-of-unreadable-node",
             id="a-nameless-node-may-have-it",
         ),
         pytest.param(
             a_route(1, NOWHERE),
             {"members": None},
             RouteStatus.UNKNOWN,
-            f"nobody asked who has {NOWHERE}",
+            "owner-unasked",
             id="not-asked",
         ),
         pytest.param(
             a_route(1, NOWHERE),
             {"members": incomplete(members_of(), "429")},
             RouteStatus.UNKNOWN,
-            f"who has {NOWHERE} could not be read: 429",
+            "owner-unreadable",
             id="members-incomplete",
         ),
         pytest.param(
             a_route(1, NOWHERE),
             {"members": [a_member(NOWHERE, 77)]},
             RouteStatus.UNKNOWN,
-            f"server 77 has {NOWHERE}, and is in no list of servers",
+            "owner-unlisted",
             id="a-server-in-no-list",
         ),
         pytest.param(
             None,
             {"routes": routes_of(unreadable={pods_of(): "no gateway"})},
             RouteStatus.UNKNOWN,
-            "the route to it could not be read: no gateway",
+            "pods-route-unreadable",
             id="its-route-is-unreadable",
         ),
         pytest.param(
             None,
             {"routes": routes_of(unreadable={"10.244.0.0/20": "no gateway"})},
             RouteStatus.UNKNOWN,
-            "it overlaps with the route to 10.244.0.0/20, which could not be read: no gateway",
+            "pods-behind-unreadable",
             id="an-unreadable-route-in-the-way",
         ),
         pytest.param(
             a_route(1, 1),
-            {"servers_section": incomplete(servers_of(), "page 2 timed out")},
+            {"servers_section": incomplete(servers_of(), "node-unknown")},
             RouteStatus.WAITING,
-            "page 2 timed out",
+            "node-unknown",
             id="its-server-unknown",
         ),
         pytest.param(
             a_route(1, 1),
             {"nodes": [LOST], "servers": []},
             RouteStatus.WAITING,
-            "no server of the project has the id 1",
+            "node-gone",
             id="its-server-gone",
         ),
         pytest.param(
             None,
             {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": []},
             RouteStatus.WAITING,
-            "the Node is not initialized",
+            "node-uninitialized",
             id="joining-without-a-server",
         ),
         pytest.param(
             None,
             {"nodes": [a_joining_node(pod_cidrs=(pods_of(),))], "servers": [a_pod_server(private_ips=())]},
             RouteStatus.WAITING,
-            "server 1 is not attached to network 4",
+            "unattached-joining",
             id="joining-before-it-is-attached",
         ),
         pytest.param(
             a_route("10.244.0.0/20", NOWHERE),
             {"members": None},
             RouteStatus.UNKNOWN,
-            f"pod CIDR 10.244.1.0/24 overlaps with the route to 10.244.0.0/20 by {NOWHERE}: nobody asked who has"
-            f" {NOWHERE}",
+            "pods-behind-unknown",
             id="something-uncertain-in-the-way",
         ),
     ],
@@ -218,7 +212,7 @@ def test_routes_of_a_node(route: Route | None, parts: dict[str, Any], status: Ro
 def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], status: RouteStatus, why: str) -> None:
     """What is not known yet is no failure, and nothing is changed for it."""
     claim = only_claim(a_routed_world(**{"members": [], "routes": [route] if route else [], **parts}))
-    assert (claim.status, claim.why) == (status, why)
+    assert (claim.status, claim.decided.rule.name) == (status, why)
     assert claim.status in UNDECIDED
 
 
@@ -234,7 +228,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route(1, 1),
             {"servers": [a_pod_server(private_ips=())]},
             RouteStatus.UNROUTABLE,
-            "server 1 is not attached to network 4",
+            "unattached",
             id="not-attached",
         ),
         pytest.param(
@@ -242,7 +236,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             None,
             {},
             RouteStatus.OUTSIDE,
-            "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
+            "pods-outside",
             id="outside-the-cluster-cidr",
         ),
         pytest.param(
@@ -250,7 +244,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             None,
             {},
             RouteStatus.OUTSIDE,
-            "route CIDR 10.244.0.0/15 is not contained within cluster CIDR 10.244.0.0/16",
+            "pods-outside",
             id="around-the-cluster-cidr",
         ),
         pytest.param(
@@ -258,7 +252,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route("10.245.1.0/24", NOWHERE),
             {},
             RouteStatus.OUTSIDE,
-            "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
+            "pods-outside",
             id="outside-and-led-astray",
         ),
         pytest.param(
@@ -266,7 +260,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             None,
             {"network": a_pod_network("10.244.0.0/15")},
             RouteStatus.UNROUTABLE,
-            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/15 of network 4",
+            "pods-in-subnet",
             id="a-subnet-around",
         ),
         pytest.param(
@@ -274,7 +268,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route(1, "10.0.0.60"),
             {"load_balancers": BALANCERS},
             RouteStatus.UNROUTABLE,
-            "the route to 10.244.1.0/24 leads to load balancer 42, and is left alone",
+            "pods-taken",
             id="by-a-load-balancer",
         ),
         pytest.param(
@@ -282,7 +276,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route(1, "10.0.0.50"),
             {"servers": ALIASED},
             RouteStatus.UNROUTABLE,
-            "the route to 10.244.1.0/24 leads to an alias address of server 2, and is left alone",
+            "pods-taken",
             id="by-anothers-alias",
         ),
         pytest.param(
@@ -290,7 +284,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route(1, 2),
             {"nodes": [a_pod_node(), a_pod_node(2, labels={"example.com/spare": ""})]},
             RouteStatus.UNROUTABLE,
-            "the route to 10.244.1.0/24 leads to server 2, whose Node is ignored, and is left alone",
+            "pods-taken",
             id="by-an-ignored-node",
         ),
         pytest.param(
@@ -298,8 +292,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route("10.244.0.0/20", "10.0.0.50"),
             {"servers": ALIASED},
             RouteStatus.UNROUTABLE,
-            "pod CIDR 10.244.1.0/24 overlaps with the route to 10.244.0.0/20 by 10.0.0.50, which stays: it leads to"
-            " an alias address of server 2",
+            "pods-behind-other",
             id="a-foreign-route-in-the-way",
         ),
         pytest.param(
@@ -307,8 +300,7 @@ ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
             a_route("10.0.0.0/8", NOWHERE),
             {},
             RouteStatus.UNROUTABLE,
-            f"pod CIDR 10.244.1.0/24 overlaps with the route to 10.0.0.0/8 by {NOWHERE}, which stays: it is not within"
-            " the cluster CIDR 10.244.0.0/16",
+            "pods-behind-other",
             id="a-route-around-the-cluster-cidr",
         ),
     ],
@@ -319,7 +311,7 @@ def test_what_cannot_be_routed(
     """Until a person mends it there is no route, none is tried, and what is in the way is left alone."""
     world = a_routed_world(routes=[route] if route else [], **{"nodes": [node], "members": []} | parts)
     claim = only_claim(world, SPARED)
-    assert (claim.status, claim.why) == (status, why)
+    assert (claim.status, claim.decided.rule.name) == (status, why)
     assert claim.status in FAILING
 
 
@@ -333,38 +325,37 @@ def test_what_cannot_be_routed(
         pytest.param("10.9.0.0/24", None, id="outside-of-the-network"),
         pytest.param(
             "100.64.0.0/24",
-            "pod CIDR 100.64.0.0/24 is no private range of RFC 1918, and networks route no other",
+            "pods-not-private",
             id="shared-addresses",
         ),
         pytest.param(
             "172.32.0.0/24",
-            "pod CIDR 172.32.0.0/24 is no private range of RFC 1918, and networks route no other",
+            "pods-not-private",
             id="just-outside",
         ),
         pytest.param(
             "8.0.0.0/5",
-            "pod CIDR 8.0.0.0/5 is no private range of RFC 1918, and networks route no other",
+            "pods-not-private",
             id="partly-private",
         ),
         pytest.param(
             "172.31.1.0/24",
-            "pod CIDR 172.31.1.0/24 has the address 172.31.1.1 in it, which Hetzner keeps for itself",
+            "pods-reserved",
             id="with-the-reserved-address",
         ),
-        pytest.param("10.0.0.0/24", "pod CIDR 10.0.0.0/24 overlaps with subnet 10.0.0.0/24 of network 4", id="subnet"),
-        pytest.param(
-            "10.1.0.0/16", "pod CIDR 10.1.0.0/16 overlaps with subnet 10.1.9.0/24 of network 4", id="around-a-subnet"
-        ),
+        pytest.param("10.0.0.0/24", "pods-in-subnet", id="subnet"),
+        pytest.param("10.1.0.0/16", "pods-in-subnet", id="around-a-subnet"),
     ],
 )
 def test_what_hetzner_never_takes(destination: str, why: str | None) -> None:
     """Rules of the API that are known before it is asked."""
     subnets = Ranges(map(IPv4Network, ("10.0.0.0/24", "10.1.9.0/24")))
-    assert why_impossible(IPv4Network(destination), subnets, 4) == why
+    found = why_impossible(IPv4Network(destination), subnets, 4)
+    assert (found.rule.name if found else None) == why
 
 
 TWINS = [a_pod_node(1), a_pod_node(2, pods_of(1))]
-CONTESTED = "pod CIDR 10.244.1.0/24 is Node web-2's as well: one of the two needs another"
+CONTESTED = "pod CIDR 10.244.1.0/24 is that of Node web-2 as well; give one of the two another"
 
 
 @pytest.mark.parametrize(
@@ -418,7 +409,7 @@ def test_a_node_that_overlaps_with_itself() -> None:
     claims = claimed(a_routed_world([node], routes=[a_route(1)]))
     assert [claim.status for claim in claims.values()] == [RouteStatus.SERVED, RouteStatus.UNROUTABLE]
     assert claims["web-1", "10.244.1.0/25"].why == (
-        "pod CIDR 10.244.1.0/25 overlaps with 10.244.1.0/24 of Node web-1: one of the two has to change"
+        "pod CIDR 10.244.1.0/25 overlaps with 10.244.1.0/24 of Node web-1; change one of the two"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition, Route, route_key
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Condition, Node, Snapshot
-from desired.routes.conditions import condition_of
+from desired.section import Unmanaged
 from desired.syntax.selector import parse_selector
 from tests.builders import a_joining_node, a_lost_node, a_node, incomplete, servers_of
 from tests.routes import (
@@ -29,6 +29,7 @@ KEY = "route/4/10.244.1.0/24"
 SECOND = "route/4/10.244.9.0/24"
 WHOLE = "there is a route for each of its IPv4 pod CIDRs"
 COMING = "there will be a route for each of its IPv4 pod CIDRs"
+NO_RANGE = "pod CIDR 'pods' is not a range, and gets no route"
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 V6 = "fd00:1::/64"
 
@@ -38,7 +39,11 @@ def wanted(
 ) -> Mapping[str, tuple[NetworkCondition | None, str]]:
     """Node → condition and why, of the Nodes whose condition is ours to say."""
     conditions = routing(snapshot, settings, *refused).conditions
-    return {name: (found.condition, found.why) for name, found in conditions.items()}
+    return {
+        name: (found.decided.value, found.decided.says)
+        for name, found in conditions.items()
+        if not isinstance(found.decided.value, Unmanaged)
+    }
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ def wanted(
 )
 def test_what_it_says_now(node: Node, expected: NetworkCondition | None) -> None:
     """Status and reason are all that is looked at."""
-    assert condition_of(node) == expected
+    assert node.network_condition == expected
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,7 @@ def test_routed(
     and is not taken out of service for them."""
     world = a_routed_world([a_pod_node(1, *pod_cidrs, says=says)], routes=routes, members=[])
     found = routing(world).conditions["web-1"]
-    assert (found.condition, found.why, found.after) == (ROUTED, COMING if after else WHOLE, after)
+    assert (found.decided.value, found.decided.says, found.after) == (ROUTED, COMING if after else WHOLE, after)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +118,13 @@ def test_routed(
             "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
             id="one-of-two",
         ),
-        pytest.param(a_pod_node(1, "pods"), {}, "pod CIDR 'pods' is no range", id="no-range"),
-        pytest.param(a_pod_node(1, pods_of(1), "pods"), {}, "pod CIDR 'pods' is no range", id="a-route-and-no-range"),
+        pytest.param(a_pod_node(1, "pods"), {}, NO_RANGE, id="no-range"),
+        pytest.param(
+            a_pod_node(1, pods_of(1), "pods"),
+            {},
+            "pod CIDR 'pods' is not a range, and gets no route",
+            id="a-route-and-no-range",
+        ),
         pytest.param(
             a_pod_node(),
             {"routes": [], "refused": (KEY,)},

@@ -14,7 +14,6 @@ from tests.builders import UNINITIALIZED, a_joining_node, a_lost_node, a_settled
 from tests.routes import ROUTING, a_pod_node, a_pod_server, a_routed_world, gateway_of, pods_of
 from tests.support.route_decisions import routing
 
-UNATTACHED = "server 1 is not attached to network 4"
 JOINING = a_joining_node(pod_cidrs=(pods_of(),))
 LOST = replace(a_lost_node(), pod_cidrs=(pods_of(),))
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
@@ -63,7 +62,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
     found = place_of(a_routed_world(servers=[server], routes=[]))
     assert (found.reach, found.server_id, found.joins) == (reach, 1, False)
     assert (found.addresses, found.aliases) == (ips(*addresses), ips(*aliases))
-    assert found.why == ("" if reach is Reach.REACHED else UNATTACHED)
+    assert found.decided.rule.name == ("node-reached" if reach is Reach.REACHED else "unattached")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(),
             {"servers": [a_pod_server(missing=frozenset({"private_net"}))]},
             Reach.WAITING,
-            "the API did not say which private addresses server 1 has",
+            "private-addresses-unknown",
             1,
             id="addresses-unknown",
         ),
@@ -81,7 +80,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(),
             {"servers_section": incomplete(servers_of(), "429")},
             Reach.WAITING,
-            "429",
+            "node-unknown",
             1,
             id="list-of-servers-has-a-gap",
         ),
@@ -89,7 +88,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(),
             {"servers_section": replace(servers_of(), unreadable={1: "no name"})},
             Reach.WAITING,
-            "no name",
+            "node-unknown",
             1,
             id="server-unreadable",
         ),
@@ -97,16 +96,16 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(),
             {"servers": []},
             Reach.WAITING,
-            "no server of the project has the id 1",
+            "node-gone",
             1,
             id="ready-and-gone",
         ),
-        pytest.param(LOST, {"servers": []}, Reach.GONE, "no server of the project has the id 1", 1, id="gone"),
+        pytest.param(LOST, {"servers": []}, Reach.GONE, "node-gone", 1, id="gone"),
         pytest.param(
             replace(LOST, provider_id="hrobot://1"),
             {},
             Reach.ELSEWHERE,
-            "its providerID names no server of Hetzner Cloud",
+            "node-elsewhere",
             None,
             id="robot",
         ),
@@ -114,7 +113,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(provider_id="aws://1"),
             {},
             Reach.ELSEWHERE,
-            "its providerID names no server of Hetzner Cloud",
+            "node-elsewhere",
             None,
             id="another-cloud",
         ),
@@ -122,7 +121,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(provider_id=None),
             {},
             Reach.ELSEWHERE,
-            "its providerID names no server of Hetzner Cloud",
+            "node-elsewhere",
             None,
             id="unclaimed",
         ),
@@ -130,7 +129,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
             a_pod_node(labels={"example.com/spare": ""}),
             {},
             Reach.IGNORED,
-            "ignored by --ignore-nodes",
+            "node-routes-ignored",
             1,
             id="ignored",
         ),
@@ -139,7 +138,7 @@ def test_servers(server: Server, reach: Reach, addresses: list[str], aliases: li
 def test_nodes(node: Node, world: dict[str, Any], reach: Reach, why: str, server_id: int | None) -> None:
     """What is not known is not absent, and a Node whose kubelet reports has a server, whatever the list says."""
     found = place_of(a_routed_world([node], **{"servers": [a_pod_server()], "routes": []} | world), SPARED)
-    assert (found.reach, found.why, found.server_id, found.addresses) == (reach, why, server_id, ())
+    assert (found.reach, found.decided.rule.name, found.server_id, found.addresses) == (reach, why, server_id, ())
 
 
 @pytest.mark.parametrize(

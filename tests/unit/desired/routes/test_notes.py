@@ -39,7 +39,7 @@ V6 = "fd00:1::/64"
             a_pod_node(),
             {"servers": [a_pod_server(private_ips=())]},
             NoteKind.UNROUTABLE,
-            "no route to pod CIDR 10.244.1.0/24: server 1 is not attached to network 4",
+            "server 1 is not attached to network 4",
             id="not-attached",
         ),
         pytest.param(
@@ -53,14 +53,14 @@ V6 = "fd00:1::/64"
             a_pod_node(),
             {"routes": [a_route(1, NOWHERE)]},
             NoteKind.UNKNOWN,
-            "the route to pod CIDR 10.244.1.0/24 stays as it is: nobody asked who has 10.0.0.201",
+            "the owner of 10.0.0.201 was not asked for",
             id="who-has-the-gateway-is-unknown",
         ),
         pytest.param(
             a_pod_node(1, pods_of(1), "pods"),
             {"routes": [a_route(1)]},
             NoteKind.UNROUTABLE,
-            "pod CIDR 'pods' is no range, and gets no route",
+            "pod CIDR 'pods' is not a range, and gets no route",
             id="no-range",
         ),
     ],
@@ -74,8 +74,8 @@ def test_pods_outside_the_cluster_cidr() -> None:
     """HCCM creates such a route and never cleans it up; here there is none, and both ends of it are told."""
     outside = "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16"
     mismatch = (
-        "--cluster-cidr is 10.244.0.0/16, and Node web-1 (10.245.1.0/24) has its pods outside of it: no route is"
-        " removed until one of the two is corrected"
+        "--cluster-cidr 10.244.0.0/16 does not have the pods of web-1 (10.245.1.0/24) in it, and no route is removed;"
+        " correct --cluster-cidr or the Nodes' pod CIDRs"
     )
     assert noted(a_routed_world([a_pod_node(1, "10.245.1.0/24")], routes=[])) == [
         (NETWORK, NoteKind.CLUSTER_CIDR, mismatch),
@@ -86,45 +86,43 @@ def test_pods_outside_the_cluster_cidr() -> None:
 def test_two_nodes_with_the_same_pods() -> None:
     """Each is told of the other."""
     world = a_routed_world([a_pod_node(1), a_pod_node(2, pods_of(1))], routes=[])
-    as_well = "as well: one of the two needs another"
+    as_well = "as well; give one of the two another"
     assert noted(world) == [
-        (WEB_1, NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is Node web-2's {as_well}"),
-        ("node/web-2", NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is Node web-1's {as_well}"),
+        (WEB_1, NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is that of Node web-2 {as_well}"),
+        ("node/web-2", NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is that of Node web-1 {as_well}"),
     ]
 
 
 @pytest.mark.parametrize(
     ("route", "parts", "kind", "text"),
     [
-        pytest.param(
-            a_route("0.0.0.0/0", "10.0.0.7"), {}, NoteKind.FOREIGN, "left alone: it is the default route", id="default"
-        ),
+        pytest.param(a_route("0.0.0.0/0", "10.0.0.7"), {}, NoteKind.FOREIGN, "it is the default route", id="default"),
         pytest.param(
             a_route("192.168.0.0/24", 1),
             {},
             NoteKind.FOREIGN,
-            "left alone: it is not within the cluster CIDR 10.244.0.0/16",
+            "it is not within the cluster CIDR 10.244.0.0/16",
             id="outside",
         ),
         pytest.param(
             a_route(5, "10.0.0.9"),
             {"servers": [a_pod_server(aliases=["10.0.0.9"])]},
             NoteKind.FOREIGN,
-            "left alone: it leads to an alias address of server 1",
+            "it leads to an alias address of server 1",
             id="by-an-alias",
         ),
         pytest.param(
             a_route(5, NOWHERE),
             {},
             NoteKind.UNKNOWN,
-            "left as it is: nobody asked who has 10.0.0.201",
+            "the owner of 10.0.0.201 was not asked for",
             id="uncertain",
         ),
         pytest.param(
             a_route(5, 1),
             {"nodes_section": replace(nodes_of(a_pod_node()), unreadable={"web-5": "no uid"})},
             NoteKind.UNKNOWN,
-            "left as it is: it may be of Node web-5, which could not be read",
+            "it may be of Node web-5, which could not be read",
             id="perhaps-a-hidden-nodes",
         ),
     ],
@@ -140,7 +138,7 @@ def test_routes_that_could_not_be_read(routes: list[Route]) -> None:
     """They are there, and nobody's business."""
     hidden = routes_of(*routes, unreadable={"fd00::/64": "an IPv6 destination"})
     assert noted(a_routed_world(routes=hidden)) == [
-        ("route/4/fd00::/64", NoteKind.FOREIGN, "left alone: an IPv6 destination")
+        ("route/4/fd00::/64", NoteKind.FOREIGN, "the route could not be read: an IPv6 destination")
     ]
 
 
@@ -159,11 +157,9 @@ def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) 
 
 
 GIVE = (
-    "no pod routes are managed, as --cluster-cidr is not given: routes and NetworkUnavailable stay as they are{still};"
-    " for routes give the cluster's pod CIDR (the Nodes' pods are in {pods} so far), without them set"
-    " HCLOUD_NETWORK_ROUTES_ENABLED=false"
+    "no pod routes are managed, and NetworkUnavailable stays as it is: --cluster-cidr is not given (the Nodes' pods are"
+    " in {pods}){still}; set --cluster-cidr to the cluster's pod CIDR, or HCLOUD_NETWORK_ROUTES_ENABLED=false"
 )
-CLOSED = "; {} NetworkUnavailable=True of an earlier run, which keeps pods away"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +169,7 @@ CLOSED = "; {} NetworkUnavailable=True of an earlier run, which keeps pods away"
         pytest.param([a_pod_node(1), a_pod_node(2)], GIVE.format(pods="10.244.0.0/22", still=""), id="two"),
         pytest.param(
             [a_pod_node(1), a_pod_node(2, says=UNROUTED)],
-            GIVE.format(pods="10.244.0.0/22", still=CLOSED.format("Node web-2 has")),
+            GIVE.format(pods="10.244.0.0/22", still=", and NetworkUnavailable=True keeps pods away from web-2"),
             id="one-that-was-closed",
         ),
         pytest.param(
@@ -206,7 +202,7 @@ SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
         ),
         pytest.param(
             [a_pod_node(n, pod_cidrs=()) for n in range(2, 9)],
-            "Nodes web-2, web-3, web-4, web-5, web-6 and 2 more have no pod CIDR yet, and so no route",
+            "Nodes web-2, web-3, web-4 and 4 more have no pod CIDR yet, and so no route",
             id="many",
         ),
         pytest.param([a_joining_node("web-2")], "Node web-2 has no pod CIDR yet, and so no route", id="joining"),
@@ -233,7 +229,7 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
 )
 def test_ipv6(nodes: list[Node], who: str | None) -> None:
     """IPv6 is noted, once for all Nodes, and never a failure."""
-    text = f"{who} IPv6 pod CIDRs: there are no routes for these, as private networks have IPv4 alone"
+    text = f"{who} IPv6 pod CIDRs, for which there are no routes, as private networks have IPv4 alone"
     of_network = [note for note in noted(a_routed_world(nodes)) if note[0] == NETWORK]
     assert of_network == ([] if who is None else [(NETWORK, NoteKind.UNSUPPORTED, text)])
 
@@ -245,7 +241,7 @@ def foreign(count: int) -> list[Route]:
 
 def used(present: int, wanted: int) -> str:
     """How full the network is."""
-    return f"{present}/100 routes are used, and {wanted} more wanted: a network takes no more than that"
+    return f"{present}/100 routes are used, and {wanted} more are wanted"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +268,7 @@ def test_the_limit(routes: list[Route], expected: str | None) -> None:
 def test_over_the_limit() -> None:
     """The Node that gets no route is told as well."""
     found = noted(a_routed_world(routes=foreign(100)))
-    text = "no route to pod CIDR 10.244.1.0/24: the network has 100 of 100 routes, and takes no more"
+    text = "the network has 100 of 100 routes, and takes no more"
     assert (WEB_1, NoteKind.LIMIT, text) in found
 
 

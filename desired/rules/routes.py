@@ -1,0 +1,183 @@
+"""Rows of routes: whose a route is, how it stands with the pods of each Node, and the Node's condition about it."""
+
+from desired.plan.kinds import ChangeKind
+from desired.plan.notes import NoteKind
+from desired.rules.rule import Basis, Rule
+
+REACHED = Rule("node-reached", "server {server} has address {address} in network {network}")
+NODE_IGNORED = Rule("node-routes-ignored", "ignored by --ignore-nodes")
+NODE_UNINITIALIZED = Rule("node-uninitialized", "the Node is not initialized")
+NODE_ELSEWHERE = Rule("node-elsewhere", "its providerID names no server of Hetzner Cloud")
+NODE_GONE = Rule("node-gone", "the project has no server {server}")
+NODE_UNKNOWN = Rule("node-unknown", "the Node's server is not known: {cause}")
+ADDRESSES_UNKNOWN = Rule("private-addresses-unknown", "Hetzner's answer has no private addresses of server {server}")
+_UNATTACHED = "server {server} is not attached to network {network}"
+UNATTACHED = Rule("unattached", _UNATTACHED, of=NoteKind.UNROUTABLE)
+UNATTACHED_JOINING = Rule("unattached-joining", _UNATTACHED)
+
+OWNER_UNASKED = Rule("owner-unasked", "the owner of {address} was not asked for", of=NoteKind.UNKNOWN)
+OWNER_UNREADABLE = Rule("owner-unreadable", "the owner of {address} could not be read: {cause}", of=NoteKind.UNKNOWN)
+OWNER_UNLISTED = Rule(
+    "owner-unlisted", "server {server} has {address}, and is in no list of servers", of=NoteKind.UNKNOWN
+)
+
+DEFAULT_ROUTE = Rule("default-route", "it is the default route", of=NoteKind.FOREIGN)
+ROUTE_OF_NODE = Rule("route-of-node", "it leads to the pods of a Node")
+_OUTSIDE = "it is not within the cluster CIDR {cidr}"
+ROUTE_OUTSIDE = Rule("route-outside", _OUTSIDE, of=NoteKind.FOREIGN)
+ROUTE_OUTSIDE_OF_NODE = Rule("route-outside-of-node", _OUTSIDE)
+ROUTE_TO_NOBODY = Rule("route-to-no-owner", "it leads to {address}, which has no owner", of=ChangeKind.ROUTE_DELETE)
+_LEADS = "it leads to {owner}"
+ROUTE_TO_OTHER = Rule("route-to-other", _LEADS, of=NoteKind.FOREIGN)
+ROUTE_OF_OTHER_SIZE = Rule("route-of-other-size", _LEADS + ", and no Node's pod CIDR is a /{size}", of=NoteKind.FOREIGN)
+ROUTE_WITHOUT_PODS = Rule("route-without-pods", _LEADS + ", and no Node has a pod CIDR", of=NoteKind.FOREIGN)
+ROUTE_OF_UNREADABLE_NODE = Rule(
+    "route-of-unreadable-node", "it may be of Node {nodes}, which could not be read", of=NoteKind.UNKNOWN
+)
+ROUTE_UNNEEDED = Rule(
+    "route-unneeded", _LEADS + ", and no Node has the pod CIDR {destination}", of=ChangeKind.ROUTE_DELETE
+)
+ROUTE_UNREADABLE = Rule("route-unreadable", "the route could not be read: {cause}", of=NoteKind.FOREIGN)
+
+SERVED = Rule("pods-served", "the route leads to {address}, an address of server {server}")
+MISSING = Rule("pods-missing", "server {server} has the pods of Node {node}", of=ChangeKind.ROUTE_CREATE)
+MISLED = Rule("pods-misled", _LEADS + ", and server {server} has the pods of Node {node}", of=ChangeKind.ROUTE_REPLACE)
+MISLED_TO_NOBODY = Rule(
+    "pods-misled-to-no-owner",
+    "it leads to {owner}, which has no owner, and server {server} has the pods of Node {node}",
+    of=ChangeKind.ROUTE_REPLACE,
+)
+
+
+def _failing(name: str, says: str, remedy: str = "", kind: NoteKind = NoteKind.UNROUTABLE) -> Rule:
+    """A row for pods that no route can lead to as things are."""
+    return Rule(name, says, remedy, kind)
+
+
+PODS_OUTSIDE = _failing(
+    "pods-outside",
+    "route CIDR {destination} is not contained within cluster CIDR {cidr}",
+    kind=NoteKind.CLUSTER_CIDR,
+)
+PODS_OF_TWO = _failing(
+    "pods-of-two-nodes", "pod CIDR {destination} is that of Node {node} as well", "give one of the two another"
+)
+PODS_OVERLAP = _failing(
+    "pods-overlap", "pod CIDR {destination} overlaps with {other} of Node {node}", "change one of the two"
+)
+PODS_NOT_PRIVATE = _failing(
+    "pods-not-private",
+    "pod CIDR {destination} is not a private range of RFC 1918, and networks route no other",
+)
+PODS_RESERVED = _failing(
+    "pods-reserved", "pod CIDR {destination} has the address {address} in it, which Hetzner keeps for itself"
+)
+PODS_IN_SUBNET = _failing("pods-in-subnet", "pod CIDR {destination} overlaps with subnet {subnet} of network {network}")
+PODS_TAKEN = _failing("pods-taken", "the route to {destination} leads to {owner}, and is left alone")
+PODS_BEHIND_OTHER = _failing(
+    "pods-behind-other", "pod CIDR {destination} overlaps with the route to {other} by {gateway}, which stays"
+)
+PODS_OVER_LIMIT = _failing(
+    "pods-over-limit", "the network has {most} of {most} routes, and takes no more", kind=NoteKind.LIMIT
+)
+POD_CIDR_MALFORMED = _failing("pod-cidr-malformed", "pod CIDR {cidr} is not a range, and gets no route")
+PODS_ROUTE_UNREADABLE = Rule(
+    "pods-route-unreadable", "the route to {destination} could not be read: {cause}", of=NoteKind.UNKNOWN
+)
+PODS_BEHIND_UNREADABLE = Rule(
+    "pods-behind-unreadable",
+    "pod CIDR {destination} overlaps with the route to {other}, which could not be read: {cause}",
+    of=NoteKind.UNKNOWN,
+)
+PODS_BEHIND_UNKNOWN = Rule(
+    "pods-behind-unknown",
+    "pod CIDR {destination} overlaps with the route to {other} by {gateway}, which may be of another owner",
+    of=NoteKind.UNKNOWN,
+)
+PODS_OF_UNREADABLE_NODE = Rule(
+    "pods-of-unreadable-node",
+    "the route to {destination} may be that of a Node that could not be read",
+    of=NoteKind.UNKNOWN,
+)
+PODS_OF_OTHER_NODE = Rule("pods-of-other-node", "the pods are those of Node {nodes}, which decides on the route")
+POD_CIDR_IPV6 = Rule(
+    "pod-cidr-ipv6", "private networks have IPv4 alone, so that there is no route to it, and nothing depends on that"
+)
+
+
+def _condition(name: str, says: str) -> Rule:
+    """A row that decides on the condition ``NetworkUnavailable`` of a Node."""
+    return Rule(name, says, of=ChangeKind.NODE_NETWORK_CONDITION, basis=Basis.ROUTES)
+
+
+ROUTES_THERE = _condition("routes-there", "there is a route for each of its IPv4 pod CIDRs")
+ROUTES_COMING = _condition("routes-coming", "there will be a route for each of its IPv4 pod CIDRs")
+ROUTE_REFUSED = _condition("route-refused", "the route to {destination} was refused")
+PODS_IPV6_ONLY = _condition("pods-ipv6-only", "its pods have IPv6 addresses alone, for which there are no routes")
+CONDITION_UNNEEDED = _condition("condition-unneeded", "routes are switched off")
+
+
+def _left(name: str, says: str) -> Rule:
+    """A row for what stays as it is."""
+    return Rule(name, says, basis=Basis.UNTOUCHED)
+
+
+NO_POD_CIDR = _left("no-pod-cidr-yet", "the Node has no pod CIDR yet")
+ROUTES_OFF = _left("routes-off", "not managed: routes are switched off")
+ROUTES_CONTROLLER_OFF = _left("routes-controller-off", "not managed: --controllers leaves {controller} out")
+NETWORK_UNSET = _left("routes-network-unset", "not managed: HCLOUD_NETWORK is not set")
+NETWORK_UNREAD = _left("routes-network-unread", "the network is not known: {cause}")
+NETWORK_MISSING = _left("routes-network-missing", "the project has no network {network!r}")
+CIDR_UNSET = _left("routes-cidr-unset", "not managed: --cluster-cidr is not given")
+ROUTES_UNREAD = _left("routes-unread", "the routes of the network were not read")
+_COVERS = (
+    "--cluster-cidr {cidr} covers subnet {subnet} of network {name} ({network}), where pods cannot have addresses, and"
+    " routes of others would count as the cluster's"
+)
+_RANGE_OF_PODS = "set it to the range from which the cluster gives its Nodes pod CIDRs"
+CIDR_COVERS_SUBNET = Rule("cidr-covers-subnet", _COVERS, _RANGE_OF_PODS, basis=Basis.UNTOUCHED)
+CIDR_COVERS_SUBNET_OF_PODS = Rule(
+    "cidr-covers-subnet-of-pods", _COVERS, _RANGE_OF_PODS + " (these are in {pods} so far)", basis=Basis.UNTOUCHED
+)
+CIDR_MISMATCH = Rule(
+    "cidr-mismatch",
+    "--cluster-cidr {cidr} does not have the pods of {nodes} in it, and no route is removed",
+    "correct --cluster-cidr or the Nodes' pod CIDRs",
+    NoteKind.CLUSTER_CIDR,
+)
+_CIDR_UNSET = "no pod routes are managed, and NetworkUnavailable stays as it is: --cluster-cidr is not given"
+_GIVE_CIDR = "set --cluster-cidr to the cluster's pod CIDR, or HCLOUD_NETWORK_ROUTES_ENABLED=false"
+CIDR_NEEDED_FOR_PODS = Rule(
+    "cidr-needed-for-pods", _CIDR_UNSET + " (the Nodes' pods are in {pods})", _GIVE_CIDR, NoteKind.CLUSTER_CIDR
+)
+CIDR_NEEDED_TO_OPEN = Rule(
+    "cidr-needed-to-open",
+    _CIDR_UNSET + ", and NetworkUnavailable=True keeps pods away from {nodes}",
+    _GIVE_CIDR,
+    NoteKind.CLUSTER_CIDR,
+)
+CIDR_NEEDED_TO_OPEN_FOR_PODS = Rule(
+    "cidr-needed-to-open-for-pods",
+    _CIDR_UNSET + " (the Nodes' pods are in {pods}), and NetworkUnavailable=True keeps pods away from {nodes}",
+    _GIVE_CIDR,
+    NoteKind.CLUSTER_CIDR,
+)
+NETWORK_NEEDED_TO_OPEN = Rule(
+    "network-needed-to-open",
+    "NetworkUnavailable=True of an earlier run keeps pods away, and stays without HCLOUD_NETWORK",
+    "run once with HCLOUD_NETWORK and HCLOUD_NETWORK_ROUTES_ENABLED=false",
+    NoteKind.CLUSTER_CIDR,
+)
+NODES_WITHOUT_PODS = Rule("nodes-without-pods", "{nodes} no pod CIDR yet, and so no route", of=NoteKind.NO_POD_CIDR)
+NODES_OF_IPV6 = Rule(
+    "nodes-of-ipv6",
+    "{nodes} IPv6 pod CIDRs, for which there are no routes, as private networks have IPv4 alone",
+    of=NoteKind.UNSUPPORTED,
+)
+ROUTES_NEARLY_FULL = Rule(
+    "routes-nearly-full", "{used}/{most} routes are used, and {wanted} more are wanted", of=NoteKind.LIMIT
+)
+SWAP = Rule(
+    "route-swap", "pods of Node {node} are out of reach for the moment of the swap", of=ChangeKind.ROUTE_REPLACE
+)
+DIVERTED = Rule("route-diverted", "traffic to {destination} no longer reaches {owner}", of=ChangeKind.ROUTE_DELETE)
