@@ -31,6 +31,10 @@ _NO_NETWORK: Present[Network | None] = Present(None)
 """Robot servers are in none."""
 _FIELDS = frozenset({"public_net.ipv4", "public_net.ipv6", "private_net"})
 _IPS = (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP)
+_OF_SERVER = frozenset(
+    row.name for row in (rules.HOSTNAME_OF_SERVER, rules.PUBLIC_IPV4, rules.PUBLIC_IPV6, rules.PRIVATE_IP)
+)
+"""Rules by which an address is one that the server itself has."""
 
 Addresses = tuple[Decided[NodeAddress], ...]
 Undecided = Decided[Unmanaged]
@@ -77,6 +81,7 @@ class Others:
         for server in chain(snapshot.servers, snapshot.servers_of(Provider.ROBOT)):
             for holding in _holdings(server):
                 self._having[holding].add(server.key)
+        self._is_contested = any(len(keys) > 1 for keys in self._having.values())
 
     def whose_name(self, name: str, node: Node) -> str | None:
         """The other Node that is called ``name``, or else whose server is; None when there is none. A Node's own name
@@ -92,6 +97,8 @@ class Others:
         Hetzner gives an address to one server: where two seem to have it, an answer is old. The same private address in
         another network is another one.
         """
+        if not self._is_contested and all(each.rule.name in _OF_SERVER for each in addresses):
+            return None
         for address in (each.value for each in addresses):
             ip = None if address.type == AddressType.HOSTNAME else parse_ip(address.address)
             for holding in () if ip is None else _meant(ip, server, network_id):

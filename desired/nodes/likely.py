@@ -7,10 +7,11 @@ fits, on the Node and on a silent one whose server it is, and the way out.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from itertools import chain
 from types import MappingProxyType
 
 from desired.model.snapshot import AddressType, Node, Readiness, Server
@@ -151,50 +152,25 @@ class ServerFinder:
 
     def _clues(self, node: Node, *, is_elsewhere: bool) -> Iterator[tuple[Server, str]]:
         """Servers, and what of the Node fits each."""
-        for server in self._by_name.get(node.name, ()):
-            yield server, "name"
-        number = node.provider_id if node.provider_id and _NUMBER.fullmatch(node.provider_id) else None
-        if number is not None and (by_id := self._by_key.get(ServerKey(Provider.CLOUD, int(number)))):
-            yield by_id, "the id in its providerID"
-        for what, address in _addresses(node):
-            if address.is_global or not is_elsewhere:
-                for server in self._having(address):
-                    yield server, f"{what} {address}"
-
-    def _having(self, address: IPv4Address | IPv6Address) -> Iterable[Server]:
-        if isinstance(address, IPv6Address):
-            return self._by_network.get(IPv6Network((address, 64), strict=False), ())
-        return self._by_address.get(address, ())
+        yield from ((server, "name") for server in self._by_clue.get(node.name, ()))
+        if node.provider_id and _NUMBER.fullmatch(node.provider_id):
+            by_id = self._by_clue.get(ServerKey(Provider.CLOUD, int(node.provider_id)), ())
+            yield from ((server, "the id in its providerID") for server in by_id)
+        for what, ip in _addresses(node):
+            if ip.is_global or not is_elsewhere:
+                place = ip if isinstance(ip, IPv4Address) else IPv6Network((ip, 64), strict=False)
+                yield from ((server, f"{what} {ip}") for server in self._by_clue.get(place, ()))
 
     @cached_property
-    def _by_key(self) -> Mapping[ServerKey, Server]:
-        return {server.key: server for each in self._lists for server in each}
-
-    @cached_property
-    def _by_name(self) -> Mapping[str, list[Server]]:
-        found: dict[str, list[Server]] = defaultdict(list)
-        for server in self._by_key.values():
-            if server.name != "":
-                found[server.name].append(server)
-        return found
-
-    @cached_property
-    def _by_network(self) -> Mapping[IPv6Network, list[Server]]:
-        found: dict[IPv6Network, list[Server]] = defaultdict(list)
-        for server in self._by_key.values():
-            if server.ipv6 is not None:
-                found[server.ipv6].append(server)
-        return found
-
-    @cached_property
-    def _by_address(self) -> Mapping[IPv4Address, list[Server]]:
-        found: dict[IPv4Address, list[Server]] = defaultdict(list)
-        for server in self._by_key.values():
-            if server.ipv4 is not None:
-                found[server.ipv4].append(server)
-            for network, ip in (*server.private_ips, *server.alias_ips):
-                if self._network_id in (None, network):
-                    found[ip].append(server)
+    def _by_clue(self) -> Mapping[Hashable, list[Server]]:
+        """Key, name, address or IPv6 network → the servers that have it."""
+        found: dict[Hashable, list[Server]] = defaultdict(list)
+        for server in chain.from_iterable(self._lists):
+            attached = (*server.private_ips, *server.alias_ips)
+            private = (ip for network, ip in attached if self._network_id in (None, network))
+            for clue in (server.key, server.name, server.ipv4, server.ipv6, *private):
+                if clue not in (None, ""):
+                    found[clue].append(server)
         return found
 
     @cached_property

@@ -10,6 +10,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 
 from desired.model.absence import is_going_away, proof_of_absence
 from desired.model.key import Key, ObjectKind
@@ -184,9 +185,10 @@ class NodeRules:
         """``node`` as one to be deleted; None while its kubelet reports, and where its deletion was asked for."""
         if not is_going_away(node):
             return None
-        stage = Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts)
+        left = self._left(node, Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts), gone)
+        fields = {each.name: getattr(left, each.name) for each in fields_of(left)}
         lost = LostNode(current_identity(node, self._settings), proof_of_absence(node, gone.server))
-        return OrphanedNode(*self._untouched(node, stage, gone), lost)
+        return OrphanedNode(**fields, lost=lost)
 
     def _joining(self, node: Node, matched: Matched) -> Decision:
         """A Node that is initialized from its server.
@@ -273,24 +275,11 @@ class NodeRules:
         self, node: Node, stage: Decided[Stage], match: Match | None, why: Decided[Unmanaged] | None = None
     ) -> UnmanagedNode:
         """The Node as it is. ``why`` is what keeps it so, where that is not its stage."""
-        return UnmanagedNode(*self._untouched(node, stage, match, why))
-
-    def _untouched(
-        self, node: Node, stage: Decided[Stage], match: Match | None, why: Decided[Unmanaged] | None = None
-    ) -> tuple[
-        Decided[Stage],
-        Match | None,
-        Labels,
-        DesiredAddresses,
-        ShutDown,
-        Decided[Unmanaged],
-        Decided[bool] | None,
-        ServerKey | None,
-    ]:
         left = why or Decided(UNMANAGED, rules.NOT_MANAGED, {"stage": stage.value})
         labels = untouched_labels(node.labels, left, self._settings)
         addresses = untouched_addresses(node.addresses, left)
-        return stage, match, labels, addresses, left, left, self._announced(node), self._deletable(node)
+        ends = self._announced(node), self._deletable(node)
+        return UnmanagedNode(stage, match, labels, addresses, left, left, *ends)
 
     def _announced(self, node: Node) -> Decided[bool] | None:
         return planned_disruption(node, self._snapshot, self._settings.waits.given_up_after)
