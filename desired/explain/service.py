@@ -154,7 +154,7 @@ def explain_service(
     guards = explain_guards(service.key, facts, part.holds)
     remarks = explain_remarks(lb)
     conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
-    stage, why = stage_of(service, lb, changes)
+    stage, why = service_stage(service, lb, changes)
     return ServiceExplanation(
         stage=stage,
         why=why,
@@ -174,7 +174,7 @@ def explain_service(
     )
 
 
-def stage_of(
+def service_stage(
     service: Service, lb: DesiredLoadBalancer | LoadBalancerRelease | None, changes: Collection[Change]
 ) -> tuple[ServiceStage, str]:
     """The Service's stage, and one sentence on why it is there and what comes next: whose it is comes first, then

@@ -9,14 +9,14 @@ from desired.model.service import Service
 from desired.model.snapshot import Network, Snapshot
 from desired.plan.notes import Note
 from desired.rules.load_balancers import (
-    ADDRESS_CONTESTED,
-    ADDRESS_OF_BALANCER,
-    ADDRESS_OF_SERVER,
-    ADDRESS_OUTSIDE,
-    ADDRESS_RESERVED,
     NETWORK_ELSEWHERE,
     NETWORK_WITHOUT_SUBNET,
     NO_TARGET_IN_NETWORK,
+    PRIVATE_IP_CONTESTED,
+    PRIVATE_IP_OF_BALANCER,
+    PRIVATE_IP_OF_SERVER,
+    PRIVATE_IP_OUTSIDE,
+    PRIVATE_IP_RESERVED,
     PRIVATE_NETWORK_NEEDED,
     RANGE_OUTSIDE,
     STAYS_OUTSIDE,
@@ -111,7 +111,7 @@ def attachment_problems(
     if not isinstance(ip, Unmanaged) and all(place.ip != ip for place in here):
         why = _why_not(ip, network) or _holder(ip, network, present, snapshot)
         if why is None and rivals:
-            why = ADDRESS_CONTESTED.because(address=str(ip), services=f"Service{'s' * (rivals.count > 1)} {rivals}")
+            why = PRIVATE_IP_CONTESTED.because(address=str(ip), services=f"Service{'s' * (rivals.count > 1)} {rivals}")
         if why is not None:
             yield BadAnnotation(OPTIONS["private_ipv4"].full_key, why.text)
     misses = not isinstance(wanted_range, Unmanaged) and not any(subnet.overlaps(wanted_range) for subnet in subnets)
@@ -124,11 +124,11 @@ def _why_not(ip: IPv4Address, network: Network) -> Reason | None:
     """The reason why this address of the network cannot be assigned; None when it can."""
     subnet = next((subnet for subnet in network.subnets if ip in subnet), None)
     if subnet is None:
-        outside = ADDRESS_OUTSIDE.because(address=str(ip), network=network.name, subnets=_subnets(network))
+        outside = PRIVATE_IP_OUTSIDE.because(address=str(ip), network=network.name, subnets=_subnets(network))
         return outside if network.subnets else None
     gateway = network.ip_range.network_address + 1 if network.ip_range else None
     if ip in (gateway, _RESERVED, subnet.network_address, subnet.broadcast_address):
-        return ADDRESS_RESERVED.because(address=str(ip), network=network.name)
+        return PRIVATE_IP_RESERVED.because(address=str(ip), network=network.name)
     return None
 
 
@@ -136,11 +136,11 @@ def _holder(ip: IPv4Address, network: Network, present: CloudBalancer | None, sn
     """The other owner of this address; None when none is known."""
     for server in snapshot.servers:
         if (network.id, ip) in server.private_ips:
-            return ADDRESS_OF_SERVER.because(address=str(ip), server=server.name)
+            return PRIVATE_IP_OF_SERVER.because(address=str(ip), server=server.name)
     for balancer in snapshot.load_balancers or ():
         is_other = present is None or balancer.id != present.id
         if is_other and any((place.network_id, place.ip) == (network.id, ip) for place in balancer.attachments):
-            return ADDRESS_OF_BALANCER.because(address=str(ip), balancer=balancer.spec.name)
+            return PRIVATE_IP_OF_BALANCER.because(address=str(ip), balancer=balancer.spec.name)
     return None
 
 

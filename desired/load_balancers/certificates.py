@@ -18,6 +18,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from desired.plan.notes import Note
 from desired.rules.load_balancers import (
+    CERTIFICATE_BEING_ISSUED,
     CERTIFICATE_BY_ID,
     CERTIFICATE_DIFFERS,
     CERTIFICATE_LOOK_UP,
@@ -26,7 +27,6 @@ from desired.rules.load_balancers import (
     CERTIFICATE_NOT_ISSUED,
     CERTIFICATE_NOT_RENEWED,
     CERTIFICATE_OF_CLUSTER,
-    CERTIFICATE_PENDING,
     CERTIFICATE_TO_CREATE,
     CERTIFICATE_UNKNOWN,
     CERTIFICATE_UPLOADED,
@@ -169,7 +169,7 @@ def _pending(certificate: Certificate, now: datetime) -> str:
         return CERTIFICATE_NOT_ISSUED.says.format_map({**_facts(certificate), "cause": _cause(certificate)})
     at = certificate.created_at
     since = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
-    return CERTIFICATE_PENDING.text(**_facts(certificate), since=since)
+    return CERTIFICATE_BEING_ISSUED.text(**_facts(certificate), since=since)
 
 
 def _due_in_s(certificate: Certificate, now: datetime) -> float:

@@ -38,7 +38,6 @@ from desired.rules.load_balancers import (
     IPV6_IN_NETWORK,
     LEAVING,
     LEAVING_BY_AUTOSCALER,
-    NETWORK_UNKNOWN,
     NODE_UNREADABLE,
     NOT_ATTACHED,
     NOT_INITIALIZED,
@@ -48,12 +47,13 @@ from desired.rules.load_balancers import (
     OF_ONE_FAMILY_IN_NETWORK,
     ON_UNREAD_ROBOT_SERVER,
     PRIVATE_ALONE,
+    PRIVATE_NETWORK_UNKNOWN,
     ROBOT_CREDENTIALS_LACKING,
-    SERVER_UNKNOWN,
     TAKES_INTERNAL,
     TAKES_PRIVATE,
     TAKES_PUBLIC,
     TAKES_PUBLIC_INSTEAD,
+    TARGET_SERVER_UNKNOWN,
     UNSELECTED,
     WITH_A_MALFORMED_ID,
     WITHOUT_ID,
@@ -407,7 +407,7 @@ def _on_robot_server(
         row = INTERNAL_IP_LACKING if options.use_private_ip else ROBOT_CREDENTIALS_LACKING
         return Membership.UNCERTAIN, row.because(), None
     if isinstance(found, Unknown):
-        return Membership.UNCERTAIN, SERVER_UNKNOWN.because(cause=found.why), None
+        return Membership.UNCERTAIN, TARGET_SERVER_UNKNOWN.because(cause=found.why), None
     ipv6 = public_ipv6(found.value, node.provided_node_ip)
     address = (found.value.ipv4 if 4 in families else None) or (ipv6 if 6 in families else None)
     if address is None:
@@ -468,7 +468,7 @@ def _on_server(
     if isinstance(found, Present):
         return _reach(found.value, ipv6, options, network_id, snapshot)
     if isinstance(found, Unknown):
-        return Membership.UNCERTAIN, SERVER_UNKNOWN.because(cause=found.why)
+        return Membership.UNCERTAIN, TARGET_SERVER_UNKNOWN.because(cause=found.why)
     return Membership.SERVERLESS, WITHOUT_SERVER.because()
 
 
@@ -479,7 +479,7 @@ def _reach(
     if not options.use_private_ip:
         return _reach_from_outside(server, ipv6, network_id)
     if isinstance(snapshot.network, Unknown):
-        return Membership.UNCERTAIN, NETWORK_UNKNOWN.because(cause=snapshot.network.why)
+        return Membership.UNCERTAIN, PRIVATE_NETWORK_UNKNOWN.because(cause=snapshot.network.why)
     if network_id is None:
         return Membership.UNUSABLE, WITHOUT_NETWORK.because()
     if "private_net" in server.missing:

@@ -207,11 +207,11 @@ def _private_ipv4(name: str, why: str) -> Rule:
     return Rule(name, says, "choose another address, or remove it", NoteKind.MALFORMED)
 
 
-ADDRESS_OUTSIDE = _private_ipv4("private-ip-outside", "network {network} has the subnets {subnets}")
-ADDRESS_RESERVED = _private_ipv4("private-ip-reserved", "Hetzner reserves it in network {network}")
-ADDRESS_OF_SERVER = _private_ipv4("private-ip-of-server", "server {server} has it")
-ADDRESS_OF_BALANCER = _private_ipv4("private-ip-of-balancer", "load balancer {balancer} has it")
-ADDRESS_CONTESTED = _private_ipv4("private-ip-contested", "it is asked for by {services} as well")
+PRIVATE_IP_OUTSIDE = _private_ipv4("private-ip-outside", "network {network} has the subnets {subnets}")
+PRIVATE_IP_RESERVED = _private_ipv4("private-ip-reserved", "Hetzner reserves it in network {network}")
+PRIVATE_IP_OF_SERVER = _private_ipv4("private-ip-of-server", "server {server} has it")
+PRIVATE_IP_OF_BALANCER = _private_ipv4("private-ip-of-balancer", "load balancer {balancer} has it")
+PRIVATE_IP_CONTESTED = _private_ipv4("private-ip-contested", "it is asked for by {services} as well")
 RANGE_OUTSIDE = Rule(
     "range-outside",
     f"{_set_by('private_subnet_ip_range')} is {{wanted}}: network {{network}} has the subnets {{subnets}}",
@@ -475,9 +475,9 @@ TAKES_PUBLIC_INSTEAD = Rule(
 )
 TAKES_INTERNAL = Rule("takes-traffic-as-reported", "{server} by the InternalIP {address} of its Node")
 ROOM_LACKING = Rule("over-limit", "the type takes {room}, all taken", "{remedy}")
-SERVER_UNKNOWN = Rule("on-unknown-server", "the server is not known: {cause}")
+TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "the server is not known: {cause}")
 NODE_UNREADABLE = Rule("unreadable-node", "the Node could not be read: {cause}")
-NETWORK_UNKNOWN = Rule("in-unknown-network", "the network is not known: {cause}")
+PRIVATE_NETWORK_UNKNOWN = Rule("in-unknown-network", "the network is not known: {cause}")
 ADDRESS_UNSAID = Rule("with-unknown-address", "the API did not say which {kind} the server has")
 INTERNAL_IP_LACKING = Rule("without-any-internal-ip", "the Node has no InternalIP")
 ROBOT_CREDENTIALS_LACKING = Rule(
@@ -525,7 +525,7 @@ CERTIFICATE_NOT_RENEWED = _certificate(
     "certificate {certificate} {name!r} is used, and could not be renewed: {cause}",
     f"{{fix}}, then {_RETRY}",
 )
-CERTIFICATE_PENDING = _certificate(
+CERTIFICATE_BEING_ISSUED = _certificate(
     "being-issued", "Hetzner is still getting certificate {certificate} {name!r} issued, since {since} UTC", of=None
 )
 CERTIFICATE_TO_CREATE = _certificate("to-create", "the certificate {name!r} is still to be created", of=None)

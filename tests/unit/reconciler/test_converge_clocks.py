@@ -101,7 +101,7 @@ def test_this_machine_alone(run: Run) -> None:
 
 
 def test_hetzner_answers_with_refusals(run: Run) -> None:
-    """Where Hetzner's clock is not known this machine's has a say; a proxy's refusal tells no time."""
+    """Where clock of Hetzner is not known this machine's has a say; a proxy's refusal tells no time."""
     run.sim.spoil_kubernetes("clock", **ALWAYS)
     run.sim.spoil_hetzner("status", code=503, body={"error": {"code": "unavailable", "message": "no"}}, count=None)
 

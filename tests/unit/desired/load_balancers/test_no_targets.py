@@ -13,7 +13,7 @@ from desired.rules.load_balancers import (
     NOT_ATTACHED,
     NOT_INITIALIZED,
     OF_ANOTHER_CLOUD,
-    SERVER_UNKNOWN,
+    TARGET_SERVER_UNKNOWN,
     UNSELECTED,
     WITHOUT_ID,
     WITHOUT_NETWORK,
@@ -31,7 +31,7 @@ TAINT = "ToBeDeletedByClusterAutoscaler"
 EXTERNAL = "start the kubelet with --cloud-provider=external, delete the Node and restart the kubelet"
 OPTIONS = Options(node_selector=parse_selector("pool=web"))
 UNATTACHED = NOT_ATTACHED.because(network=7)
-UNREAD = SERVER_UNKNOWN.because(cause="the list is incomplete")
+UNREAD = TARGET_SERVER_UNKNOWN.because(cause="the list is incomplete")
 
 
 def out(name: str, reason: Reason, membership: Membership = Membership.EXCLUDED, note: str = "") -> NodeTarget:
