@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from desired.guards.absence import Doubt, doubt_about, servers_to_confirm
+from desired.guards.absence import Doubt, doubt_about, doubt_about_server, servers_to_confirm
 from desired.model.absence import AbsenceProof, is_going_away, proof_of_absence
 from desired.model.settings import Controller, Settings, Waits
-from desired.model.snapshot import Node, Readiness, Snapshot
-from desired.rules.guards import LOOKUP_FAILED, LOOKUP_PENDING, NODE_TOO_YOUNG, NOT_READY_TOO_SHORT
-from desired.section import Absent, Unknown
+from desired.model.snapshot import Node, Readiness, RobotAccount, Snapshot
+from desired.rules.guards import LIST_TOO_OLD, LOOKUP_FAILED, LOOKUP_PENDING, NODE_TOO_YOUNG, NOT_READY_TOO_SHORT
+from desired.rules.rule import Rule
+from desired.section import Absent, Section, Unknown
+from desired.syntax.provider_id import ServerKey
 from desired.syntax.selector import parse_selector
 from tests.builders import (
     NOW,
@@ -22,6 +24,7 @@ from tests.builders import (
     a_settled_node,
     a_snapshot,
     in_cloud,
+    in_robot,
     incomplete,
     servers_of,
 )
@@ -268,3 +271,18 @@ def test_a_server_of_two_nodes_is_asked_for_once_and_for_the_more_urgent_one() -
         a_lost_node("c", 2, ready_since=ago(540)),
     )
     assert servers_to_confirm(a_fleet(*nodes, gone=[1, 2]), Settings()) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("server", "age", "row"),
+    [
+        pytest.param(in_robot(321), timedelta(minutes=2), None, id="as old as it may be"),
+        pytest.param(in_robot(321), timedelta(minutes=2, seconds=1), LIST_TOO_OLD, id="older"),
+        pytest.param(in_cloud(1), timedelta(hours=1), None, id="of no matter to a server of the cloud"),
+    ],
+)
+def test_a_list_of_robot_that_is_kept(server: ServerKey, age: timedelta, row: Rule | None) -> None:
+    """In the minutes for which it is kept the server may have come back: an old list proves nothing."""
+    robot = RobotAccount(Section(), age, {321: Absent()})
+    doubt = doubt_about_server(server, a_snapshot(robot=robot, confirmations=GONE))
+    assert (doubt and doubt.row) is row
