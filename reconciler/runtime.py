@@ -54,7 +54,7 @@ from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from reconciler.passes.context import ApplyContext, PlanContext, Progress
 from reconciler.passes.keeper import ConfigMap
-from reconciler.passes.records import Records
+from reconciler.passes.records import Records, unkept
 from reconciler.permissions import missing_permissions, needed
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import EventSink, NullRecorder
@@ -85,7 +85,8 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
     """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
     if config.captured is not None:
-        return Runtime(_plan_context(readers_of(read_world(config.captured)), config))
+        context = _plan_context(readers_of(read_world(config.captured)), config)
+        return Runtime(replace(context, records=unkept(config.settings)))
     leader = NoElection() if read_only else leadership(config)
     cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)

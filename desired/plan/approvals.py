@@ -127,7 +127,7 @@ def _with_end(entry: Grant, data: Mapping[str, str]) -> Grant:
         end = _parse_end(entry.of, value)
     except DAMAGE:
         return replace(entry, damage="counts no more: the record of its use is damaged")
-    if end.expires_at is None or entry.expires_at > end.expires_at:
+    if end.expires_at is not None and entry.expires_at > end.expires_at:
         return entry
     return replace(entry, **{name: getattr(end, name) for name in _OF_END})
 
@@ -135,7 +135,7 @@ def _with_end(entry: Grant, data: Mapping[str, str]) -> Grant:
 def _parse_end(hold_hash: str, value: str) -> Grant:
     """What became of an entry in Git. Raises one of ``DAMAGE`` for anything else."""
     found = _grant(Source.GIT, hold_hash, value, needed=("expires_at",), known=("expires_at", *_OF_END))
-    if found.used_at is None and found.revoked_at is None:
+    if found.expires_at is None or (found.used_at is None and found.revoked_at is None):
         raise ValueError("it tells of no use")
     return found
 

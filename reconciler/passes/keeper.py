@@ -100,7 +100,7 @@ class Keeper(Generic[V]):
         if write is None or not isinstance(uid, Present) or self.rests(now):
             return
         try:
-            if not self.is_known:
+            if not self.is_known or not self.is_there:
                 self.look(uid.value)
             if not self.is_there:
                 name = self._config_map.name
@@ -137,7 +137,7 @@ class Keeper(Generic[V]):
         self._has_text = text is not None
 
     def _put_off(self, now: datetime, why: str, level: int) -> None:
-        self.forget()
+        """Rest. What was read stays known: a write that failed says nothing of what another process may have stored."""
         self._failed_at = now
         if why != self._told:
             self._upkeep.log.log(level, "%s %s", self._upkeep.failed, pairs(why=why))

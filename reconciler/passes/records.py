@@ -142,7 +142,7 @@ class SettingsMemory:
         uid, keeper = snapshot.cluster_uid, self._keeper
         if not isinstance(uid, Present):
             return None
-        if not keeper.is_known and (self._looks_first or is_planning) and not keeper.rests(snapshot.taken_at):
+        if not keeper.is_known and (self._looks_first or is_planning):
             try:
                 self._shares(keeper.look(uid.value), uid.value)
             except Denied:  # who may not read it has never written it

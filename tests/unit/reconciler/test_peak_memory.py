@@ -126,6 +126,18 @@ def test_what_a_person_let_go_of_is_not_remembered() -> None:
     assert len(PeakMemory(stored.config_map(writes=False), LOCATED).peaks(world(1))[PORT_80]) == 1
 
 
+def test_what_a_person_let_go_of_is_not_read_again_where_it_cannot_be_written() -> None:
+    """A refused write is no reason to go back to what was stored before."""
+    stored = Stored()
+    PeakMemory(stored.config_map(), LOCATED).keep(world(1, 2, 3, 4), has_taken=True)
+    memory = PeakMemory(stored.config_map(), LOCATED)
+    memory.peaks(world(1, 2, 3, 4))
+    stored.trouble = Transient("503")
+    memory.keep(world(1), {42}, has_taken=True)
+    stored.trouble = None
+    assert len(memory.peaks(world(1))[PORT_80]) == 1
+
+
 def test_an_api_in_trouble_ends_no_run() -> None:
     """A single run then knows of itself alone."""
 

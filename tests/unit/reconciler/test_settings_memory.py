@@ -177,6 +177,24 @@ def test_a_refused_write_is_not_repeated_each_minute() -> None:
     assert missing.asked == ["read"]
 
 
+def test_what_was_accepted_stays_so_while_it_cannot_be_written() -> None:
+    """For hours: it was approved once, and is not asked again. Who leads after another looks anew all the same."""
+    stored = _before()
+    memory = a_memory(stored)
+    memory.recall(WORLD)
+    memory.accept()
+    stored.trouble = Denied("403")
+    for hours in (0, 2, 4):
+        memory.keep(replace(WORLD, taken_at=NOW + timedelta(hours=hours)), OPEN, is_whole=False, is_sound=False)
+    recalled = memory.recall(replace(WORLD, taken_at=NOW + timedelta(hours=4, minutes=1)))
+    assert isinstance(recalled, FormerSettings)
+    assert recalled.change is not None
+    assert recalled.change.accepted
+    memory.forget()
+    stored.trouble = None
+    assert memory.recall(WORLD) == stored.known
+
+
 def test_the_status_shares_its_look() -> None:
     """Who publishes it need not read what the memory has found."""
     stored = Kept({"a": "b"})

@@ -377,6 +377,16 @@ def test_a_change_waits_when_what_it_depends_on_is_left_out() -> None:
     assert change.decision == GuardDecision(Verdict.WAITING, GuardName.ONLY, "blocked by node/a (left out)")
 
 
+def test_what_only_serves_others_waits_when_they_are_left_out() -> None:
+    """No finalizer is claimed for a load balancer that this run does not create."""
+    plan = Plan((FINALIZER, CREATED))
+    (change,) = restrict(plan, (FINALIZER.key,)).changes
+    assert change.decision == GuardDecision(
+        Verdict.WAITING, GuardName.ONLY, "not needed until load_balancer/default/web is allowed (left out)"
+    )
+    assert {each.decision for each in restrict(plan, ("service/default/web",)).changes} == {ALLOWED}
+
+
 def of_web(part: str, kind: str, verb: Verb, **fields: Any) -> Change:
     """A change of the load balancer of Service ``web``."""
     return a_change(f"load_balancer/default/web{part}", kind, verb=verb, owner="service/default/web", **fields)
