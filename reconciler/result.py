@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.guards.guard import GuardResult
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.model.settings import Settings
@@ -107,6 +108,8 @@ class Report:
     """The settings of the run."""
     desired: DesiredState | None = None
     """What was decided on ``snapshot``, for all that is told of it; None where nothing was."""
+    results: tuple[GuardResult, ...] = ()
+    """What each guard said of the plan that was judged last."""
     not_leader: str = ""
     """Why this run may not write, as another process leads; "" when it may."""
 

@@ -3,7 +3,7 @@
 They decide on the changes that are planned, and for a Node on its deletion as well, if its server were gone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -94,6 +94,7 @@ def explain_losses(snapshot: Snapshot, settings: Settings, provider: Provider = 
 def explain_guards(
     owner: Key,
     facts: GuardInput,
+    results: Iterable[GuardResult],
     holds: Collection[Hold] = (),
     concerns: Concern = Concern.CHANGES,
     provider: Provider = Provider.CLOUD,
@@ -101,13 +102,13 @@ def explain_guards(
     """The decision of each guard on the changes that are planned for the Node or Service with this key, in the order of
     the guards; empty when none is planned.
 
-    ``holds`` are those of the judged plan, ``provider`` is that of the Node's server.
+    ``results`` are what each guard said, ``holds`` those of the judged plan, ``provider`` is that of the Node's server.
     """
     mine = facts.by_owner.get(owner, ())
     if not mine:
         return ()
     keys = {change.key for change in mine}
-    found = [result for result in ask_guards(facts) if not keys.isdisjoint(result.keys)]
+    found = [result for result in results if not keys.isdisjoint(result.keys)]
     decided: dict[GuardFact, None] = {}
     for rule, guard in GUARDS.items():
         told = [_withheld(result, holds, concerns) for result in found if result.rule == rule]
@@ -131,7 +132,7 @@ def explain_guards_on_deletion(
         return ()
     plan = diff(supposed, DesiredState({node.name: departing}), settings)
     facts = GuardInput(plan, supposed, settings, compute_desired(supposed, settings), NO_SETBACKS)
-    return explain_guards(silent.key, facts, concerns=Concern.DELETION, provider=server.provider)
+    return explain_guards(silent.key, facts, ask_guards(facts), concerns=Concern.DELETION, provider=server.provider)
 
 
 def _withheld(result: GuardResult, holds: Collection[Hold], concerns: Concern) -> GuardFact:

@@ -3,7 +3,7 @@
 A projection: it reads what was decided on the Service, and decides nothing.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -28,7 +28,7 @@ from desired.explain.parts import (
     explain_targets,
 )
 from desired.guards.filters import restrict
-from desired.guards.guard import GuardInput, SettingsChange
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
@@ -39,12 +39,10 @@ from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Change, Plan, Verdict
+from desired.plan.change import Change, Verdict
 from desired.plan.foresight import balancer_after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note, NoteKind
-from desired.plan.setbacks import NO_SETBACKS
-from desired.planner import DesiredState
 from desired.rules.load_balancers import (
     ADOPTING,
     ADOPTING_PUBLISHED,
@@ -134,24 +132,17 @@ class ServiceExplanation:
     """On this Service and its load balancer, and those that explain verdicts wherever they stand."""
 
 
-def explain_service(
-    service: Service,
-    snapshot: Snapshot,
-    settings: Settings,
-    plan: Plan,
-    desired: DesiredState,
-    changed: SettingsChange | None = None,
-) -> ServiceExplanation:
-    """Explain ``service``, which is of ``snapshot``. ``plan`` is the judged plan of the same snapshot, made
-    from ``desired``; ``changed`` is what follows from changed settings."""
-    facts = GuardInput(plan, snapshot, settings, desired, NO_SETBACKS, changed)
+def explain_service(service: Service, facts: GuardInput, results: Iterable[GuardResult]) -> ServiceExplanation:
+    """Explain ``service``, which is of the snapshot of ``facts``. The plan there is the judged one, and ``results`` are
+    what each guard said of it."""
+    snapshot, settings, plan, desired = facts.snapshot, facts.settings, facts.plan, facts.desired
     lb = desired.services.get(service.id)
     changes = facts.by_owner.get(service.key, ())
     part = restrict(plan, service.keys)
     notes = tuple(note for note in part.notes if note.kind is not NoteKind.PARTIAL)
     balancer = found_balancer(lb)
     then = balancer_after_all(balancer, changes, snapshot)
-    guards = explain_guards(service.key, facts, part.holds)
+    guards = explain_guards(service.key, facts, results, part.holds)
     remarks = explain_remarks(lb)
     conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
     stage, why = service_stage(service, lb, changes)

@@ -40,7 +40,7 @@ class Maker:
             return _without_secrets(explanation_of(self._model(), key, ()))
         left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
         plan = Plan(left, report.notes, report.holds)
-        found = explain_object(key, report.snapshot, report.settings, plan, report.desired)
+        found = explain_object(key, report.snapshot, report.settings, plan, report.desired, results=report.results)
         if isinstance(found, str):
             return masked(found)
         if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster

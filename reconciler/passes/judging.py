@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from desired.guards.filters import explain_strange_keys, restrict
-from desired.guards.guard import GuardInput
+from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.history import notes_on_suspended
 from desired.guards.judge import ask_guards, judge
 from desired.guards.loss import takes_targets
@@ -40,6 +40,8 @@ class JudgedPlan:
     """All of the plan, as its guards have judged it."""
     asked: Plan
     """The part of that which was asked for."""
+    results: tuple[GuardResult, ...] = ()
+    """What each guard said of it."""
     granted: Mapping[str, Collection[Grant]] = field(default_factory=dict)
     """Hash of a hold → the grants of it that count now."""
     strange: tuple[str, ...] = ()
@@ -76,7 +78,7 @@ def judge_world(
     if not is_read(snapshot):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(part, facts, whole, asked, granted, strange)
+    return JudgedPlan(part, facts, whole, asked, results, granted, strange)
 
 
 def decide(context: PlanContext, observation: Observation, setbacks: Setbacks) -> GuardInput:

@@ -51,7 +51,9 @@ def explain_once(context: PlanContext, key: Key) -> Explained:
         return Explained(key, report_of_error(context, error, Attempts()))
     judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
     report, facts = report_of(context, observation, judged), judged.facts
-    found = explain_object(key, facts.snapshot, context.settings, judged.plan, facts.desired, facts.settings_change)
+    found = explain_object(
+        key, facts.snapshot, context.settings, judged.plan, facts.desired, facts.settings_change, judged.results
+    )
     if isinstance(found, str):
         errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
         return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))

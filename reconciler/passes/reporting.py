@@ -26,6 +26,7 @@ def report_of(context: PlanContext, observation: Observation, judged: JudgedPlan
     return Report(
         snapshot=observation.snapshot,
         desired=judged.facts.desired,
+        results=judged.results,
         lines=tuple(map(Line, plan.changes)),
         notes=plan.notes,
         holds=tuple(hold for hold in plan.holds if not hold.approved),

@@ -10,6 +10,7 @@ from desired.explain.node import NodeExplanation
 from desired.explain.service import ServiceExplanation
 from desired.guards import judge as judging
 from desired.guards.guard import GuardInput
+from desired.guards.judge import ask_guards
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
@@ -81,7 +82,8 @@ def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> 
 
 def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
     """The explanation of a Service."""
-    return service.explain_service(found, snapshot, settings, plan, compute_desired(snapshot, settings))
+    facts = facts_of(plan, snapshot, settings)
+    return service.explain_service(found, facts, ask_guards(facts))
 
 
 def explain_object(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from desired.annotations.reading import with_defaults
+from desired.guards.judge import ask_guards
 from desired.load_balancers.certificates import desired_certificates
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.membership import node_memberships
@@ -23,6 +24,7 @@ from tests.support.simulators import Simulation
 pytestmark = pytest.mark.passes
 
 DECISIONS = (
+    ask_guards,
     with_defaults,
     match_balancers,
     orphans,

@@ -14,6 +14,7 @@ from desired.explain.guards import (
     explain_guards_on_deletion,
 )
 from desired.guards.history import mark_in
+from desired.guards.judge import ask_guards
 from desired.guards.table import GUARDS
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
@@ -87,7 +88,8 @@ def said(
     """What the guards say of the Node's changes."""
     settings = settings or Settings()
     plan = judge(compute_plan(snapshot, settings), snapshot, settings, approved)
-    return explain_guards(node.key, facts_of(plan, snapshot, settings), plan.holds)
+    facts = facts_of(plan, snapshot, settings)
+    return explain_guards(node.key, facts, ask_guards(facts), plan.holds)
 
 
 def proof(why: str, due_in_s: float | None) -> GuardFact:
@@ -211,7 +213,8 @@ def test_the_approval_of_another_hold() -> None:
     """A hold of the same rule over other changes lets nothing of this Node pass."""
     snapshot = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], confirmations={1: Absent(), 2: Absent()})
     other = Hold("sha256:0123456789abcdef", GuardName.NODE_BLAST_RADIUS, "2", "1", ("node/web-1",), "", approved=True)
-    words = explain_guards(LOST.key, facts_of(compute_plan(snapshot, Settings()), snapshot, Settings()), [other])
+    facts = facts_of(compute_plan(snapshot, Settings()), snapshot, Settings())
+    words = explain_guards(LOST.key, facts, ask_guards(facts), [other])
     (held,) = (word for word in words if word.rule == "node-blast-radius")
 
     assert (held.verdict, held.hold, held.approved) == (Verdict.HELD, None, False)
@@ -362,14 +365,15 @@ def test_what_only_a_loop_remembers() -> None:
     facts = facts_of(compute_plan(snapshot, Settings()), snapshot, Settings(), Setbacks(suspensions=held))
 
     assert not {"back-off", "flapping"} & {word.rule for word in said(a_joining_node(), snapshot)}
-    words = explain_guards(change.owner, facts)
+    words = explain_guards(change.owner, facts, ask_guards(facts))
     assert guard("back-off", Verdict.WAITING, "failed: no", due_in_s=7.0) in words
 
 
 def said_of_service(snapshot: Snapshot, settings: Settings = LOCATED) -> dict[str, Verdict]:
     """Rule → its verdict on the changes of the Service of ``a_service()``."""
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
-    words = explain_guards(key_of("service/default/web"), facts_of(plan, snapshot, settings), plan.holds)
+    facts = facts_of(plan, snapshot, settings)
+    words = explain_guards(key_of("service/default/web"), facts, ask_guards(facts), plan.holds)
     return {word.rule: word.verdict for word in words}
 
 
