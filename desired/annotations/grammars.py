@@ -33,7 +33,7 @@ _LONGEST_HOST = 253
 
 
 class ValueKind(Enum):
-    """ValueKind of values, as far as others than the grammar have to tell them apart."""
+    """Kind of a value, where more than its grammar depends on it."""
 
     TEXT = "text"
     BOOLEAN = "boolean"

@@ -1,5 +1,8 @@
 """Explanations of one Node or Service: they read what the rules decided, and decide nothing.
 
+One module decides once more: ``guards`` asks the guards about the changes that are planned for the object, and about a
+Node's deletion, in a world without its server.
+
 Begin with ``explain_object``, then read ``node`` and ``service``: their fields are what text and JSON show. A label,
 address, taint or condition is a ``fact``; ``guards``, ``routes``, ``load_balancer``, ``parts`` and ``options`` each
 explain what they are named after.

@@ -1,6 +1,7 @@
 """Explanation of one Service, as plain values: its load balancer, options, targets, ports, and the decisions of guards.
 
-A projection: it reads what was decided on the Service, and decides nothing.
+A projection: it reads what was decided on the Service, and decides nothing. Guards are asked once more, on the changes
+that are planned for it (``explain_guards``).
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -235,7 +236,7 @@ def _leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
     if lb.delete_at is not None:
         until = shown_time(lb.delete_at)
         return LEAVING_FOR_A_WHILE.text(going=going, balancer=balancer, until=until, change=letting)
-    why = lb.why_retained.text if lb.why_retained else ""
+    why = lb.why_retained.says if lb.why_retained else ""
     return LEAVING_RETAINED.text(going=going, balancer=balancer, cause=why, change=letting)
 
 

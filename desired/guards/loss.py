@@ -1,8 +1,9 @@
-"""Losses: the one evaluator of what must not be lost, and the guard ``target-floor``.
+"""Losses: the evaluator of populations of which a part may be lost, and the guard ``target-floor``.
 
-A guard counts the members of a population in the state of the world, or before and after the changes (``foresight``),
+Where each member has to stay, nothing is counted up: the guard makes a hold of each loss (``GuardResult.of``). Of any
+other population a guard counts the members in the state of the world, or before and after the changes (``foresight``),
 and names the changes that take some. Where less would be left than the population's row says, they are held, whatever
-kinds of change bring it about and however many. The rows of all guards are a table in docs/design/architecture.md.
+kinds of change bring it about and however many. The rows of all guards are tables in docs/design/architecture.md.
 
 What could not be read counts as lost. So does what was lost before, so that ten small steps mean what one means:
 targets by the most within the last hour (``Setbacks.peaks``), all others by the state of the world. Where nothing

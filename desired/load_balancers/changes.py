@@ -136,8 +136,9 @@ def _published_here(service: Service, present: CloudBalancer | None) -> tuple[In
 def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner, going: str) -> Change:
     """The release of the load balancer, for good or for a while."""
     balancer, name = present.id, present.spec.name
-    cause = lb.why_retained.text if lb.why_retained else ""
-    reason = (RETAINED_UNLABELLED if isinstance(lb.match, Owned) else RETAINED).text(going=going, cause=cause)
+    cause = lb.why_retained.says if lb.why_retained else ""
+    row = RETAINED if isinstance(lb.match, Owned) else RETAINED_UNLABELLED
+    reason = row.text(going=going, cause=cause, balancer=balancer)
     consequence = STAYS_PAID.text(balancer=balancer, name=name)
     if lb.delete_at is not None:
         until = shown_time(lb.delete_at)

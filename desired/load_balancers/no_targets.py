@@ -29,8 +29,8 @@ def note_on_no_targets(members: Sequence[NodeTarget], service: Service, options:
     for member in members:
         rule = member.reason.rule
         groups.setdefault((rule.name, "" if member.is_left_out else member.why), []).append(member)
-    counts = Counter(member.reason.rule.name for member in members).most_common()
-    said = ", ".join(f"{count} {name.replace('-', ' ')}" for name, count in counts)
+    counts = Counter(member.reason.rule.counted for member in members).most_common()
+    said = ", ".join(f"{count} {cause}" for cause, count in counts)
     room = _LONGEST - len(NODES_INELIGIBLE.text(total=len(members), counts=said, remedies=""))
     remedies: list[str] = []
     for found in sorted(groups.values(), key=len, reverse=True):

@@ -195,17 +195,17 @@ def _unclear(service: Service, problem: str, window: timedelta) -> Note:
 
 
 def _paid(balancer: CloudBalancer) -> str:
-    """``load balancer 7 web, lb11 for 5.39 a month``, in the project's currency."""
+    """``load balancer 7 web (lb11, 5.39 a month)``, in the project's currency."""
     price = price_of(balancer)
-    cost = "" if price is None else f" for {price.gross:.2f} a month"
-    return f"load balancer {balancer.id} {balancer.spec.name}, {balancer.type.name}{cost}"
+    cost = "" if price is None else f", {price.gross:.2f} a month"
+    return f"load balancer {balancer.id} {balancer.spec.name} ({balancer.type.name}{cost})"
 
 
 def _why_retained(service: Service, match: Owned | Adoptable) -> Reason | None:
     """The reason why the load balancer outlives its Service; None when it does not."""
     balancer = match.balancer
     if isinstance(match, Adoptable):
-        return LOST_ITS_LABEL.because(balancer=_paid(balancer), id=balancer.id)
+        return LOST_ITS_LABEL.because(balancer=_paid(balancer))
     if balancer.is_protected:
         return RETAINED_PROTECTED.because()
     read, row = service.claim.read, OPTIONS["deletion_policy"]

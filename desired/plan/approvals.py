@@ -114,7 +114,7 @@ def _parse_entry(hold_hash: str, value: str) -> Grant:
             return found
     except DAMAGE:
         pass
-    return Grant(Source.GIT, hold_hash, "somebody", expires_at=_NEVER, damage=_DAMAGED)
+    return Grant(Source.GIT, hold_hash, "an unknown approver", expires_at=_NEVER, damage=_DAMAGED)
 
 
 def _with_end(entry: Grant, data: Mapping[str, str]) -> Grant:

@@ -179,7 +179,7 @@ MACHINE_CLOCK_OFF = Rule(
 HEARTBEATS_UNCERTAIN = _waiting(
     GuardName.CLOCK_SKEW,
     "heartbeats-uncertain",
-    "heartbeats of most Nodes are too old by a clock that is {apart} ahead",
+    "heartbeats of most Nodes are too old if the clock that is {apart} ahead is right",
     _NTP,
 )
 

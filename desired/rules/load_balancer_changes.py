@@ -4,8 +4,8 @@ from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Rule
 
 
-def _row(of: ChangeKind, name: str, says: str) -> Rule:
-    return Rule(name, says, of=of)
+def _row(of: ChangeKind, name: str, says: str, remedy: str = "") -> Rule:
+    return Rule(name, says, remedy, of)
 
 
 # The load balancer as a whole.
@@ -61,11 +61,16 @@ REVERSE_NAME_CHANGED = _row(ChangeKind.LB_RDNS, "reverse-name-changed", "the Ser
 
 SERVICE_DELETED = _row(ChangeKind.LB_DELETE, "service-deleted", "the Service is being deleted")
 SERVICE_WANTS_NONE = _row(ChangeKind.LB_DELETE, "service-wants-none", "the Service no longer wants a load balancer")
-RETAINED = _row(ChangeKind.LB_RETAIN, "retained-for-good", "{going}, and {cause}")
+RETAINED = _row(
+    ChangeKind.LB_RETAIN,
+    "retained-for-good",
+    "{going}, and {cause}: its label goes, and another says when it was released",
+)
 RETAINED_UNLABELLED = _row(
     ChangeKind.LB_RETAIN,
     "retained-unlabelled",
-    "{going}, and {cause}: its label goes, and another says when it was released",
+    "{going}, and {cause}",
+    "to delete it: reconcile orphans --delete {balancer}",
 )
 RETAINED_FOR_A_WHILE = _row(
     ChangeKind.LB_RETAIN,

@@ -319,12 +319,7 @@ PUBLISHED_STAYS = Rule(
     "if it is of no use: hcloud load-balancer delete {id}",
     NoteKind.ORPHAN,
 )
-LOST_ITS_LABEL = Rule(
-    "lost-its-label",
-    "{balancer}, has lost its label",
-    "to delete it: reconcile orphans --delete {id}",
-    ChangeKind.LB_RETAIN,
-)
+LOST_ITS_LABEL = Rule("lost-its-label", "{balancer} has lost its label", of=ChangeKind.LB_RETAIN)
 RETAINED_PROTECTED = Rule("retained-protected", "it is protected against deletion", of=ChangeKind.LB_RETAIN)
 RETAINED_ADOPTED = Rule(
     "retained-adopted",
@@ -385,11 +380,13 @@ CERTIFICATE_LEFT = Rule(
     NoteKind.ORPHAN,
 )
 
-# Nodes as targets. What many Nodes share is counted by the words of the row's name.
+# Nodes as targets.
 
 _EXTERNAL = "start the kubelet with --cloud-provider=external, delete the Node and restart the kubelet"
 _PRIVATE = _key("use_private_ip")
 _DUAL_STACK = "set ipFamilyPolicy: PreferDualStack"
+_OF_NO_FAMILY = "without an address of the Service's family"
+_WITHOUT_ADDRESS = "without public address"
 
 NODES_LACKING = Rule("nodes-lacking", "0 of 0 Nodes may get traffic: the cluster has no Nodes", of=NoteKind.NO_TARGETS)
 NODES_INELIGIBLE = Rule(
@@ -399,74 +396,105 @@ EXCLUDED_BY_LABEL = Rule(
     "excluded-by-label",
     f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}",
     f"kubectl label node {{nodes}} {LABEL_EXCLUDE_FROM_BALANCERS}- (kubeadm, Talos and k3s set it on control planes)",
+    counted="excluded by label",
 )
 LEAVING_BY_AUTOSCALER = Rule(
     "leaving-by-autoscaler",
     f"it has the taint {TAINT_CLUSTER_AUTOSCALER}",
     f"unless the cluster autoscaler is about to remove them, kubectl taint node {{nodes}} {TAINT_CLUSTER_AUTOSCALER}-",
+    counted="with the cluster autoscaler's taint",
 )
 UNSELECTED = Rule(
     "unselected",
     f"{_key('node_selector')} does not match its labels",
     "label the Nodes to match {selector!r}, or kubectl annotate service {service} -n {namespace}"
     f" {_key('node_selector')}-",
+    counted="not matched by the node selector",
 )
-LEAVING = Rule("being-deleted", "it is being deleted", "a new Node becomes a target")
+LEAVING = Rule("being-deleted", "it is being deleted", "a new Node becomes a target", counted="being deleted")
 IGNORED = Rule(
-    "ignored", "ignored by --ignore-nodes: it stays what it is", "change --ignore-nodes, or the labels that it matches"
+    "ignored",
+    "ignored by --ignore-nodes: it stays what it is",
+    "change --ignore-nodes, or the labels that it matches",
+    counted="ignored by --ignore-nodes",
 )
-OF_ANOTHER_CLOUD = Rule("of-another-cloud", "the Node belongs to another cloud", _EXTERNAL)
-WITH_A_MALFORMED_ID = Rule("with-a-malformed-provider-id", "its providerID names no server: {cause}", _EXTERNAL)
-WITHOUT_ID = Rule("without-provider-id", "the Node has no providerID", _EXTERNAL)
+OF_ANOTHER_CLOUD = Rule("of-another-cloud", "the Node belongs to another cloud", _EXTERNAL, counted="of another cloud")
+WITH_A_MALFORMED_ID = Rule(
+    "with-a-malformed-provider-id",
+    "its providerID names no server: {cause}",
+    _EXTERNAL,
+    counted="with a malformed providerID",
+)
+WITHOUT_ID = Rule("without-provider-id", "the Node has no providerID", _EXTERNAL, counted="without providerID")
 NOT_INITIALIZED = Rule(
-    "not-initialized", "the Node is not initialized", "a Node is a target once it has its providerID"
+    "not-initialized",
+    "the Node is not initialized",
+    "a Node is a target once it has its providerID",
+    counted="not initialized",
 )
-WITHOUT_SERVER = Rule("without-server", "the server is gone", "a new Node becomes a target once it has joined")
+WITHOUT_SERVER = Rule(
+    "without-server", "the server is gone", "a new Node becomes a target once it has joined", counted="without server"
+)
 ON_UNREAD_ROBOT_SERVER = Rule(
     "on-unread-robot-server",
     "Robot servers are not read",
     "set ROBOT_ENABLED, ROBOT_USER and ROBOT_PASSWORD",
+    counted="with a Robot server that is not read",
 )
 IN_ANOTHER_ZONE = Rule(
     "in-another-network-zone",
     "the server is in {location}, network zone {zone}, and the load balancer in {place}: Hetzner takes targets of its"
     " own zone only",
     f"add {LABEL_REGION[-1]}!={{location}} to {_key('node_selector')}, or make a Service for each zone",
+    counted="in another network zone",
 )
 IN_NO_VSWITCH = Rule(
     "in-no-vswitch",
     "its InternalIP {address} is in no vSwitch of network {network}, which has {vswitches}",
     "couple one that has it",
+    counted="in no vSwitch of the network",
 )
 OF_ONE_FAMILY = Rule(
     "of-another-family",
     "the server has a public {had} address alone, and the Service takes {wanted} alone (spec.ipFamilies)",
     _DUAL_STACK,
+    counted=_OF_NO_FAMILY,
 )
 OF_ONE_FAMILY_IN_NETWORK = Rule(
-    "of-another-family-outside", OF_ONE_FAMILY.says, f"{_DUAL_STACK}, or {_PRIVATE} to true"
+    "of-another-family-outside", OF_ONE_FAMILY.says, f"{_DUAL_STACK}, or {_PRIVATE} to true", counted=_OF_NO_FAMILY
 )
 IPV6_IN_NETWORK = Rule(
     "without-private-ipv6",
     "private networks have no IPv6, and the Service takes IPv6 alone (spec.ipFamilies)",
     _DUAL_STACK,
+    counted=_OF_NO_FAMILY,
 )
 WITHOUT_NETWORK = Rule(
     "without-private-network",
     "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)",
     f"set that, or {_PRIVATE} to false",
+    counted="without private network",
 )
 NOT_ATTACHED = Rule(
-    "not-attached", "the server is not attached to network {network}", f"attach it, or set {_PRIVATE} to false"
+    "not-attached",
+    "the server is not attached to network {network}",
+    f"attach it, or set {_PRIVATE} to false",
+    counted="not attached to the network",
 )
 WITHOUT_PUBLIC_ADDRESS = Rule(
     "without-public-address",
     "the server has no public address",
     f"give it one, or a network and {_PRIVATE}",
+    counted=_WITHOUT_ADDRESS,
 )
-PRIVATE_ALONE = Rule("with-private-address-alone", WITHOUT_PUBLIC_ADDRESS.says, f"set {_PRIVATE} to true")
+PRIVATE_ALONE = Rule(
+    "with-private-address-alone", WITHOUT_PUBLIC_ADDRESS.says, f"set {_PRIVATE} to true", counted=_WITHOUT_ADDRESS
+)
 WITHOUT_INTERNAL_IP = Rule(
-    "without-internal-ip", WITHOUT_PUBLIC_ADDRESS.says, f"give its Node an InternalIP, and set {_PRIVATE} to true"
+    "without-internal-ip",
+    WITHOUT_PUBLIC_ADDRESS.says,
+    f"give its Node an InternalIP, and set {_PRIVATE} to true",
+    counted=_WITHOUT_ADDRESS,
 )
 TAKES_PRIVATE = Rule("takes-traffic-inside", "server {server} by its private address {address}")
 TAKES_PUBLIC = Rule("takes-traffic", "{server} by its public address {address}")
@@ -474,19 +502,32 @@ TAKES_PUBLIC_INSTEAD = Rule(
     "takes-traffic-outside", "{server} by its public address {address}, as its Node has no InternalIP"
 )
 TAKES_INTERNAL = Rule("takes-traffic-as-reported", "{server} by the InternalIP {address} of its Node")
-ROOM_LACKING = Rule("over-limit", "the type takes {room}, all taken", "{remedy}")
-TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "the server is not known: {cause}")
-NODE_UNREADABLE = Rule("unreadable-node", "the Node could not be read: {cause}")
-PRIVATE_NETWORK_UNKNOWN = Rule("in-unknown-network", "the network is not known: {cause}")
-ADDRESS_UNSAID = Rule("with-unknown-address", "the API did not say which {kind} the server has")
-INTERNAL_IP_LACKING = Rule("without-any-internal-ip", "the Node has no InternalIP")
+ROOM_LACKING = Rule(
+    "over-limit", "the type takes {room}, all taken", "{remedy}", counted="over the limit of the load balancer's type"
+)
+TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "the server is not known: {cause}", counted="with an unknown server")
+NODE_UNREADABLE = Rule("unreadable-node", "the Node could not be read: {cause}", counted="not readable")
+PRIVATE_NETWORK_UNKNOWN = Rule(
+    "in-unknown-network", "the network is not known: {cause}", counted="with an unknown network"
+)
+ADDRESS_UNSAID = Rule(
+    "with-unknown-address", "the API did not say which {kind} the server has", counted="with an unknown address"
+)
+INTERNAL_IP_LACKING = Rule("without-any-internal-ip", "the Node has no InternalIP", counted="without InternalIP")
 ROBOT_CREDENTIALS_LACKING = Rule(
     "without-robot-credentials",
     "without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone",
     f"set {_PRIVATE} to true",
+    counted=ON_UNREAD_ROBOT_SERVER.counted,
 )
-ADDRESS_SHARED = Rule("with-a-shared-address", "{address} is the address of another server or Node as well")
-NOT_INITIALIZED_YET = Rule("not-yet-initialized", "the Node cannot be initialized yet: {cause}")
+ADDRESS_SHARED = Rule(
+    "with-a-shared-address",
+    "{address} is the address of another server or Node as well",
+    counted="with a shared address",
+)
+NOT_INITIALIZED_YET = Rule(
+    "not-yet-initialized", "the Node cannot be initialized yet: {cause}", counted="not initialized"
+)
 
 # Certificates.
 

@@ -72,6 +72,8 @@ class Rule:
     """What becomes of the changes that a guard's row is about; None for every other row."""
     basis: Basis | None = None
     """What decides on the field that it is about; None where it is about no single one."""
+    counted: str = ""
+    """``without server``: how Nodes are counted that share it, after their number; "" where none are."""
     noted: NoteKind | None = None
     """The kind of the note in which a guard says the same where it withholds nothing; None where it says nothing then.
     """

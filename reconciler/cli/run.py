@@ -68,7 +68,7 @@ def run(
     except ConfigurationError as error:
         return _reject(error, command, flags, environ)
     if config.asks and (why := _why_not_asked(config)):
-        unasked = ConfigurationError((f"{why}: give --yes to apply without asking",), usage=True)
+        unasked = ConfigurationError((f"{why}; pass --yes",), usage=True)
         return _reject(unasked, command, flags, environ)
     is_loop = config.mode is Mode.LOOP
     # A run that ends says it all in its report; a person who watches it hears of retries as well.
@@ -182,10 +182,10 @@ def _asked(plan_context: PlanContext, connections: Connections, config: Config, 
 
 
 def _why_not_asked(config: Config) -> str:
-    """The reason why nobody can be asked; "" where somebody can."""
+    """The reason why there is no prompt; "" where there is one."""
     if config.output not in (Output.AUTO, Output.TEXT):
-        return f"--output {config.output} leaves no room for a question"
-    return "" if is_attended() else "nobody can be asked here"
+        return f"--output {config.output} leaves no room for a prompt"
+    return "" if is_attended() else "no terminal to prompt on"
 
 
 @contextmanager

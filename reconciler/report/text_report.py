@@ -303,7 +303,7 @@ def _says_why(line: Line) -> bool:
 
 def _holds(report: Report) -> Iterator[TextLine]:
     if report.holds:
-        yield TextLine("Held until somebody approves", Tone.HEADING)
+        yield TextLine("Held until approved", Tone.HEADING)
     for hold in ordered_holds(report):
         yield TextLine(f"  ! {hold.rule}: {measure_of(hold)}, {counted(len(hold.keys), 'change')}", Tone.BAD)
         yield TextLine(f"      {hold.why}")

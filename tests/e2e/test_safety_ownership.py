@@ -400,7 +400,7 @@ def test_a_forged_status_moves_nothing_of_a_stranger(balanced: Stage) -> None:
     (change,) = one_pass(balanced)["changes"]
     assert (services(balanced), balancers(balanced), asked_of_hetzner(balanced)) == ({}, [before], [])
     (said,) = change["consequences"]
-    assert "an address of load balancer 71 theirs, lb11 for " in said
+    assert "an address of load balancer 71 theirs (lb11, " in said
 
 
 @pytest.mark.parametrize("name", [None, "by-hand"], ids=["the default name", "by its address"])
@@ -418,4 +418,4 @@ def test_a_service_that_goes_names_the_load_balancer_that_lost_its_label(served:
     )
     (event,) = listed["items"]
     assert "has lost its label; to delete it: reconcile orphans --delete 1" in event["message"]
-    assert " a month, " in event["message"]
+    assert " a month) " in event["message"]

@@ -128,7 +128,7 @@ def test_who_cannot_be_asked(joining: Stage, how: str) -> None:
     with at_a_terminal(joining, "apply", *arguments, has_stdin=how != "no stdin") as terminal:
         assert terminal.end() == 64
 
-    assert "give --yes to apply without asking" in terminal.shown
+    assert "pass --yes" in terminal.shown
     assert_untouched(joining)
 
 
@@ -136,7 +136,7 @@ def test_apply_without_a_terminal_needs_a_yes(joining: Stage) -> None:
     """A script that nobody watches has to say so."""
     refused = joining.reconcile("apply")
     assert (refused.code, provider_id(joining)) == (64, None)
-    assert "nobody can be asked here: give --yes to apply without asking" in refused.stderr
+    assert "no terminal to prompt on; pass --yes" in refused.stderr
 
     assert joining.reconcile("apply", "--yes").code == 0
     assert provider_id(joining) == "hcloud://1"

@@ -68,8 +68,8 @@ def test_another_reason_is_another_message(field: Callable[[str], Stage]) -> Non
 
     _, _, message = conditions_of(stage)["LoadBalancerInSync"]
     assert message == (
-        "0 of 1 Nodes may get traffic: 1 unselected; label the Nodes to match 'pool=web', or kubectl annotate service"
-        " web-app -n default load-balancer.hetzner.cloud/node-selector-"
+        "0 of 1 Nodes may get traffic: 1 not matched by the node selector; label the Nodes to match 'pool=web', or"
+        " kubectl annotate service web-app -n default load-balancer.hetzner.cloud/node-selector-"
     )
     _, before = stage.cluster.request("GET", SERVICE)
     one_pass(stage)

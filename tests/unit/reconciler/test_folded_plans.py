@@ -185,7 +185,7 @@ HELD_PLAN = """\
 nodes
   ! node/worker-3  node.delete  held by node-blast-radius
   ! node/worker-4  node.delete  held by node-blast-radius
-Held until somebody approves
+Held until approved
   ! node-blast-radius: measured 2, limit 1, 2 changes
       2 of 6 Nodes lost their servers without a drain
       ends by itself in 24 min, if both stay NotReady

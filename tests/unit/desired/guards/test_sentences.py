@@ -167,8 +167,8 @@ EXAMPLES: tuple[tuple[Rule, Mapping[str, Plain], str], ...] = (
         rows.HEARTBEATS_UNCERTAIN,
         {"apart": "about 60 minutes"},
         (
-            "heartbeats of most Nodes are too old by a clock that is about 60 minutes ahead; synchronize the "
-            "machines by NTP, the control plane first"
+            "heartbeats of most Nodes are too old if the clock that is about 60 minutes ahead is right; synchronize "
+            "the machines by NTP, the control plane first"
         ),
     ),
     (

@@ -264,7 +264,7 @@ def test_at_the_end_of_its_service_it_is_released_and_named(balancer: CloudBalan
     assert isinstance(retain.after, Owner)
     assert (retain.after.cluster_uid, retain.after.former) == (CLUSTER_UID, "default.web")
     assert retain.after.released is not None
-    assert f"load balancer 42 {balancer.spec.name}, lb11 for 5.39 a month, has lost its label" in retain.reason
+    assert f"load balancer 42 {balancer.spec.name} (lb11, 5.39 a month) has lost its label" in retain.reason
     assert retain.reason.endswith("to delete it: reconcile orphans --delete 42")
     assert {change.decision.verdict for change in plan.changes} == {Verdict.ALLOWED}
     assert "lb.delete" not in {change.kind for change in plan.changes}
@@ -296,7 +296,7 @@ def test_at_the_end_of_its_service_a_published_one_is_only_told(
     notes = [note.text for note in plan.notes if note.kind is NoteKind.ORPHAN and note.key == GOING.key]
     assert [change.kind for change in plan.changes if change.owner == GOING.key] == ["service.release"]
     assert bool(notes) is is_told
-    assert all("an address of load balancer 42" in text and "for 5.39 a month" in text for text in notes)
+    assert all("an address of load balancer 42" in text and "(lb11, 5.39 a month)" in text for text in notes)
     assert plan.by_key["service/default/web/release"].consequences == tuple(notes)
     listed = [each.balancer.id for each in unlabelled(snapshot, match_balancers(snapshot))]
     assert listed == ([42] if is_told else [])

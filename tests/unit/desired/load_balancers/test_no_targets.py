@@ -3,23 +3,26 @@
 import pytest
 
 from desired.annotations.options import Options
+from desired.load_balancers import membership as reasons
 from desired.load_balancers.membership import Membership, NodeTarget
 from desired.load_balancers.no_targets import note_on_no_targets
 from desired.rules.load_balancers import (
     EXCLUDED_BY_LABEL,
     IGNORED,
+    IN_ANOTHER_ZONE,
     LEAVING,
     LEAVING_BY_AUTOSCALER,
     NOT_ATTACHED,
     NOT_INITIALIZED,
     OF_ANOTHER_CLOUD,
+    ROOM_LACKING,
     TARGET_SERVER_UNKNOWN,
     UNSELECTED,
     WITHOUT_ID,
     WITHOUT_NETWORK,
     WITHOUT_SERVER,
 )
-from desired.rules.rule import Reason
+from desired.rules.rule import Reason, Rule
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_service
 from tests.support.rules import saying
@@ -65,19 +68,19 @@ def several(reason: Reason, count: int, membership: Membership = Membership.EXCL
         ),
         pytest.param(
             several(LEAVING_BY_AUTOSCALER.because(), 4),
-            "0 of 4 Nodes may get traffic: 4 leaving by autoscaler; unless the cluster autoscaler is about to remove"
-            f" them, kubectl taint node --all {TAINT}-",
+            "0 of 4 Nodes may get traffic: 4 with the cluster autoscaler's taint; unless the cluster"
+            f" autoscaler is about to remove them, kubectl taint node --all {TAINT}-",
             id="tainted",
         ),
         pytest.param(
             several(UNSELECTED.because(), 2),
-            "0 of 2 Nodes may get traffic: 2 unselected; label the Nodes to match 'pool=web', or kubectl annotate"
-            f" service web -n default {SELECTOR}-",
+            "0 of 2 Nodes may get traffic: 2 not matched by the node selector; label the Nodes to match 'pool=web', or"
+            f" kubectl annotate service web -n default {SELECTOR}-",
             id="unselected",
         ),
         pytest.param(
             several(WITHOUT_ID.because(), 2),
-            f"0 of 2 Nodes may get traffic: 2 without provider id; {EXTERNAL}",
+            f"0 of 2 Nodes may get traffic: 2 without providerID; {EXTERNAL}",
             id="unclaimed",
         ),
         pytest.param(
@@ -87,12 +90,13 @@ def several(reason: Reason, count: int, membership: Membership = Membership.EXCL
         ),
         pytest.param(
             several(IGNORED.because(), 1, Membership.IGNORED),
-            "0 of 1 Nodes may get traffic: 1 ignored; change --ignore-nodes, or the labels that it matches",
+            "0 of 1 Nodes may get traffic: 1 ignored by --ignore-nodes;"
+            " change --ignore-nodes, or the labels that it matches",
             id="ignored",
         ),
         pytest.param(
             several(UNATTACHED, 2, Membership.UNUSABLE),
-            f"0 of 2 Nodes may get traffic: 2 not attached; a: {UNATTACHED.text}",
+            f"0 of 2 Nodes may get traffic: 2 not attached to the network; a: {UNATTACHED.text}",
             id="out-of-reach-for-one-reason",
         ),
         pytest.param(
@@ -100,13 +104,13 @@ def several(reason: Reason, count: int, membership: Membership = Membership.EXCL
                 out("a", UNATTACHED, Membership.UNUSABLE),
                 out("b", WITHOUT_NETWORK.because(), Membership.UNUSABLE),
             ],
-            "0 of 2 Nodes may get traffic: 1 not attached, 1 without private network;"
+            "0 of 2 Nodes may get traffic: 1 not attached to the network, 1 without private network;"
             f" a: {UNATTACHED.text}; b: {WITHOUT_NETWORK.text()}",
             id="out-of-reach-for-two",
         ),
         pytest.param(
             [*several(EXCLUDED_BY_LABEL.because(), 2), out("z", UNREAD, Membership.UNCERTAIN)],
-            "0 of 3 Nodes may get traffic: 2 excluded by label, 1 on unknown server;"
+            "0 of 3 Nodes may get traffic: 2 excluded by label, 1 with an unknown server;"
             f" kubectl label node a b {LABEL}- {SET_BY}; z: {UNREAD.text}",
             id="mixed",
         ),
@@ -136,3 +140,10 @@ def test_every_sentence_fits_into_an_event(membership: Membership, count: int) -
         reason = saying("w" * 3000) if membership is Membership.UNUSABLE else UNSELECTED.because()
         members = [out(f"node-{number}" + "n" * 200, reason, membership, note) for number in range(count)]
         assert 60 < len(note_on_no_targets(members, a_service(), hostile).text) <= 1000
+
+
+def test_each_reason_has_words_to_count_by() -> None:
+    """Of Nodes that are no targets: a number without them says nothing."""
+    rows = [row for row in vars(reasons).values() if isinstance(row, Rule) and not row.name.startswith("takes-traffic")]
+    assert len(rows) > 20
+    assert [row.name for row in (*rows, IN_ANOTHER_ZONE, ROOM_LACKING) if not row.counted] == []
