@@ -3,7 +3,7 @@
 import pytest
 
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, RobotAccount, Server, Snapshot
 from desired.nodes.node import desired_nodes
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
@@ -13,6 +13,7 @@ from tests.builders import (
     a_joining_node,
     a_lost_node,
     a_node,
+    a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
@@ -181,3 +182,16 @@ def test_ignored_nodes(node: Node) -> None:
     note = Note(key_of(KEY), NoteKind.IGNORED, "ignored: matches team in (red)")
     nodes, notes = desired_nodes(a_snapshot([node], [a_server()]), settings)
     assert (managed(nodes), notes) == ({}, (note,))
+
+
+@pytest.mark.parametrize(("forwards", "noted"), [(True, 1), (False, 0)])
+def test_an_internal_ip_that_is_not_kept_is_told_where_any_is(forwards: bool, noted: int) -> None:
+    """With ROBOT_FORWARD_INTERNAL_IPS off none is kept, as asked for: that is no fault of the kubelet's."""
+    server = a_robot_server(321, "web-1")
+    node = a_node(
+        provider_id="hrobot://321",
+        addresses=(NodeAddress(AddressType.HOSTNAME, "web-1"), NodeAddress(AddressType.INTERNAL_IP, "bond0")),
+    )
+    world = a_snapshot([node], robot=RobotAccount(Section({321: server})))
+    _, notes = desired_nodes(world, Settings(robot=True, forward_internal_ips=forwards))
+    assert [note.kind for note in notes].count(NoteKind.MISCONFIGURED_INTERNAL_IP) == noted
