@@ -1,7 +1,6 @@
 """Explanations of one Node or Service: they read what the rules decided, and decide nothing.
 
-One module decides once more: ``guards`` asks the guards about the changes that are planned for the object, and about a
-Node's deletion, in a world without its server.
+One exception: ``guards`` supposes the deletion of a Node, and asks the guards about it in a world without its server.
 
 Begin with ``explain_object``, then read ``node`` and ``service``: their fields are what text and JSON show. A label,
 address, taint or condition is a ``fact``; ``guards``, ``routes``, ``load_balancer``, ``parts`` and ``options`` each

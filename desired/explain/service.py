@@ -1,7 +1,6 @@
 """Explanation of one Service, as plain values: its load balancer, options, targets, ports, and the decisions of guards.
 
-A projection: it reads what was decided on the Service, and decides nothing. Guards are asked once more, on the changes
-that are planned for it (``explain_guards``).
+A projection: it reads what was decided on the Service, and decides nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -89,7 +89,7 @@ def test_a_load_balancer_that_is_created_anew() -> None:
 
 def test_a_load_balancer_that_its_service_leaves_behind() -> None:
     """Nothing else tells of it once the Service is gone."""
-    text = "it publishes an address of load balancer 42 web, lb11 for 5.39 a month"
+    text = "it publishes an address of load balancer 42 web (lb11, 5.39 a month)"
     released = replace(tried(("service.release", DONE))[0].change, consequences=(text,))
 
     assert said(on_pass([Line(released, DONE)], WORLD, Plan())) == [
