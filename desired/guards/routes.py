@@ -8,7 +8,7 @@ from desired.model.route import route_key
 from desired.plan.kinds import ChangeKind
 from desired.routes.actions import RouteAction
 from desired.routes.address_owners import AddressHolding
-from desired.rules.guards import CLUSTER_CIDR_MISMATCH, ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
+from desired.rules.guards import ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
 
 _TAKING = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
 _ROUTES = Population(ROUTES_LOST, three_quarters)
@@ -44,7 +44,7 @@ def route_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
 def cluster_cidr(view: GuardInput) -> Iterator[GuardResult]:
     """Removals of routes wait while the configured cluster CIDR cannot be the cluster's: a mistyped one may cover the
     routes of others."""
-    mismatch = view.desired.routes.mismatch
+    mismatched = view.desired.routes.mismatched
     keys = tuple(change.key for change in view.plan.changes if change.kind == ChangeKind.ROUTE_DELETE)
-    if mismatch is not None and keys:
-        yield GuardResult.of(CLUSTER_CIDR_MISMATCH, keys, {"why": mismatch})
+    if mismatched is not None and keys:
+        yield GuardResult.of(mismatched.rule, keys, mismatched.facts)

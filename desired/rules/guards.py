@@ -439,7 +439,6 @@ ROUTE_OF_WRONG_SERVER = _held(
     "route {destination} leads to {server}, and Node {node} has that pod CIDR",
     "approve if the route is unused",
 )
-CLUSTER_CIDR_MISMATCH = _waiting(GuardName.CLUSTER_CIDR, "cluster-cidr-mismatch", "{why}")
 
 _REVERTED = "reverted {times} times in {window} (first at {since}); suspended for {wait}"
 _IN_SERVICE = "disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set"

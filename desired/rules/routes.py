@@ -1,5 +1,6 @@
 """Rows of routes: whose a route is, how it stands with the pods of each Node, and the Node's condition about it."""
 
+from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules.rule import Basis, Rule
@@ -143,7 +144,9 @@ CIDR_MISMATCH = Rule(
     "cidr-mismatch",
     "--cluster-cidr {cidr} does not have the pods of {nodes} in it, and no route is removed",
     "correct --cluster-cidr or the Nodes' pod CIDRs",
-    NoteKind.CLUSTER_CIDR,
+    GuardName.CLUSTER_CIDR,
+    Verdict.WAITING,
+    noted=NoteKind.CLUSTER_CIDR,
 )
 _CIDR_UNSET = "no pod routes are managed, and NetworkUnavailable stays as it is: --cluster-cidr is not given"
 _GIVE_CIDR = "set --cluster-cidr to the cluster's pod CIDR, or HCLOUD_NETWORK_ROUTES_ENABLED=false"

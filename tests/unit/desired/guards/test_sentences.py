@@ -557,11 +557,6 @@ EXAMPLES: tuple[tuple[Rule, Mapping[str, Plain], str], ...] = (
         "route 10.244.3.0/24 leads to server 12, and Node web-1 has that pod CIDR; approve if the route is unused",
     ),
     (
-        rows.CLUSTER_CIDR_MISMATCH,
-        {"why": "Node web-1 has its pods outside of 10.0.0.0/16"},
-        "Node web-1 has its pods outside of 10.0.0.0/16",
-    ),
-    (
         rows.REVERTED,
         {"since": "12:00:00 UTC", "times": 3, "wait": "60 minutes", "window": "10 minutes"},
         "reverted 3 times in 10 minutes (first at 12:00:00 UTC); suspended for 60 minutes; find the other writer",
