@@ -100,7 +100,7 @@ class Keeper(Generic[V]):
         if write is None or not isinstance(uid, Present) or self.rests(now):
             return
         try:
-            if not self.is_known or not self.is_there:
+            if not self.is_known or (not self.is_there and self._failed_at is not None):
                 self.look(uid.value)
             if not self.is_there:
                 name = self._config_map.name

@@ -194,7 +194,7 @@ def test_another_namespace_that_names_what_was_let_go_has_to_ask(served: Stage) 
 
     assert (report["result"], asked_of_hetzner(served)) == ("refused", [])
     (hold,) = report["holds"]
-    assert (hold["rule"], "with Service default/web" in hold["why"]) == ("adoption", True)
+    assert (hold["rule"], "Service default/web" in hold["why"]) == ("adoption", True)
     have_services(served, a_service())
     one_pass(served, UNDO)
     assert labels(served)[LABEL_SERVICE_UID] == service_in(served)["metadata"]["uid"]

@@ -56,7 +56,7 @@ def test_settings_that_vanish_together_take_nothing(remembering: Stage) -> None:
         assert [len({key.split("/")[2] for key in hold["keys"] if key.startswith("load_")}) for hold in holds] == [4]
         (said,) = told(report)
         assert said.split(", ") == [
-            "HCLOUD_NETWORK private -> (unset)",
+            "changed settings: HCLOUD_NETWORK private -> (unset)",
             f"{LB}DISABLE_PUBLIC_NETWORK true -> (unset)",
             f"{LB}USE_PRIVATE_IP true -> (unset)",
         ]

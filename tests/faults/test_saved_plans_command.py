@@ -73,7 +73,7 @@ def test_an_exact_plan_that_is_another_one(joining: Stage) -> None:
 
     assert (ran.code, provider_ids(joining)) == (1, [None, None])
     (line,) = ran.stderr.splitlines()
-    assert "and nothing was done: 1 change differs (node/web-2): plan again with" in line
+    assert "and nothing was applied: 1 change differs (node/web-2); plan again with" in line
 
 
 def _edited(file: Path, **members: object) -> None:
@@ -134,7 +134,7 @@ def test_a_plan_of_another_cluster(joining: Stage, cluster: SimulatedCluster) ->
     (line,) = ran.stderr.splitlines()
     assert ran.code == 1
     assert f"saved plan {FILE!r} is of cluster " in line
-    assert ", and this is another: give --context, or plan again with " in line
+    assert ", and this is another; give --context, or plan again with " in line
     assert len(joining.asked_hetzner()) == asked
     assert_untouched(joining)
 
