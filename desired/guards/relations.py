@@ -31,10 +31,10 @@ def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
     while not settled:
         settled = True
         for blocker_of, row in _RELATIONS:
-            found = [(key, blocker_of(each, by_key)) for key, each in by_key.items() if _is_allowed(each)]
-            for key, blocker in found:
+            for key, change in by_key.items():  # those before are ruled by now: a chain in order takes one turn
+                blocker = blocker_of(change, by_key) if _is_allowed(change) else None
                 if blocker is not None:
-                    by_key[key], settled = by_key[key].ruled(_waiting_for(blocker, row)), False
+                    by_key[key], settled = change.ruled(_waiting_for(blocker, row)), False
     return tuple(by_key.values())
 
 

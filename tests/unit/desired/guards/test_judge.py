@@ -8,6 +8,7 @@ import pytest
 
 from desired.guards.filters import explain_strange_keys, restrict, withhold
 from desired.guards.judge import hold_hash
+from desired.guards.relations import _is_allowed, propagate
 from desired.guards.statuses import conditions_of
 from desired.model.load_balancer import Health
 from desired.model.service import Service
@@ -48,6 +49,7 @@ from tests.builders import (
     nodes_of,
 )
 from tests.support.balancer_plans import public
+from tests.support.counting import calls_of
 from tests.support.judging import facts_of, judge
 from tests.support.keys import key_of
 
@@ -696,3 +698,15 @@ def test_status_of_what_is_no_service() -> None:
     change = by_hand(STATUS, "service.status")
     (judged,) = judge(Plan((change,)), a_world(), LOCATED).changes
     assert judged.rides == ()
+
+
+def test_a_long_chain_takes_one_turn() -> None:
+    """Each change of a chain is looked at a few times, however long the chain is."""
+    keys = [f"node/n-{number:04d}/labels" for number in range(500)]
+    befores: list[tuple[str, ...]] = [(), *((key,) for key in keys[:-1])]
+    chain_of_all = [a_change(key, "node.labels", depends_on=before) for key, before in zip(keys, befores, strict=True)]
+    held = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "held")
+    with calls_of(_is_allowed) as calls:
+        ruled = propagate([chain_of_all[0].ruled(held), *chain_of_all[1:]])
+    assert {change.decision.verdict for change in ruled[1:]} == {Verdict.WAITING}
+    assert calls["_is_allowed"] < 20 * len(keys)
