@@ -145,11 +145,11 @@ class NodeTarget:
     def keeps_its_target(self) -> bool:
         """Whether it can be no new target, and an existing one stays: that Hetzner would refuse it now, or that no
         address is known by which it answers, does not prove that it does not."""
-        return self.membership is Membership.UNUSABLE and self.reason.rule in _UNPROVEN
+        return self.membership is Membership.UNUSABLE and self.reason.rule.name in _UNPROVEN
 
 
 _LEFT_OUT = frozenset({Membership.EXCLUDED, Membership.SERVERLESS, Membership.IGNORED})
-_UNPROVEN = (OF_ONE_FAMILY, OF_ONE_FAMILY_IN_NETWORK, IPV6_IN_NETWORK, IN_NO_VSWITCH)
+_UNPROVEN = frozenset(row.name for row in (OF_ONE_FAMILY, OF_ONE_FAMILY_IN_NETWORK, IPV6_IN_NETWORK, IN_NO_VSWITCH))
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,7 @@ class NodeMemberships:
                 if selector.matches(self._labels[place]):
                     found[place] = self.members[place]
             chosen = tuple(found)
-        has_addresses = self._has_addresses
-        return tuple(_without_clashes(chosen, self.snapshot, self.network_id)) if has_addresses else chosen
+        return tuple(_without_clashes(chosen, self.snapshot, self.network_id)) if self._has_addresses else chosen
 
     @cached_property
     def _has_addresses(self) -> bool:

@@ -118,6 +118,16 @@ class TargetCandidates:
             found.setdefault(member.membership, []).append(member)
         return {membership: tuple(members) for membership, members in found.items()}
 
+    @cached_property
+    def by_why(self) -> Mapping[Membership, Mapping[str, Sequence[NodeTarget]]]:
+        """Membership → why → the Nodes that have both, in order, of those that cannot be targets though they may get
+        traffic. Made once, as many Services share the answer."""
+        found: dict[Membership, dict[str, list[NodeTarget]]] = {Membership.UNUSABLE: {}, Membership.UNCERTAIN: {}}
+        for membership, by_why in found.items():
+            for member in self.by_membership.get(membership, ()):
+                by_why.setdefault(member.why, []).append(member)
+        return {membership: dict(sorted(by_why.items())) for membership, by_why in found.items()}
+
     def leaves_alone(self, server: ServerKey) -> bool:
         """Whether the existing targets of this server stay: its Node is uncertain or ignored, or keeps its target
         though it could be none now; or no Node claims it and the server of some Node is not known."""
@@ -182,13 +192,9 @@ class DesiredTargets:
         return [member for member in candidates if (member.server not in self.chosen) is over]
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
-        """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates."""
-        if membership is Membership.OVER_LIMIT:
-            return self._over_limit
-        found: dict[str, list[NodeTarget]] = {}
-        for member in self.being(membership):
-            found.setdefault(member.why, []).append(member)
-        return dict(sorted(found.items()))
+        """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates. Raises
+        KeyError for a membership that is no trouble."""
+        return self._over_limit if membership is Membership.OVER_LIMIT else self.node_targets.by_why[membership]
 
     @cached_property
     def _over_limit(self) -> Mapping[str, Sequence[NodeTarget]]:
