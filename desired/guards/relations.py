@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
-from desired.rules.relations import BLOCKED, MADE_TOGETHER, NOT_NEEDED, OUTLIVES
+from desired.rules.filters import BLOCKED, MADE_TOGETHER, NOT_NEEDED, OUTLIVES
 from desired.rules.rule import Rule
 
 LEFT_OUT = frozenset({GuardName.ONLY, GuardName.AGREED_PLAN})

@@ -1,4 +1,4 @@
-"""Rows of ``--only``: what it leaves out, and keys that name nothing."""
+"""Rows of changes that no guard withholds by itself: what ``--only`` leaves out, and what waits for another change."""
 
 from desired.plan.change import GuardName, Verdict
 from desired.plan.notes import NoteKind
@@ -8,3 +8,7 @@ EXCLUDED_BY_ONLY = Rule("excluded-by-only", "excluded by --only {keys}", of=Guar
 ONLY_PART = Rule("only-part", "limited to {keys} by --only; {changes} left out", of=NoteKind.PARTIAL)
 UNKNOWN_KEY = Rule("unknown-key", "--only {key}: no such object")
 UNKNOWN_KEY_NEAR = Rule("unknown-key-near", "--only {key}: no such object", "nearest: {keys}")
+BLOCKED = Rule("blocked", "blocked by {change} ({state})")
+NOT_NEEDED = Rule("not-needed", "not needed until {change} is allowed ({state})")
+MADE_TOGETHER = Rule("made-together", "made together with {change} ({state})")
+OUTLIVES = Rule("outlives", "kept until {change} is applied ({state})")

@@ -634,6 +634,10 @@ EXAMPLES: tuple[tuple[Rule, Mapping[str, Plain], str], ...] = (
         {"key": "node/x", "keys": "node/a, node/b"},
         "--only node/x: no such object; nearest: node/a, node/b",
     ),
+    (filters.BLOCKED, {"change": "node/a", "state": "held"}, "blocked by node/a (held)"),
+    (filters.NOT_NEEDED, {"change": "node/a", "state": "held"}, "not needed until node/a is allowed (held)"),
+    (filters.MADE_TOGETHER, {"change": "node/a", "state": "waiting"}, "made together with node/a (waiting)"),
+    (filters.OUTLIVES, {"change": "node/a", "state": "left out"}, "kept until node/a is applied (left out)"),
 )
 
 
