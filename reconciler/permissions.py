@@ -15,6 +15,7 @@ from actuators.http.kubernetes import KubernetesWriter
 from desired.model.settings import Controller, Settings
 from desired.names import CONFIG_MAP, GIT_CONFIG_MAP, IDENTITY_NAMESPACE, STATUS_CONFIG_MAP
 from desired.plan.kinds import KINDS, Api, ChangeKind
+from desired.syntax.bounds import listed
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -91,7 +92,6 @@ def _writes(settings: Settings) -> Iterator[tuple[RbacRule, str]]:
 
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_SHOWN = 3
 
 
 class _Status(msgspec.Struct):
@@ -142,6 +142,5 @@ def _is_allowed(writer: KubernetesWriter, permission: RbacRule, namespace: str) 
 
 def _line(permission: RbacRule, uses: Sequence[str], namespace: str) -> str:
     where = f" in namespace {namespace}" if permission.is_beside_lease else ""
-    more = f" and {len(uses) - _SHOWN} more" if len(uses) > _SHOWN else ""
     needs = "needs" if len(uses) == 1 else "need"
-    return f"not allowed to {permission}{where}, which {', '.join(uses[:_SHOWN])}{more} {needs}: see deploy/rbac"
+    return f"not allowed to {permission}{where}, which {listed(uses)} {needs}: see deploy/rbac"

@@ -5,7 +5,7 @@ be meant, so that an object made to keep a pass busy does not. Every bound is ge
 accept, and every grammar takes time in proportion to the text within it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -81,6 +81,13 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def listed(names: Sequence[str], most: int = _NAMED, count: int | None = None) -> str:
+    """``a, b, c and 97 more``: the first ``most`` of ``names``, and how many are left of ``count``, by default of as
+    many as there are."""
+    more = (len(names) if count is None else count) - min(len(names), most)
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """Many things as a sentence names them: the first few, and how many others there are."""
@@ -101,9 +108,7 @@ class Several:
         return self.count > 0
 
     def __str__(self) -> str:
-        named = self.first[:_NAMED]
-        more = self.count - len(named)
-        return ", ".join(named) + (f" and {more} more" if more else "")
+        return listed(self.first[:_NAMED], _NAMED, self.count)
 
 
 NOBODY = Several()

@@ -17,7 +17,7 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.outcome import Applied, Failed, Pending
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Verdict
-from desired.syntax.bounds import counted, shown_text
+from desired.syntax.bounds import counted, listed, shown_text
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
@@ -314,9 +314,8 @@ def _in_need(keys: Sequence[Key]) -> str:
     kinds = {"Node": ObjectKind.NODE, "Service": ObjectKind.SERVICE}
     counts = {word: sum(key.kind is kind for key in keys) for word, kind in kinds.items()}
     objects = " and ".join(counted(count, word) for word, count in counts.items() if count)
-    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
     verb = "needs" if len(keys) == 1 else "need"
-    return f"{objects} {verb} a person, see the notes: {', '.join(keys[:_SHOWN])}{more}"
+    return f"{objects} {verb} a person, see the notes: {listed(keys, _SHOWN)}"
 
 
 def _reject(error: ConfigurationError, command: Command, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -17,7 +17,7 @@ from actuators.http.kubernetes import segment
 from desired.model.route import Member, MemberKind, Route
 from desired.model.snapshot import Network
 from desired.section import Absent, Present, Section, Unknown
-from desired.syntax.bounds import shown_text
+from desired.syntax.bounds import listed, shown_text
 
 
 class _Addressed(msgspec.Struct, gc=False):
@@ -179,9 +179,8 @@ def _explain_missing(wanted: str, there: Sequence[_Named] | None) -> str:
         " name or id"
     )
     if there is not None:
-        names = ", ".join(f"{network.name} ({network.id})" for network in there[:_SHOWN])
-        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-        text += f": it has {names or 'none'}{more}"
+        names = [f"{network.name} ({network.id})" for network in there]
+        text += f": it has {listed(names, _SHOWN) or 'none'}"
     return f"{text}; correct the name or the token"
 
 

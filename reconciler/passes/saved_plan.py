@@ -21,7 +21,7 @@ from desired.plan.change import Verdict
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS
 from desired.section import Present
-from desired.syntax.bounds import shown_text
+from desired.syntax.bounds import listed, shown_text
 from reconciler import __version__
 from reconciler.config.config import shown_file
 from reconciler.passes.agreement import Agreement, Permission
@@ -169,10 +169,9 @@ def _check_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
     """Raises _Unusable that names the settings which are others than when the plan was made."""
     differing = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     if differing:
-        named = ", ".join(name if name in ours else shown_text(name) for name in differing[:_NAMED])
-        more = f" and {len(differing) - _NAMED} more" if len(differing) > _NAMED else ""
+        named = listed([name if name in ours else shown_text(name) for name in differing], _NAMED)
         verb = "is" if len(differing) == 1 else "are"
-        raise _Unusable(f"{named}{more} {verb} set otherwise than when it was made")
+        raise _Unusable(f"{named} {verb} set otherwise than when it was made")
 
 
 def is_saved_plan(content: bytes) -> bool:

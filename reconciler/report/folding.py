@@ -1,12 +1,11 @@
-"""Folding: like changes become one block, many names a few ranges, many values one text. Pure, for every renderer.
+"""Folding: like changes become one block; of many names and values the first are told. Pure, for every renderer.
 
-``blocks`` puts each change into exactly one place. ``names`` says which objects a fold is about, ``summed_up`` which
+``blocks`` puts each change into exactly one place. ``names`` says which objects a fold is about, ``shown_values`` which
 values a field has in it. What a fold leaves out, ``--full`` shows; JSON never folds.
 """
 
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from actuators.outcome import Failed
@@ -15,19 +14,16 @@ from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
 from desired.plan.change import Verdict
 from desired.plan.kinds import ChangeKind, Verb
+from desired.syntax.bounds import listed
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.result import Line
 
 LEAST = 5
 """How many like changes, or notes, make a fold: fewer are read faster one by one."""
 ALIKE = 3
-"""How many names, or ranges of names, a fold shows at most."""
-_VALUES = 4
-"""How many values of a field are told with how often each occurs. Of more only the ends are."""
+"""How many names or values a fold shows at most."""
 _FIELDS = 3
 """How many fields a fold shows at most, and one more where that is the last."""
-_MOST_DIGITS = 18
-"""Digits of a number that counts as one. A longer one is part of a name, and nobody's counter."""
 _GONE_FOR_GOOD = frozenset({ObjectKind.NODE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE})
 """Objects whose deletion is always shown by itself."""
 _TELLING = (
@@ -166,83 +162,21 @@ def _counted(digits: str) -> tuple[int, str]:
     return len(significant), significant
 
 
-def names(keys: Iterable[str], most: int = ALIKE) -> str:
-    """Which objects: ``node/w-[000-099]``, up to ``most`` ranges and names, or else the first of them and a count.
-
-    A range stands for each number from the first to the last, filled with zeros to the length of the first. Brackets
-    that are part of a name are written as escapes, so that nothing looks like a range that is none.
-    """
-    ordered = sorted(keys, key=natural_order)
-    pieces = list(_pieces(ordered))
-    if len(pieces) <= most:
-        return ", ".join(pieces)
-    first, rest = ordered[:most], len(ordered) - most
-    return f"{', '.join(map(_plain, first))} and {rest} more"
+def names(keys: Iterable[str], most: int = ALIKE, count: int | None = None) -> str:
+    """Which objects, numbers in their names by value: ``node/w-2, node/w-9, node/w-10 and 97 more`` of ``count``, by
+    default of as many as there are ``keys``."""
+    return listed(sorted(keys, key=natural_order), most, count)
 
 
-def _pieces(ordered: Sequence[str]) -> Iterator[str]:
-    """The names in their order, with ranges for those that follow each other."""
-    run: list[list[str]] = []
-    place: int | None = None
-    for name in ordered:
-        parts = _NUMBER.split(name)
-        step = _step(run[0], run[-1], parts) if run else None
-        if run and (step is None or place not in (None, step)):
-            yield _piece(run, place)
-            run, step = [], None
-        place = step
-        run.append(parts)
-    if run:
-        yield _piece(run, place)
+def shown_values(values: Iterable[str]) -> str:
+    """The different values of a field, the first three by name; one that is a list is quoted."""
+    return names({f'"{value}"' if ", " in value else value for value in values})
 
 
-def _step(first: Sequence[str], last: Sequence[str], following: Sequence[str]) -> int | None:
-    """Where the one number is by which ``following`` comes next after ``last`` in the range that ``first`` begins; None
-    where it does not."""
-    if len(last) != len(following):
-        return None
-    differing = [place for place, part in enumerate(last) if part != following[place]]
-    if len(differing) != 1 or differing[0] % 2 == 0:
-        return None
-    (place,) = differing
-    digits, width = last[place], len(first[place])
-    if len(digits) > _MOST_DIGITS or following[place] != str(int(digits) + 1).zfill(width):
-        return None
-    return place
-
-
-def _piece(run: Sequence[Sequence[str]], place: int | None) -> str:
-    first, last = run[0], run[-1]
-    if place is None:
-        return _plain("".join(first))
-    before, after = "".join(first[:place]), "".join(first[place + 1 :])
-    return f"{_plain(before)}[{first[place]}-{last[place]}]{_plain(after)}"
-
-
-def _plain(name: str) -> str:
-    """A name, or part of one, in which nothing can be taken for a range."""
-    return name.replace("[", r"\x5b").replace("]", r"\x5d")
-
-
-def summed_up_sides(sides: Iterable[tuple[str, str]]) -> str:
-    """The values of a field before and after, ``(none) -> cpx32 x66, cpx42 x34``. Where both differ from member to
-    member the pairs are told, as each side alone might look as if nothing changed."""
-    pairs = tuple(sides)
-    befores, afters = ([pair[place] for pair in pairs] for place in (0, 1))
-    if len(set(befores)) > 1 and len(set(afters)) > 1:
-        return summed_up(f"{before} -> {after}" for before, after in pairs)
-    return f"{summed_up(befores)} -> {summed_up(afters)}"
-
-
-def summed_up(values: Iterable[str]) -> str:
-    """The values of a field: the one that all have; a few with how often each occurs, the most frequent first; of many
-    the ends, and how many there are."""
-    found = Counter(values)
-    if len(found) <= 1:
-        return "".join(found)
-    found = Counter({f'"{value}"' if ", " in value else value: count for value, count in found.items()})
-    if len(found) <= _VALUES:
-        often = sorted(found, key=lambda value: (-found[value], natural_order(value)))
-        return ", ".join(f"{value} x{found[value]}" for value in often)
-    first, *_, last = sorted(found, key=natural_order)
-    return f"{first} ... {last} ({len(found)})"
+def shown_values_of_sides(sides: Iterable[tuple[str, str]]) -> str:
+    """The values of a field before and after, ``(none) -> cpx32, cpx42``. Where both differ from member to member the
+    pairs are told, as each side alone might look as if nothing changed."""
+    befores, afters = ({pair[place] for pair in pairs} for place in (0, 1)) if (pairs := tuple(sides)) else ((), ())
+    if len(befores) > 1 and len(afters) > 1:
+        return names({f"{before} -> {after}" for before, after in pairs})
+    return f"{shown_values(befores)} -> {shown_values(afters)}"

@@ -106,11 +106,9 @@ def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
     for change in hold.changes:
         yield from _change(change)
     rest = [key for key in hold.keys if key not in {change.key for change in hold.changes}]
-    unnamed = hold.count - len(hold.changes) - len(rest)
-    if rest:
-        yield TextLine(f"  ... and {names(rest)}{f' and {unnamed} more' if unnamed > 0 else ''}", Tone.DETAIL)
-    elif unnamed > 0:
-        yield TextLine(f"  ... and {unnamed} more", Tone.DETAIL)
+    left = hold.count - len(hold.changes)
+    if left > 0:
+        yield TextLine(f"  ... and {names(rest, count=left) if rest else f'{left} more'}", Tone.DETAIL)
     approvals = list(_of(hold, report))
     yield TextLine("Approvals", Tone.HEADING)
     if report.why_unread:
@@ -154,8 +152,7 @@ def _digits(hold: PublishedHold) -> str:
 
 
 def _named(hold: PublishedHold) -> str:
-    unnamed = hold.count - len(hold.keys)
-    return names(hold.keys) + (f" and {unnamed} more" if unnamed > 0 else "")
+    return names(hold.keys, count=hold.count)
 
 
 def _end(hold: PublishedHold, now: datetime, indent: str) -> Iterator[TextLine]:

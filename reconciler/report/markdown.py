@@ -18,7 +18,7 @@ from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail
 from reconciler.report.escaping import visible
 from reconciler.report.fields import field_changes
-from reconciler.report.folding import Block, Fold, names, reasons, summed_up
+from reconciler.report.folding import Block, Fold, names, reasons, shown_values
 from reconciler.report.money import shown_delta, shown_total
 from reconciler.report.outline import AFTER_APPROVAL, removals, section_counts, sections
 from reconciler.report.text_report import (
@@ -392,7 +392,7 @@ def _fold_fields(fold: Fold) -> Iterator[tuple[str, str, str]]:
             afters = tuple(f"{before} -> {after}" for before, after in pairs)
         is_new = all(member.before is None for member in field.members)
         is_gone = all(member.after is None for member in field.members)
-        yield _cells(field.path, "" if is_new else summed_up(befores), "" if is_gone else summed_up(afters))
+        yield _cells(field.path, "" if is_new else shown_values(befores), "" if is_gone else shown_values(afters))
     if rest := len(fold.fields) - len(fold.shown_fields):
         yield counted(rest, "more field"), "", ""
 

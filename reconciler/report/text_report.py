@@ -19,7 +19,7 @@ from reconciler.config.flags import Detail
 from reconciler.config.program import program_name
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.fields import FieldChange, field_changes
-from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, summed_up_sides
+from reconciler.report.folding import LEAST, Block, Fold, blocks, names, reasons, shown_values_of_sides
 from reconciler.report.money import shown_cost, shown_total
 from reconciler.report.outline import removals, section_counts, sections
 from reconciler.result import (
@@ -209,7 +209,7 @@ def _fold_lines(fold: Fold, detail: Detail, price: str, *, is_wide: bool) -> Ite
     if is_short:
         return
     for field in fold.shown_fields:
-        yield TextLine(f"      {field.path}: {summed_up_sides(map(shown_sides, field.members))}")
+        yield TextLine(f"      {field.path}: {shown_values_of_sides(map(shown_sides, field.members))}")
     if rest := len(fold.fields) - len(fold.shown_fields):
         yield TextLine(f"      ... {counted(rest, 'more field')}", Tone.DETAIL)
 

@@ -26,7 +26,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
 from desired.section import Absent, Present
-from desired.syntax.bounds import counted
+from desired.syntax.bounds import counted, listed
 from desired.syntax.provider_id import provider_of
 from reconciler.result import Line, approve_command
 from reconciler.telemetry.events import MESSAGE, Event, EventType, Subject, subject_of
@@ -37,8 +37,6 @@ _TARGET_REASONS: Mapping[Membership, str] = {
 }
 _MOST_NODES = 5
 """Nodes of one Service and with one trouble that get events: a type without room may leave out thousands."""
-_SHOWN = 3
-"""Services that a message names."""
 
 
 def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -> Iterator[Event]:
@@ -77,8 +75,7 @@ def _is_worth_a_word(member: NodeTarget, snapshot: Snapshot) -> bool:
 
 def _shown(names: list[str]) -> str:
     """``Services a, b, c and 4 more``."""
-    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"Service{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN])}{rest}"
+    return f"Service{'s' if len(names) > 1 else ''} {listed(names)}"
 
 
 _OF_PORTS = frozenset({Lack.PORT, Lack.EVERY_PORT})

@@ -12,6 +12,7 @@ from actuators.outcome import Applied, Failed, Outcome
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.notes import NoteKind
+from desired.syntax.bounds import listed
 from reconciler.result import Report, Requests, Result, approve_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
 
@@ -153,8 +154,7 @@ def _standing(report: Report) -> Iterator[tuple[Pairs, str]]:
     """What lasts from pass to pass until a person acts, each with the word for it."""
     for hold in report.holds:
         if not hold.approved:
-            more = [f"and {len(hold.keys) - _SHOWN} more"] if len(hold.keys) > _SHOWN else []
-            keys = ", ".join([*hold.keys[:_SHOWN], *more])
+            keys = listed(hold.keys, _SHOWN)
             command = approve_command(hold.hash, report.approve_flags)
             told = pairs(rule=hold.rule, value=hold.value, limit=hold.limit, keys=keys, why=hold.said, approve=command)
             yield told, "held"

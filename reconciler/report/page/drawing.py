@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from desired.syntax.bounds import counted
-from reconciler.report.folding import LEAST, names, natural_order, summed_up
+from reconciler.report.folding import LEAST, names, natural_order, shown_values
 from reconciler.report.page.markup import Html, tag
 from reconciler.report.page.ring import PassRecord
 from reconciler.report.page.world_map import BalancerRow, NodeRow, ServiceRow, State, TargetRow, WorldMap, worst
@@ -359,16 +359,13 @@ def shown_server(node: NodeRow) -> str:
 
 def _kinds(group: Sequence[NodeRow]) -> list[str]:
     """The types of many servers, and where they are."""
-    return [summed_up(node.type or "no server" for node in group), summed_up(node.location for node in group)]
+    return [shown_values(node.type or "no server" for node in group), shown_values(node.location for node in group)]
 
 
 def _named(mark: str, found: Sequence[str], what: str) -> tuple[str, ...]:
     """The first lines of a box: a name, or how many and which."""
     if len(found) == 1:
         return (_marked(mark, found[0]),)
-    told = names(found, 1)
-    if " and " not in told:
-        return (_marked(mark, f"{len(found)} x {told}"),)
     return _marked(mark, f"{len(found)} {what}"), names(found)
 
 
@@ -390,7 +387,7 @@ def _routes_box(group: Sequence[NodeRow], marks: Mapping[str, str]) -> Box:
     every = [route for node in group for route in node.routes]
     mark = next((marks[route] for route in every if marks.get(route)), "")
     if len(group) > 1:
-        texts = [_marked(mark, f"{len(every)} x {names(every, 1)}")]
+        texts = [_marked(mark, f"{len(every)} routes"), names(every)]
     else:
         texts = [_marked(marks.get(route, ""), route) for route in every[:_ROUTES]]
         texts += [f"{len(every) - _ROUTES} more"] if len(every) > _ROUTES else []

@@ -7,7 +7,7 @@ from actuators.outcome import Failed
 from desired.model.key import Key, ObjectKind
 from desired.plan.change import Change, Verdict
 from reconciler.report.fields import FieldChange, Leaf, field_changes
-from reconciler.report.folding import Fold, names, reasons, summed_up_sides
+from reconciler.report.folding import Fold, names, reasons, shown_values_of_sides
 from reconciler.report.money import shown_cost
 from reconciler.report.page.elements import (
     OPEN,
@@ -170,7 +170,7 @@ def _fold(fold: Fold, context: _Context) -> Html:
         tag(
             "tr",
             tag("th", tag("bdi", field.path, class_="key whole"), scope="row"),
-            tag("td", foreign(summed_up_sides(map(shown_sides, field.members))), class_="wrap"),
+            tag("td", foreign(shown_values_of_sides(map(shown_sides, field.members))), class_="wrap"),
         )
         for field in fold.fields
     ]

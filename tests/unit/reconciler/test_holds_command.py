@@ -112,7 +112,7 @@ def test_the_list(world: World) -> None:
     assert lines[0].startswith("Published by ccm-0 at 15 Jan 08:00 UTC, just now")
     assert lines[2:5] == [
         f"{digits}  node-blast-radius  2        15 Jan 08:00 UTC",
-        "    measured 2, limit 1: node/worker-[1-2]",
+        "    measured 2, limit 1: node/worker-1, node/worker-2",
         "    ends by itself in 24 min, if both stay NotReady",
     ]
     assert world.type("approve", digits[:6], "--for", "15m", "--reason", "they are\nsold").code == 0

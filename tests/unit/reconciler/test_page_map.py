@@ -97,8 +97,8 @@ def test_many_alike_are_one_box() -> None:
     drawing = plan_drawing(a_map(400, ill=(7,), services=60))
 
     assert [box.texts[0] for column in drawing.columns for box in column] == [
-        "60 x default/app-[000-059]",
-        "60 x app-[000-059]",
+        "60 Services",
+        "60 load balancers",
         "ok 399 Nodes",
         "!! web-007",
     ]

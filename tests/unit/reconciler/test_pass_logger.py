@@ -171,7 +171,7 @@ def test_a_hold_that_is_approved_or_large(caplog: pytest.LogCaptureFixture) -> N
     assert "held rule" not in caplog.text
 
     PassLogger().passed(Measured(Report(holds=(a_hold(7),)), 1.0))
-    assert "node/web-5, and 2 more'" in caplog.text
+    assert "node/web-5 and 2 more'" in caplog.text
 
 
 def test_a_load_balancer_is_told_of_with_its_action(

@@ -565,7 +565,9 @@ def test_routes_that_could_not_be_read() -> None:
     [
         pytest.param(1, ["  route/4/0  foreign: left alone"], id="one"),
         pytest.param(3, ["  route/4/0, route/4/1, route/4/2  foreign: left alone"], id="a few"),
-        pytest.param(97, ["  97 x route/4/[0-96]  foreign: left alone"], id="far too many"),
+        pytest.param(
+            97, ["  97 x route/4/0, route/4/1, route/4/2 and 94 more  foreign: left alone"], id="far too many"
+        ),
     ],
 )
 def test_notes_that_say_the_same(number: int, lines: list[str]) -> None:
