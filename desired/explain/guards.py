@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from desired.guards.anchor import AnchorState, anchor_of
+from desired.guards.blast_radius import losses_of
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.judge import ask_guards
-from desired.guards.nodes import losses_of
 from desired.guards.table import GUARDS
 from desired.model.key import Key
 from desired.model.settings import Settings

@@ -27,7 +27,6 @@ from desired.load_balancers.primary_ips import holder_of, loses_addresses
 from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, LoadBalancer, PrimaryIp, is_private_address
-from desired.model.service import Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
@@ -48,10 +47,10 @@ def foreign_owner(view: GuardInput) -> Iterator[GuardResult]:
     """Changes to a load balancer of another cluster, of another Service, or that several ask for, are refused."""
     for lb, changes in view.balancers(*_KINDS):
         if isinstance(lb.match, Foreign | Contested):
-            reason = lb.match.reason
-            is_long = isinstance(lb.match, Foreign)  # the note has the way out
-            row = replace(reason.rule, remedy="") if is_long else reason.rule
-            yield GuardResult.of(row, [change.key for change in changes], reason.facts)
+            row, found = lb.match.reason.rule, lb.match.reason.facts
+            if isinstance(lb.match, Foreign):
+                row = replace(row, remedy="")  # the note has the way out, which is long
+            yield GuardResult.of(row, [change.key for change in changes], found)
 
 
 def adoption(view: GuardInput) -> Iterator[GuardResult]:
@@ -159,15 +158,12 @@ def exposure(view: GuardInput) -> Iterator[GuardResult]:
 
 def _opens(change: Change, lb: DesiredLoadBalancer) -> bool:
     """Whether what was internal is public after the change."""
-    if isinstance(change.after, LoadBalancer):
-        had_one = bool(change.consequences)  # addresses are lost, and no other controller's
-        return had_one and change.after.public_interface is not False and _publishes_inside_alone(lb.service)
-    return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
-
-
-def _publishes_inside_alone(service: Service) -> bool:
-    published = [parse_ip(entry.ip) for entry in service.ingress]
-    return bool(published) and all(address is not None and is_private_address(address) for address in published)
+    if not isinstance(change.after, LoadBalancer):
+        return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
+    had_one = bool(change.consequences)  # addresses are lost, and no other controller's
+    published = [parse_ip(entry.ip) for entry in lb.service.ingress]
+    is_internal = bool(published) and all(ip is not None and is_private_address(ip) for ip in published)
+    return had_one and is_internal and change.after.public_interface is not False
 
 
 def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
@@ -184,9 +180,10 @@ def address_in_use(view: GuardInput) -> Iterator[GuardResult]:
             holder = holder_of(found, view.snapshot)
             if holder is None and found.assignee_id is None:
                 continue
-            named: dict[str, Plain] = {"address": found.shown, "assignee": _assignee(found, holder)}
-            row, of_holder = (rows.ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, view)
-            yield GuardResult.of(row, keys, named | of_holder)
+            row, way = (rows.ADDRESS_ASSIGNED, {}) if holder is None else _way_it_gets_free(holder, view)
+            other = f"{found.assignee_type.replace('_', ' ') or 'resource'} {found.assignee_id}"
+            assignee = other if holder is None else _named(holder)
+            yield GuardResult.of(row, keys, {"address": found.shown, "assignee": assignee, **way})
         oldest = askers[0][1].service
         for found, _, keys in askers[1:]:
             yield GuardResult.of(rows.ADDRESS_OF_OLDER_SERVICE, keys, {"address": found.shown, "service": oldest.id})
@@ -208,14 +205,6 @@ def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, 
     if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
         return rows.ADDRESS_OF_KEPT, {"id": balancer.id}
     return rows.ADDRESS_ASSIGNED, {}
-
-
-def _assignee(found: PrimaryIp, balancer: CloudBalancer | None) -> str:
-    """``load balancer 7 web``, ``server 7``."""
-    if balancer is not None:
-        return _named(balancer)
-    what = found.assignee_type.replace("_", " ") or "resource"
-    return f"{what} {found.assignee_id}"
 
 
 def listener_loss(view: GuardInput) -> Iterator[GuardResult]:

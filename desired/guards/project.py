@@ -6,8 +6,8 @@ What tells it is in ``anchor``.
 from collections.abc import Collection, Iterator
 
 from desired.guards.anchor import Anchor, AnchorState, is_served_elsewhere
+from desired.guards.blast_radius import provider_behind
 from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.nodes import provider_behind
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import IpTarget
 from desired.model.remembered import Remembered

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from desired.guards.blast_radius import takes_addresses
 from desired.guards.guard import GuardInput, GuardResult, SettingsChange
-from desired.guards.nodes import takes_addresses
 from desired.model.former_settings import NETWORK, FormerSettings, shown
 from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
@@ -42,21 +42,15 @@ def settings_change(
     if not differing:
         return None
     says = ", ".join(f"{name} {shown(name, was)} -> {shown(name, now)}" for name, (was, now) in differing.items())
-    noted = former.change if former.change and former.change.values == _new(differing) else None
+    noted = former.change
+    if noted is not None and noted.values != {name: now for name, (_, now) in differing.items()}:
+        noted = None
     if noted is not None:
         says = f"{says}, since {noted.since:%Y-%m-%d %H:%M} UTC"
     known = _plan_under(former, snapshot, settings, setbacks) if plan.changes else plan
-    same = {(change.kind, change.key): change for change in known.changes}
-    follows = tuple(change for change in plan.changes if _differs(change, same.get((change.kind, change.key))))
+    same = {(c.kind, c.key): (c.before, c.after) for c in known.changes}
+    follows = tuple(c for c in plan.changes if (c.before, c.after) != same.get((c.kind, c.key)))
     return SettingsChange(says, follows, is_accepted=noted is not None and noted.accepted)
-
-
-def _new(differing: Mapping[str, tuple[object, object]]) -> Mapping[str, object]:
-    return {name: now for name, (_, now) in differing.items()}
-
-
-def _differs(change: Change, former: Change | None) -> bool:
-    return former is None or (change.before, change.after) != (former.before, former.after)
 
 
 def _plan_under(former: FormerSettings, snapshot: Snapshot, settings: Settings, setbacks: Setbacks) -> Plan:
@@ -87,11 +81,9 @@ def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
 
 def _row(change: SettingsChange) -> tuple[Rule, Mapping[str, Plain]]:
     """What is said of a change that takes nothing."""
-    return (
-        (rows.SETTINGS_DIFFER, {"settings": change.says})
-        if change.is_known
-        else (rows.FORMER_SETTINGS_UNREAD, {"error": change.says})
-    )
+    if change.is_known:
+        return rows.SETTINGS_DIFFER, {"settings": change.says}
+    return rows.FORMER_SETTINGS_UNREAD, {"error": change.says}
 
 
 def _taking(change: SettingsChange, snapshot: Snapshot) -> list[Change]:
@@ -128,15 +120,8 @@ def settings_notes(view: GuardInput) -> tuple[Note, ...]:
 
 def takes(change: Change) -> bool:
     """Whether the change interrupts something, makes it public, or takes it away."""
-    return _TAKES[change.kind](change)
-
-
-def _never(_change: Change) -> bool:
-    return False
-
-
-def _always(_change: Change) -> bool:
-    return True
+    row = _TAKES[change.kind]
+    return row if isinstance(row, bool) else row(change)
 
 
 def _closes(change: Change) -> bool:
@@ -168,33 +153,33 @@ def _disturbs(change: Change) -> bool:
     return any(isinstance(old, int) and isinstance(new, int) and new < old for old, new in pairs)
 
 
-_TAKES: Mapping[str, Callable[[Change], bool]] = MappingProxyType(
+_TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
     {
-        ChangeKind.NODE_INITIALISE: _never,
+        ChangeKind.NODE_INITIALISE: False,
         ChangeKind.NODE_ADDRESSES: takes_addresses,
-        ChangeKind.NODE_LABELS: _never,
-        ChangeKind.NODE_SHUTDOWN_TAINT: _never,
+        ChangeKind.NODE_LABELS: False,
+        ChangeKind.NODE_SHUTDOWN_TAINT: False,
         ChangeKind.NODE_NETWORK_CONDITION: _closes,
-        ChangeKind.NODE_DELETE: _always,
-        ChangeKind.SERVICE_CLAIM: _never,
+        ChangeKind.NODE_DELETE: True,
+        ChangeKind.SERVICE_CLAIM: False,
         ChangeKind.SERVICE_STATUS: _withdraws,
-        ChangeKind.SERVICE_RELEASE: _always,
-        ChangeKind.LB_CREATE: _never,
-        ChangeKind.LB_ADOPT: _never,
-        ChangeKind.LB_IDENTITY: _never,
-        ChangeKind.LB_TYPE: _never,
-        ChangeKind.LB_ALGORITHM: _never,
-        ChangeKind.LB_RDNS: _never,
+        ChangeKind.SERVICE_RELEASE: True,
+        ChangeKind.LB_CREATE: False,
+        ChangeKind.LB_ADOPT: False,
+        ChangeKind.LB_IDENTITY: False,
+        ChangeKind.LB_TYPE: False,
+        ChangeKind.LB_ALGORITHM: False,
+        ChangeKind.LB_RDNS: False,
         ChangeKind.LB_NETWORK: _not_added,
-        ChangeKind.LB_PUBLIC_INTERFACE: _always,
+        ChangeKind.LB_PUBLIC_INTERFACE: True,
         ChangeKind.LB_LISTENER: _disturbs,
         ChangeKind.LB_TARGET: _not_added,
-        ChangeKind.LB_RETAIN: _always,
-        ChangeKind.LB_DELETE: _always,
-        ChangeKind.CERTIFICATE_CREATE: _never,
-        ChangeKind.ROUTE_CREATE: _never,
-        ChangeKind.ROUTE_REPLACE: _always,
-        ChangeKind.ROUTE_DELETE: _always,
+        ChangeKind.LB_RETAIN: True,
+        ChangeKind.LB_DELETE: True,
+        ChangeKind.CERTIFICATE_CREATE: False,
+        ChangeKind.ROUTE_CREATE: False,
+        ChangeKind.ROUTE_REPLACE: True,
+        ChangeKind.ROUTE_DELETE: True,
     }
 )
 """Kind of a change → whether it interrupts, exposes or takes away."""

@@ -4,6 +4,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from desired.guards.absence import absence_proof, servers_presumed_gone
+from desired.guards.blast_radius import (
+    address_blast_radius,
+    closes_to_pods,
+    cluster_cidr,
+    losses_of,
+    node_blast_radius,
+    route_blast_radius,
+    takes_addresses,
+)
 from desired.guards.evidence import clock_skew, incomplete_snapshot, other_controller, other_controllers
 from desired.guards.filters import policy
 from desired.guards.guard import Guard, GuardInput
@@ -19,9 +28,7 @@ from desired.guards.load_balancers import (
     undo_window,
 )
 from desired.guards.loss import takes_targets, target_floor
-from desired.guards.nodes import address_blast_radius, closes_to_pods, losses_of, node_blast_radius, takes_addresses
 from desired.guards.project import project_anchor
-from desired.guards.routes import cluster_cidr, route_blast_radius
 from desired.guards.settings_blast_radius import settings_blast_radius
 from desired.guards.silence import silent_cluster
 from desired.guards.targets import target_health

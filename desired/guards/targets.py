@@ -16,21 +16,19 @@ of the way. Where nothing answers, and all was checked, nothing is waited for; b
 counts as answering.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.loss import answered_lately, quiet_ports, takes_targets
-from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.guards.loss import BalancerChanges, with_targets_taken
+from desired.guards.peaks import answered_lately
 from desired.load_balancers.ordering import turn_of
 from desired.model.load_balancer import CloudBalancer, Health, IpTarget, Listener, ServerTarget, Target
 from desired.plan.change import Change
 from desired.plan.foresight import balancer_after, healthy, is_down, serving
-from desired.plan.kinds import OF_TRAFFIC, ChangeKind, Verb
-from desired.plan.ordering import in_order
+from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import guards as rows
-from desired.rules.rule import Plain
 from desired.section import Unmanaged
 from desired.syntax.bounds import several
 from desired.syntax.provider_id import ServerKey
@@ -41,77 +39,69 @@ _CHECK_INTERVAL_S = 15
 
 
 def target_health(view: GuardInput) -> Iterator[GuardResult]:
-    """What may not go yet waits for health checks, and is held where a newcomer fails them."""
-    for lb, changes in view.balancers(*OF_TRAFFIC):
-        is_managed = lb.wanted is not None and not isinstance(lb.wanted.targets, Unmanaged)
-        if lb.present is not None and is_managed and any(map(takes_targets, changes)):
-            yield from _Replacement(lb, lb.present, view, in_order(changes)).judged()
+    """What may not go yet waits for health checks, and is held where a newcomer fails them. Where no port listens
+    nothing is checked, and nothing is lost."""
+    for of in with_targets_taken(view):
+        is_managed = of.lb.wanted is not None and not isinstance(of.lb.wanted.targets, Unmanaged)
+        if is_managed and of.present.spec.listeners:
+            yield from _Replacement(of.lb, view, of.present, of.changes).judged()
 
 
-@dataclass
-class _Replacement:
+@dataclass(frozen=True)
+class _Replacement(BalancerChanges):
     """The targets of one load balancer that come and go."""
-
-    lb: DesiredLoadBalancer
-    present: CloudBalancer
-    view: GuardInput
-    ordered: Sequence[Change]
-    """The changes of the load balancer, each after what it needs."""
-    waiting: list[Change] = field(default_factory=list)
-    """What does not go now, in order."""
 
     def judged(self) -> Iterator[GuardResult]:
         """What waits, and what is held. Servers of Hetzner Cloud and addresses are no matter of each other, unless one
         makes room for the other."""
-        if not self.present.spec.listeners:
-            return  # nothing is checked, and nothing is lost
-        for kind in _KINDS:
-            self._take_turns(kind)
-        self._go()
+        swaps = [change for kind in _KINDS for change in self._swaps_that_wait(kind)]
+        waiting = [*swaps, *self._removals_that_wait(swaps)]
         due_in_s = look_again_s(self.present.spec.listeners.values())
+        named = {"balancer": self.name}
         for kind in _KINDS:
-            waiting = [change for change in self.waiting if isinstance(change.before, kind)]
-            keys, failing = sorted(change.key for change in waiting), self._failing(kind)
-            if failing and any(change in self._swaps or self._follower(change.before) for change in waiting):
-                found = self._named | {"targets": str(several(failing)), "kept": len(keys)}
-                yield GuardResult.of(rows.NEWCOMERS_UNHEALTHY, keys, found, value=0, limit=1, due_in_s=due_in_s)
+            of_kind, failing = [change for change in waiting if isinstance(change.before, kind)], self._failing(kind)
+            keys = sorted(change.key for change in of_kind)
+            if failing and any(change in self._swaps or self._follower(change.before) for change in of_kind):
+                yield GuardResult.of(
+                    rows.NEWCOMERS_UNHEALTHY,
+                    keys,
+                    {**named, "targets": str(several(failing)), "kept": len(keys)},
+                    value=0,
+                    limit=1,
+                    due_in_s=due_in_s,
+                )
             else:
-                yield GuardResult.of(rows.NEWCOMERS_UNCHECKED, keys, self._named, due_in_s=due_in_s)
-        if self.waiting or any(self._may_answer(t) for t in self.present.targets if self._led_to(t) is not None):
-            closing = sorted(change.key for change in self.ordered if _closes_a_way(change, self.ordered))
-            yield GuardResult.of(rows.WAY_IN_USE, closing, self._named, due_in_s=due_in_s)
+                yield GuardResult.of(rows.NEWCOMERS_UNCHECKED, keys, named, due_in_s=due_in_s)
+        if waiting or any(self._may_answer(t) for t in self.present.targets if self.led_to(t) is not None):
+            closing = sorted(change.key for change in self.changes if _closes_a_way(change, self.changes))
+            yield GuardResult.of(rows.WAY_IN_USE, closing, named, due_in_s=due_in_s)
 
-    @property
-    def _named(self) -> dict[str, Plain]:
-        return {"balancer": f"load balancer {self.present.id} {self.present.spec.name}"}
-
-    def _take_turns(self, kind: type[Target]) -> None:
-        """Let as many go at once as answer the new way, one at least: so never more than half are out."""
+    def _swaps_that_wait(self, kind: type[Target]) -> list[Change]:
+        """As many go at once as answer the new way, one at least: so never more than half are out."""
         swaps = [change for change in self._swaps if isinstance(change.before, kind)]
         if not swaps or len(self.present.targets) == 1:
-            return
+            return []
         kinds = self._with_successors(kind)
         answering = sum(isinstance(t, kinds) and self._answers(t) for t in self._newcomers)
-        out = len(self._in_doubt(kind))
         most = 0 if self._failing(kind) else max(1, answering)
         sound = [change for change in swaps if self._answered(change.before)]
-        for change in sorted(sound, key=lambda change: turn_of(change, self.present)):
-            out += 1
-            if out > most:
-                self.waiting.append(change)
+        in_turn = sorted(sound, key=lambda change: turn_of(change, self.present))
         rest = [change for change in swaps if change not in sound]
-        self.waiting += [change for change in rest if sound or self._may_answer(change.before)]
+        return [
+            *in_turn[max(0, most - len(self._in_doubt(kind))) :],
+            *(change for change in rest if sound or self._may_answer(change.before)),
+        ]
 
-    def _go(self) -> None:
-        """Let a removal go where as many answer without it as do now, or will at the end: by their health checks, and
-        with those that may answer as they are not checked yet."""
+    def _removals_that_wait(self, waiting: Collection[Change]) -> Iterator[Change]:
+        """A removal goes where as many answer without it as do now, or will at the end: by their health checks, and
+        with those that may answer as they are not checked yet. Swaps go but for those that are ``waiting``."""
         never = self.view.setbacks.stalled
-        come = (change for change in self.ordered if change.verb is not Verb.ADD or change.key not in never)
+        come = (change for change in self.changes if change.verb is not Verb.ADD or change.key not in never)
         later = self._looks_at(reduce(balancer_after, come, self.present))[-1]
-        gone = (change for change in self._swaps if change not in self.waiting)
+        gone = (change for change in self._swaps if change not in waiting)
         state = reduce(balancer_after, gone, self.present)
         first, now = self._looks_at(self.present), self._looks_at(state)
-        for change in self.ordered:
+        for change in self.changes:
             if change.kind != ChangeKind.LB_TARGET or change.verb is Verb.ADD or change in self._swaps:
                 continue
             without = balancer_after(state, change)
@@ -127,28 +117,24 @@ class _Replacement:
             if may_go:
                 state, now = without, left
             else:
-                self.waiting.append(change)
+                yield change
 
     def _looks_at(self, balancer: CloudBalancer) -> tuple[Mapping[int, frozenset[str]], Mapping[int, frozenset[str]]]:
         """Port → names of those that answer: by their health checks, or did lately where nothing does; and with those
         that may."""
         may_answer = serving(balancer, self.view.snapshot, self.view.readiness)
-        answering = {**healthy(balancer), **answered_lately(balancer, self._quiet, self.view)}
+        answering = {**healthy(balancer), **answered_lately(balancer, self.quiet, self.view)}
         named = self.lb.targets.node_targets.names_by_port
         by_check, at_best = named(answering, balancer), named(may_answer, balancer)
-        if self._gives_up_a_port:
-            return _with_any_port(by_check), _with_any_port(at_best)
+        if any(change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.REMOVE for change in self.changes):
+            # What answers at a port has none to answer at in the end: who answers at any is counted as port 0.
+            by_check, at_best = ({**found, 0: frozenset().union(*found.values())} for found in (by_check, at_best))
         return by_check, at_best
-
-    @cached_property
-    def _gives_up_a_port(self) -> bool:
-        """Whether what answers at a port has none to answer at in the end, so that all ports count as one."""
-        return any(change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.REMOVE for change in self.ordered)
 
     @cached_property
     def _swaps(self) -> tuple[Change, ...]:
         """The changes by which a server gets its other address, or a target makes room for another."""
-        of_targets = [change for change in self.ordered if change.kind == ChangeKind.LB_TARGET]
+        of_targets = [change for change in self.changes if change.kind == ChangeKind.LB_TARGET]
         needed = {key for change in of_targets if change.verb is Verb.ADD for key in change.depends_on}
         return tuple(
             change
@@ -164,23 +150,23 @@ class _Replacement:
     def _with_successors(self, kind: type[Target]) -> tuple[type[Target], ...]:
         """The kind, and those of the targets for which targets of this kind make room."""
         going = {change.key for change in self._swaps if isinstance(change.before, kind)}
-        added = [change for change in self.ordered if change.verb is Verb.ADD and going.intersection(change.depends_on)]
+        added = [change for change in self.changes if change.verb is Verb.ADD and going.intersection(change.depends_on)]
         return (kind, *(each for each in _KINDS if any(isinstance(change.after, each) for change in added)))
 
     @cached_property
     def _newcomers(self) -> tuple[Target, ...]:
         """The targets of Nodes that are there and stay."""
         wanted = self.lb.targets.targets
-        return tuple(t for t in self.present.targets if t in wanted and self._led_to(t) is not None)
+        return tuple(t for t in self.present.targets if t in wanted and self.led_to(t) is not None)
 
     @cached_property
     def _by_server(self) -> Mapping[ServerKey | None, Target]:
-        return {self._led_to(target): target for target in reversed(self._newcomers)}
+        return {self.led_to(target): target for target in reversed(self._newcomers)}
 
     def _follower(self, old: object) -> Target | None:
         """The other address of a dedicated server, where that has come to stay; None where the server goes, or is
         reached by another one only in the end."""
-        return self._by_server.get(self._led_to(old)) if isinstance(old, IpTarget) else None
+        return self._by_server.get(self.led_to(old)) if isinstance(old, IpTarget) else None
 
     def _takes_over(self, new: Target, old: IpTarget) -> bool:
         """Whether a dedicated server can do with its new address alone: it answers by that wherever it does by the old
@@ -220,17 +206,14 @@ class _Replacement:
         """Names of those in doubt that fail checks which others pass. A Node without a pod fails none."""
         if self.lb.service.claim.is_local:
             return []
-        return [target.name for target in self._in_doubt(kind) if self._failing_at(target) & self._answering]
-
-    def _failing_at(self, target: Target) -> frozenset[int]:
-        found = self.present.checks.get(target, {})
-        return frozenset(port for port, health in found.items() if health is Health.UNHEALTHY)
-
-    def _led_to(self, target: Target) -> ServerKey | None:
-        return self.lb.targets.node_targets.led_to(target)
+        return [
+            target.name
+            for target in self._in_doubt(kind)
+            if any(self.present.checks[target].get(port) is Health.UNHEALTHY for port in self._answering)
+        ]
 
     def _is_down(self, target: Target) -> bool:
-        server = self._led_to(target)
+        server = self.led_to(target)
         return server is not None and is_down(server, self.view.snapshot, self.view.readiness)
 
     def _may_answer(self, target: object) -> bool:
@@ -242,12 +225,8 @@ class _Replacement:
         return self._answers(target) or any(target in there for there in self._lately.values())
 
     @cached_property
-    def _quiet(self) -> Mapping[int, frozenset[str]]:
-        return quiet_ports(self.present, self.view)
-
-    @cached_property
     def _lately(self) -> Mapping[int, frozenset[ServerTarget]]:
-        return answered_lately(self.present, self._quiet, self.view)
+        return answered_lately(self.present, self.quiet, self.view)
 
     def _answers(self, target: object) -> bool:
         return isinstance(target, _KINDS) and bool(self.present.answering(target))
@@ -256,11 +235,6 @@ class _Replacement:
     def _answering(self) -> frozenset[int]:
         """The ports at which anything answers."""
         return frozenset().union(*map(self.present.answering, self.present.targets))
-
-
-def _with_any_port(found: Mapping[int, frozenset[str]]) -> Mapping[int, frozenset[str]]:
-    """The same, and who answers at any port, as port 0."""
-    return {**found, 0: frozenset().union(*found.values())}
 
 
 def look_again_s(listeners: Iterable[Listener]) -> int:

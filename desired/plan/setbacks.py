@@ -96,7 +96,7 @@ class Setbacks:
     """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
 
     peaks: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Scope of a population (``desired.guards.loss``) → its members when it had most within the last hour."""
+    """Scope of a population (``desired.guards.peaks``) → its members when it had most within the last hour."""
 
     @property
     def failed(self) -> frozenset[str]:

@@ -19,7 +19,8 @@ from actuators.outcome import Applied, Failed
 from desired.guards.anchor import AnchorState, anchor_of, to_remember
 from desired.guards.guard import GuardInput, SettingsChange
 from desired.guards.history import mark_in
-from desired.guards.loss import LAST_FOR, peaks_of, takes_targets, without_balancers
+from desired.guards.loss import takes_targets
+from desired.guards.peaks import LAST_FOR, peaks_of, without_balancers
 from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, Value, values_of
 from desired.model.remembered import ANCHOR, NOTHING
 from desired.model.settings import Settings

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from desired.guards.nodes import NodeLosses, easing_of, last_of_control_plane, losses_of
+from desired.guards.blast_radius import NodeLosses, easing_of, last_of_control_plane, losses_of
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Node, Readiness, Server, Snapshot, Taint
 from desired.section import Section

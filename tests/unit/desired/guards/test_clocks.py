@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from desired.guards.blast_radius import easing_of, losses_of
 from desired.guards.evidence import clock_notes, depends_on_age
-from desired.guards.nodes import easing_of, losses_of
 from desired.model.clocks import LOOK_AGAIN_S, Clocks
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot

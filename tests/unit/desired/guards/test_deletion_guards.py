@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.absence import absence_proof
+from desired.guards.blast_radius import node_blast_radius
 from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.nodes import node_blast_radius
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.plan.change import Change, HoldEnd, Plan

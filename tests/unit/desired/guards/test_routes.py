@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.routes import cluster_cidr, route_blast_radius
+from desired.guards.blast_radius import cluster_cidr, route_blast_radius
 from desired.model.route import UNROUTED, Route
 from desired.model.settings import Policy
 from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot

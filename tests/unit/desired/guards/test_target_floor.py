@@ -10,7 +10,8 @@ import pytest
 
 from desired.annotations.claims import ClaimedPort
 from desired.guards.history import mark_in
-from desired.guards.loss import answered_lately, peaks_of, quiet_ports, target_floor
+from desired.guards.loss import target_floor
+from desired.guards.peaks import answered_lately, peaks_of, quiet_ports
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,

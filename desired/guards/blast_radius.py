@@ -1,7 +1,7 @@
-"""Guards on changes of Nodes: ``node-blast-radius`` on deletions, ``address-blast-radius`` on addresses that Nodes
-lose.
+"""Guards on how many lose something at once: ``node-blast-radius``, ``address-blast-radius``, ``route-blast-radius``;
+and ``cluster-cidr``.
 
-Both count the state of the cluster and not one plan: Nodes that lost something before, whose kubelets contradict the
+They count the state of the cluster and not one plan: Nodes that lost something before, whose kubelets contradict the
 plan, or of which nothing is known count as well.
 """
 
@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.loss import Population, three_quarters
+from desired.guards.loss import ADDRESSES, NODES, OPEN_TO_PODS, ROUTES
 from desired.model.clocks import LOOK_AGAIN_S
-from desired.model.route import UNROUTED, NetworkCondition
+from desired.model.route import UNROUTED, NetworkCondition, route_key
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Snapshot
 from desired.names import LABEL_CONTROL_PLANE
@@ -22,14 +22,9 @@ from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
 from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
-from desired.rules.guards import (
-    ADDRESSES_LOST,
-    CLOSED_TO_PODS,
-    CONTROL_PLANE_LOST,
-    NODES_AND_CONTROL_PLANE_LOST,
-    NODES_LOST,
-    NODES_LOST_OR_UNREAD,
-)
+from desired.routes.actions import RouteAction
+from desired.routes.address_owners import AddressHolding
+from desired.rules import guards as rows
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
@@ -57,7 +52,7 @@ class NodeLosses:
 
 
 def _may_go(nodes: int) -> int:
-    return nodes - _NODES.least(nodes, nodes)
+    return nodes - NODES.least(nodes, nodes)
 
 
 def losses_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> NodeLosses:
@@ -112,9 +107,6 @@ def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[s
     return frozenset() if stays else frozenset(members)
 
 
-_NODES = Population(NODES_LOST, lambda most, _: 1 if most == 1 else three_quarters(most, 0))
-
-
 def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """Deletions of Nodes are held when more servers are gone at once than by planned disruptions, and for the last Node
     of the control plane always."""
@@ -125,12 +117,12 @@ def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         found, last = losses_of(provider, view.snapshot, view.settings), going & members
         left, held = found.nodes - found.value, (going & found.lost) | last
         if last:
-            final = GuardResult.of(CONTROL_PLANE_LOST, sorted(last), value=len(last), limit=len(members) - 1)
-            yield from _NODES.losses(held, left, found.nodes, row=NODES_AND_CONTROL_PLANE_LOST) or [final]
+            final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(last), limit=len(members) - 1)
+            yield from NODES.losses(held, left, found.nodes, row=rows.NODES_AND_CONTROL_PLANE_LOST) or [final]
             continue
         wait = f"{view.settings.waits.given_up_after.total_seconds() / 60:g} minutes"
-        row = NODES_LOST_OR_UNREAD if found.unreadable else NODES_LOST
-        for loss in _NODES.losses(held, left, found.nodes, {"wait": wait}, row):
+        row = rows.NODES_LOST_OR_UNREAD if found.unreadable else rows.NODES_LOST
+        for loss in NODES.losses(held, left, found.nodes, {"wait": wait}, row):
             due_in_s, end = easing_of(found, view.snapshot, view.settings)
             yield replace(loss, due_in_s=due_in_s, end=end)
 
@@ -155,10 +147,6 @@ def provider_behind(change: Change, snapshot: Snapshot) -> Provider | None:
     return provider_of(node.provider_id) if node else None
 
 
-_ADDRESSES = Population(ADDRESSES_LOST, three_quarters)
-_OPEN = Population(CLOSED_TO_PODS, three_quarters)
-
-
 def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """Changes are held when too many Nodes would lose addresses, or be closed to pods: Nodes that lack an address
     already, whose kubelets contradict the plan, or of which nothing is known count as well.
@@ -179,13 +167,13 @@ def address_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         leaves_none = any(_ips(c.before, _INTERNAL) and not _ips(c.after, _INTERNAL) for c in losing.values())
         left = most - losing.keys() - _without(provider, view, leaves_none=leaves_none)
         nodes, setting = _OF_PROVIDER[provider]
-        yield from _ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting})
+        yield from ADDRESSES.losses(keys, len(left), len(most), {"nodes": nodes, "setting": setting})
     closing = [change.key for change in view.plan.changes if closes_to_pods(change)]
     if closing:
         world = after_all(view.snapshot, [change for change in view.plan.changes if change.kind in _CLOSING])
         closed = sum(node.network_condition == UNROUTED for node, _ in cloud_nodes(world, view.settings))
         count = sum(1 for _ in cloud_nodes(view.snapshot, view.settings))
-        yield from _OPEN.losses(closing, count - closed, count)
+        yield from OPEN_TO_PODS.losses(closing, count - closed, count)
 
 
 _CLOSING = frozenset({ChangeKind.NODE_INITIALISE, ChangeKind.NODE_NETWORK_CONDITION})
@@ -236,3 +224,42 @@ def _ips(side: object, types: Collection[AddressType] = _IPS) -> set[str]:
     found = side.addresses if isinstance(side, NodeIdentity) else side
     of_node = [each for each in found if isinstance(each, NodeAddress)] if isinstance(found, tuple) else []
     return {address.address for address in of_node if address.type in types}
+
+
+def route_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
+    """Removals of many routes to existing servers are held, and each removal of a route to a server that is no Node.
+
+    A route that leads nowhere is free, and so is one that leads to another Node and only gets the right gateway. A swap
+    takes the route away from whichever server has it, as a removal does.
+    """
+    going: dict[str, ChangeKind] = {c.key: c.kind for c in view.plan.changes if c.kind in _TAKING_ROUTES}
+    routes, cidr, network = view.desired.routes, view.settings.routed_range, view.desired.routes.network
+    if not going or network is None or cidr is None:
+        return
+    removed = {key: found for key, found in routes.by_key.items() if going.get(key) == ChangeKind.ROUTE_DELETE}
+    living = [key for key, decided in removed.items() if decided.action is not RouteAction.DEAD]
+    within = sum(destination.subnet_of(cidr) for destination in routes.decided)
+    too_many = ROUTES.losses(living, within - len(living), within, {"cidr": str(cidr)})
+    yield from too_many
+    for key, found in removed.items() if not too_many else ():
+        if found.action is RouteAction.STRANGER and found.holder is not None:
+            of_server = {"destination": str(found.route.destination), "server": found.holder.what}
+            yield GuardResult.of(rows.ROUTE_OF_SERVER, (key,), of_server, value=1, limit=0)
+    for claim in routes.claims:
+        key = route_key(network.id, claim.destination)
+        if claim.holder is not None and claim.holder.holding is AddressHolding.SERVER and key in going:
+            of_server = {"destination": str(claim.destination), "server": claim.holder.what}
+            found_on = of_server | {"node": claim.endpoint.node.name}
+            yield GuardResult.of(rows.ROUTE_OF_WRONG_SERVER, (key,), found_on, value=1, limit=0)
+
+
+_TAKING_ROUTES = frozenset({ChangeKind.ROUTE_DELETE, ChangeKind.ROUTE_REPLACE})
+
+
+def cluster_cidr(view: GuardInput) -> Iterator[GuardResult]:
+    """Removals of routes wait while the configured cluster CIDR cannot be the cluster's: a mistyped one may cover the
+    routes of others."""
+    mismatched = view.desired.routes.mismatched
+    keys = tuple(change.key for change in view.plan.changes if change.kind == ChangeKind.ROUTE_DELETE)
+    if mismatched is not None and keys:
+        yield GuardResult.of(mismatched.rule, keys, mismatched.facts)
