@@ -112,8 +112,8 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
         if set(now.attachments) != set(balancer.attachments) or now.is_public is not balancer.spec.public_interface:
             raise Conflict(f"{name_of(balancer)} has other addresses by now")
     status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
-    if change.rides:
-        status["conditions"] = [_condition(condition) for condition in change.rides]
+    if change.conditions:
+        status["conditions"] = [_condition(condition) for condition in change.conditions]
     writer.patch(
         _path(service), {"metadata": _as_observed(service), "status": status}, content_type=STRATEGIC_MERGE_PATCH
     )

@@ -257,7 +257,7 @@ def explain_conditions_of(
     that they change.
     """
     ours, there = ({condition.type: condition for condition in found} for found in (wanted, service.conditions))
-    carriers = (change for change in changes if change.rides and change.is_known)
+    carriers = (change for change in changes if change.conditions and change.is_known)
     written = any(change.decision.verdict is Verdict.ALLOWED for change in carriers)
     return tuple(
         _condition(kind, there.get(kind), ours.get(kind), written=written) for kind in dict.fromkeys((*there, *ours))

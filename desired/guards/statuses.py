@@ -51,7 +51,7 @@ def _with_conditions(changes: tuple[Change, ...], view: GuardInput) -> tuple[Cha
     for change in changes:
         by_owner.setdefault(change.owner, []).append(change)
     return tuple(
-        replace(change, rides=conditions_of(change.owner, by_owner[change.owner], view))
+        replace(change, conditions=conditions_of(change.owner, by_owner[change.owner], view))
         if change.kind == ChangeKind.SERVICE_STATUS
         else change
         for change in changes

@@ -173,7 +173,7 @@ class Change:
     """Keys of changes of which it takes something away that they bring back: it waits as long as they back off."""
     outlives: tuple[str, ...] = ()
     """Keys of newcomers that the guards count on: it waits where one of them is left out of the run."""
-    rides: tuple[ServiceCondition, ...] = field(default=(), compare=False)
+    conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED
     cloud_id: int | None = None

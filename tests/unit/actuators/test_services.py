@@ -287,9 +287,9 @@ def test_conditions_that_ride_on_it(started: Callable[..., Simulation], present:
     there = [] if present is None else [shown | {"status": present.status, "lastTransitionTime": ago(7)}]
     sim = started(raw(FINALIZER_BALANCER, conditions=tuple(there)))
     snapshot = observed(sim, conditions=() if present is None else (present,))
-    ride = replace(READY, since=START - timedelta(hours=1))
+    condition = replace(READY, since=START - timedelta(hours=1))
 
-    carry_out(sim, replace(STATUS, rides=(ride,)), snapshot)
+    carry_out(sim, replace(STATUS, conditions=(condition,)), snapshot)
 
     conditions = {condition["type"]: condition for condition in service(sim)["status"]["conditions"]}
     assert conditions == {FOREIGN["type"]: FOREIGN, "LoadBalancerReady": {**shown, "lastTransitionTime": ago(3600)}}
@@ -300,7 +300,7 @@ def test_a_condition_of_no_time_is_a_bug(started: Callable[..., Simulation]) -> 
     sim = started(raw(FINALIZER_BALANCER))
 
     with pytest.raises(ValueError, match="does not say since when"):
-        carry_out(sim, replace(STATUS, rides=(replace(READY, since=None),)), observed(sim))
+        carry_out(sim, replace(STATUS, conditions=(replace(READY, since=None),)), observed(sim))
 
 
 @pytest.mark.parametrize("conditions", [(), (READY,)], ids=["no condition of ours", "a condition of ours"])

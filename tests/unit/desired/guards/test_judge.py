@@ -628,8 +628,8 @@ def test_a_preparation_that_is_held_itself_stays_held() -> None:
 
 
 def conditions(judged: Plan) -> dict[str, tuple[str, str]]:
-    """Type → status and reason of what rides on the write of the Service's status."""
-    return {condition.type: (condition.status, condition.reason) for condition in judged.by_key[STATUS].rides}
+    """Type → status and reason of what goes along with the write of the Service's status."""
+    return {condition.type: (condition.status, condition.reason) for condition in judged.by_key[STATUS].conditions}
 
 
 @pytest.mark.parametrize(
@@ -673,7 +673,7 @@ def test_rides(snapshot: Snapshot, settings: Settings, ready: tuple[str, str], i
     """The write of a status takes the conditions along, as they are once what is allowed is done."""
     judged = of_world(snapshot, settings)
     assert conditions(judged) == {"LoadBalancerReady": ready, "LoadBalancerInSync": in_sync}
-    assert {change.kind for change in judged.changes if change.rides} == {"service.status"}
+    assert {change.kind for change in judged.changes if change.conditions} == {"service.status"}
 
 
 def test_rides_are_no_difference() -> None:
@@ -697,7 +697,7 @@ def test_status_of_what_is_no_service() -> None:
     """A status that no rule planned has nothing to take along."""
     change = by_hand(STATUS, "service.status")
     (judged,) = judge(Plan((change,)), a_world(), LOCATED).changes
-    assert judged.rides == ()
+    assert judged.conditions == ()
 
 
 def test_a_long_chain_takes_one_turn() -> None:
