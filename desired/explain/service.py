@@ -255,9 +255,9 @@ def _waits(
     match lb:
         case DesiredLoadBalancer(certificates=certificates):
             is_created = any(change.kind is ChangeKind.CERTIFICATE_CREATE for change in changes)
-            pending = certificates.pending if is_created or certificates.create is None else None
-            if pending is not None and all(guard.why != pending for guard in guards):
-                yield Wait("certificate", pending, certificates.due_in_s)
+            for why in certificates.pending if is_created or certificates.create is None else ():
+                if all(guard.why != why.text for guard in guards):
+                    yield Wait("certificate", why.text, certificates.due_in_s)
             for port in lb.without_node_port:
                 yield Wait(f"port {port}", "the API server has still to choose its node port")
         case LoadBalancerRelease(service) if service.deleted_at is not None:

@@ -247,12 +247,11 @@ _LISTENER_LOSSES: Mapping[tuple[bool, bool], Rule] = {
 def certificate_issuance(view: GuardInput) -> Iterator[GuardResult]:
     """An https port waits for its managed certificate; the rest of the load balancer does not."""
     for lb, changes in view.balancers(ChangeKind.LB_LISTENER):
-        if lb.certificates.pending is None or any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
+        if any(change.kind == ChangeKind.CERTIFICATE_CREATE for change in changes):
             continue
-        for change in changes:
-            if change.kind == ChangeKind.LB_LISTENER and not change.is_known:
-                found, due_in_s = {"why": lb.certificates.pending}, lb.certificates.due_in_s
-                yield GuardResult.of(rows.CERTIFICATE_PENDING, (change.key,), found, due_in_s=due_in_s)
+        waits = [change.key for change in changes if change.kind == ChangeKind.LB_LISTENER and not change.is_known]
+        for why in lb.certificates.pending:
+            yield GuardResult.of(why.rule, waits, why.facts, due_in_s=lb.certificates.due_in_s)
 
 
 def _named(balancer: CloudBalancer) -> str:

@@ -17,22 +17,8 @@ from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from desired.plan.notes import Note
-from desired.rules.load_balancers import (
-    CERTIFICATE_BEING_ISSUED,
-    CERTIFICATE_BY_ID,
-    CERTIFICATE_DIFFERS,
-    CERTIFICATE_LOOK_UP,
-    CERTIFICATE_MISSING,
-    CERTIFICATE_NAME_TAKEN,
-    CERTIFICATE_NOT_ISSUED,
-    CERTIFICATE_NOT_RENEWED,
-    CERTIFICATE_OF_CLUSTER,
-    CERTIFICATE_TO_CREATE,
-    CERTIFICATE_UNKNOWN,
-    CERTIFICATE_UPLOADED,
-    CERTIFICATES_SEVERAL,
-)
-from desired.rules.rule import Reason
+from desired.rules import load_balancers as rows
+from desired.rules.rule import Reason, Rule
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 
 _NAME = OPTIONS["http_managed_certificate_name"].full_key
@@ -60,8 +46,8 @@ class DesiredCertificates:
     KNOWN_AFTER_APPLY: only a later reading has the certificate, or its issuance."""
     create: ManagedCertificate | None = None
     """None when nothing has to be asked for, or nothing may be."""
-    pending: str | None = None
-    """One sentence without a full stop: what is waited for. None when nothing is."""
+    pending: tuple[Reason, ...] = ()
+    """What is waited for: a row for each certificate."""
     due_in_s: float | None = None
     """Seconds until another look is worth it; None when no time is known."""
     notes: tuple[Note, ...] = ()
@@ -101,8 +87,8 @@ def _referred(
             case Absent():
                 missing.append(_missing(reference, section).note(service.key))
             case unknown:
-                missing.append(CERTIFICATE_UNKNOWN.note(service.key, wanted=_shown(reference), cause=unknown.why))
-    lb = replace(_in_use(service, found.values(), now, again="retry it in Hetzner's console"), asked=frozenset(found))
+                missing.append(rows.CERTIFICATE_UNKNOWN.note(service.key, wanted=_shown(reference), cause=unknown.why))
+    lb = replace(_in_use(service, found.values(), now, rows.NAMED_CERTIFICATE_NOT_ISSUED), asked=frozenset(found))
     return DesiredCertificates(UNMANAGED, notes=(*missing, *lb.notes), asked=lb.asked) if missing else lb
 
 
@@ -123,53 +109,44 @@ def _missing(reference: int | str, section: Section[int, Certificate]) -> Reason
     """A reference that leads nowhere, with what may have been meant."""
     namesake = next((certificate for certificate in section if certificate.name == str(reference)), None)
     if namesake is not None:
-        return CERTIFICATE_BY_ID.because(wanted=reference, certificate=namesake.id)
+        return rows.CERTIFICATE_BY_ID.because(wanted=reference, certificate=namesake.id)
     near = get_close_matches(str(reference), [certificate.name for certificate in section], n=3, cutoff=0.6)
     nearest = f", nearest: {', '.join(near)}" if near else ""
     what = f"with id {reference}" if isinstance(reference, int) else f"named {reference!r}"
-    return CERTIFICATE_MISSING.because(wanted=what, near=nearest)
+    return rows.CERTIFICATE_MISSING.because(wanted=what, near=nearest)
 
 
-def _in_use(service: Service, found: Collection[Certificate], now: datetime, again: str) -> DesiredCertificates:
-    """Certificates that are there: their ids, once all of them are issued. ``again`` is what to do when one is not."""
-    notes = tuple(why.note(service.key) for certificate in found for why in _trouble(certificate, again))
-    waits = [certificate for certificate in found if certificate.is_managed and not _is_issued(certificate)]
+def _in_use(service: Service, found: Collection[Certificate], now: datetime, failed: Rule) -> DesiredCertificates:
+    """Certificates that are there: their ids, once all of them are issued. ``failed`` is the row on one that was not,
+    with the way to ask for it once more."""
+    managed = [certificate for certificate in found if certificate.is_managed]
+    waits = [certificate for certificate in managed if certificate.issuance is not Issuance.COMPLETED]
+    notes = tuple(why.note(service.key) for each in managed if (why := _trouble(each, failed)))
     if not waits:
         return DesiredCertificates(tuple(sorted(certificate.id for certificate in found)), notes=notes)
     has_failed = any(certificate.issuance is Issuance.FAILED for certificate in waits)
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
-        pending="; ".join(_pending(certificate, now) for certificate in waits),
+        pending=tuple(_trouble(each, failed) or _issuing(each, now) for each in waits),
         due_in_s=None if has_failed else min(_due_in_s(certificate, now) for certificate in waits),
         notes=notes,
     )
 
 
-def _is_issued(certificate: Certificate) -> bool:
-    return certificate.issuance is Issuance.COMPLETED
+def _trouble(certificate: Certificate, failed: Rule) -> Reason | None:
+    """The problem of a managed certificate; None where it has none."""
+    has_failed, error = certificate.issuance is Issuance.FAILED, certificate.error
+    if not has_failed and (error is None or certificate.issuance is not Issuance.COMPLETED):
+        return None
+    row = failed if has_failed else rows.CERTIFICATE_NOT_RENEWED
+    code, cause = (error.code, str(error)) if error else ("", "no reason was given")
+    return row.because(**_facts(certificate), cause=cause, fix=_FIXES.get(code, _FIX))
 
 
-def _trouble(certificate: Certificate, again: str) -> Iterator[Reason]:
-    """Problems of a managed certificate. ``again`` is how it is asked for once more."""
-    facts = _facts(certificate)
-    cause, code = _cause(certificate), certificate.error.code if certificate.error else ""
-    fix = _FIXES.get(code, _FIX)
-    if certificate.issuance is Issuance.FAILED:
-        yield CERTIFICATE_NOT_ISSUED.because(**facts, cause=cause, fix=fix, again=again)
-    elif _is_issued(certificate) and certificate.error:
-        yield CERTIFICATE_NOT_RENEWED.because(**facts, cause=cause, fix=fix)
-
-
-def _cause(certificate: Certificate) -> str:
-    return str(certificate.error or "no reason was given")
-
-
-def _pending(certificate: Certificate, now: datetime) -> str:
-    if certificate.issuance is Issuance.FAILED:
-        return CERTIFICATE_NOT_ISSUED.says.format_map({**_facts(certificate), "cause": _cause(certificate)})
+def _issuing(certificate: Certificate, now: datetime) -> Reason:
     at = certificate.created_at
     since = f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
-    return CERTIFICATE_BEING_ISSUED.text(**_facts(certificate), since=since)
+    return rows.CERTIFICATE_BEING_ISSUED.because(**_facts(certificate), since=since)
 
 
 def _due_in_s(certificate: Certificate, now: datetime) -> float:
@@ -199,18 +176,19 @@ def _managed(
     if len(exact) == 1:
         chosen = exact[0]
     elif gap is not None:
-        return DesiredCertificates(UNMANAGED, notes=(*notes, CERTIFICATE_LOOK_UP.note(service.key, cause=gap)))
+        return DesiredCertificates(UNMANAGED, notes=(*notes, rows.CERTIFICATE_LOOK_UP.note(service.key, cause=gap)))
     elif len(ours) > 1:
         ids = ", ".join(str(certificate.id) for certificate in ours)
-        return DesiredCertificates(UNMANAGED, notes=(*notes, CERTIFICATES_SEVERAL.note(service.key, certificates=ids)))
+        return DesiredCertificates(
+            UNMANAGED, notes=(*notes, rows.CERTIFICATES_SEVERAL.note(service.key, certificates=ids))
+        )
     elif ours:
         chosen = ours[0]
         notes = (*notes, _another(service, chosen, name, domains))
     else:
         lb = _to_create(service, name, options, snapshot, section)
         return replace(lb, notes=(*notes, *lb.notes))
-    again = "retry it in Hetzner's console, or delete it there, so that a new one is asked for"
-    lb = _in_use(service, (chosen,), snapshot.taken_at, again)
+    lb = _in_use(service, (chosen,), snapshot.taken_at, rows.CERTIFICATE_NOT_ISSUED)
     return replace(lb, notes=(*notes, *lb.notes))
 
 
@@ -218,9 +196,9 @@ def _odd(service: Service, certificate: Certificate, snapshot: Snapshot) -> Iter
     """The reason why a certificate with the Service's label is not the Service's managed certificate, if it is not."""
     cluster_uid = certificate.labels.get(LABEL_CLUSTER_UID)
     if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
-        yield CERTIFICATE_OF_CLUSTER.note(service.key, **_facts(certificate), cluster=cluster_uid or "")
+        yield rows.CERTIFICATE_OF_CLUSTER.note(service.key, **_facts(certificate), cluster=cluster_uid or "")
     elif not certificate.is_managed:
-        yield CERTIFICATE_UPLOADED.note(service.key, **_facts(certificate))
+        yield rows.CERTIFICATE_UPLOADED.note(service.key, **_facts(certificate))
 
 
 def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] | Unmanaged) -> tuple[str, ...]:
@@ -244,7 +222,7 @@ def _another(service: Service, certificate: Certificate, name: str, domains: tup
     is being issued."""
     differences = " and ".join(_differences(certificate, name, domains))
     free = "" if certificate.name != name else f"choose another name in {_NAME}, and "
-    return CERTIFICATE_DIFFERS.note(service.key, **_facts(certificate), differences=differences, free=free)
+    return rows.CERTIFICATE_DIFFERS.note(service.key, **_facts(certificate), differences=differences, free=free)
 
 
 def _to_create(
@@ -256,13 +234,13 @@ def _to_create(
         return DesiredCertificates(UNMANAGED)  # the annotations' own problem
     taken = next((certificate for certificate in section if certificate.name == name), None)
     if taken is not None:
-        return DesiredCertificates(UNMANAGED, notes=(CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)),))
+        return DesiredCertificates(UNMANAGED, notes=(rows.CERTIFICATE_NAME_TAKEN.note(service.key, **_facts(taken)),))
     staging = {LABEL_STAGING_CA: "true"} if options.http_managed_certificate_acme_staging else {}
     labels = {**labels_of(service, snapshot.cluster_uid), **staging}
     return DesiredCertificates(
         KNOWN_AFTER_APPLY,
         create=ManagedCertificate(name, tuple(sorted(domains)), labels),
-        pending=CERTIFICATE_TO_CREATE.text(name=name),
+        pending=(rows.CERTIFICATE_TO_CREATE.because(name=name),),
     )
 
 

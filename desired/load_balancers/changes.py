@@ -11,17 +11,25 @@ from functools import reduce
 from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
 from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.ownership import labels_of, owner_of
-from desired.load_balancers.parts import changed_parts, reverse_names_to_come, waits_for_certificate
+from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
 from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
 from desired.load_balancers.wanted import has_our_conditions
 from desired.model.key import Key
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, CloudBalancer, LoadBalancer, Owner
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    Attachment,
+    CloudBalancer,
+    KnownAfterApply,
+    LoadBalancer,
+    Owner,
+)
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER
@@ -30,34 +38,7 @@ from desired.plan.foresight import balancer_after, balancer_after_all
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import NoteKind
 from desired.plan.ordering import in_order
-from desired.rules.load_balancer_changes import (
-    ADOPTED_AS_PUBLISHED,
-    ADOPTED_BY_NAME,
-    CERTIFICATE_CREATED,
-    CLAIM_ENDED,
-    CLAIM_ENDED_WITH_BALANCER,
-    CLAIMED,
-    CREATED,
-    DELETED_LATER,
-    FINALIZER_LOST,
-    GIVEN_BACK,
-    LOST_BY_ADOPTION,
-    OUTLIVES,
-    PUBLISHED_AFTERWARDS,
-    PUBLISHED_AS_IS,
-    PUBLISHED_NEW,
-    PUBLISHED_NEW_HOSTNAME,
-    PUBLISHED_NOWHERE,
-    RETAINED,
-    RETAINED_FOR_A_WHILE,
-    RETAINED_UNLABELLED,
-    SERVICE_DELETED,
-    SERVICE_WANTS_NONE,
-    STAYS_PAID,
-    UNDO_WINDOW_ENDED,
-    UNDO_WINDOW_ENDED_PROTECTED,
-    UNPUBLISHED,
-)
+from desired.rules import load_balancer_changes as rows
 from desired.rules.load_balancers import SERVICE_GONE
 from desired.section import UNMANAGED, Unmanaged
 
@@ -78,22 +59,16 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
         return (*claims, *issue, create, *rest, *_status_to_come(lb, create))
     present = lb.present
     adopt = _adopt(lb, present, snapshot, prepared)
+    adopted = tuple(change.key for change in adopt)
     if isinstance(lb.match, Foreign | Contested):
-        return (*claims, *adopt) if adopt else ()
+        return (*claims, *adopt)
     parts = [
-        replace(change, depends_on=(*(a.key for a in adopt), *change.depends_on))
+        replace(change, depends_on=(*adopted, *change.depends_on))
         for change in changed_parts(lb, wanted, present, snapshot, tuple(change.key for change in issue))
     ]
-    adopt = tuple(
-        replace(
-            a,
-            consequences=tuple(
-                LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE
-            ),
-        )
-        for a in adopt
-    )
-    status = _status(lb, present, tuple(a.key for a in adopt), parts, in_next_round=bool(claims))
+    lost = (rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
+    adopt = tuple(replace(change, consequences=tuple(lost)) for change in adopt)
+    status = _status(lb, present, adopted, parts, in_next_round=bool(claims))
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size), *status)
 
 
@@ -104,7 +79,7 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
         return ()
     service, present = lb.service, lb.present
     first: tuple[Change, ...] = ()
-    going = (SERVICE_DELETED if service.deleted_at else SERVICE_WANTS_NONE).text()
+    going = (rows.SERVICE_DELETED if service.deleted_at else rows.SERVICE_WANTS_NONE).text()
     if present is not None and lb.retained is not None:
         first = (_retention(lb, present, lb.retained, going),)
     elif present is not None:
@@ -112,13 +87,16 @@ def release_changes(lb: LoadBalancerRelease, snapshot: Snapshot) -> tuple[Change
     claimed = Claimed(FINALIZER_BALANCER in service.finalizers, _published_here(service, present))
     if not (claimed.finalizer or claimed.ingress or has_our_conditions(service)):
         return first
+    why = rows.CLAIM_ENDED.text(going=going)
+    if first:
+        why = rows.CLAIM_ENDED_WITH_BALANCER.text(done="released" if lb.retained else "deleted")
     release = Change(
         key=service.key.part("release"),
         kind=ChangeKind.SERVICE_RELEASE,
         verb=Verb.REMOVE,
         before=claimed,
         after=None,
-        reason=_why_released(first, going),
+        reason=why,
         owner=service.key,
         consequences=tuple(note.text for note in lb.notes if note.kind is NoteKind.ORPHAN),
         depends_on=tuple(change.key for change in first),
@@ -137,13 +115,13 @@ def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner,
     """The release of the load balancer, for good or for a while."""
     balancer, name = present.id, present.spec.name
     cause = lb.why_retained.says if lb.why_retained else ""
-    row = RETAINED if isinstance(lb.match, Owned) else RETAINED_UNLABELLED
+    row = rows.RETAINED if isinstance(lb.match, Owned) else rows.RETAINED_UNLABELLED
     reason = row.text(going=going, cause=cause, balancer=balancer)
-    consequence = STAYS_PAID.text(balancer=balancer, name=name)
+    consequence = rows.STAYS_PAID.text(balancer=balancer, name=name)
     if lb.delete_at is not None:
         until = shown_time(lb.delete_at)
-        reason = RETAINED_FOR_A_WHILE.text(going=going, until=until)
-        consequence = DELETED_LATER.text(balancer=balancer, name=name, until=until, service=lb.service.id)
+        reason = rows.RETAINED_FOR_A_WHILE.text(going=going, until=until)
+        consequence = rows.DELETED_LATER.text(balancer=balancer, name=name, until=until, service=lb.service.id)
     return Change(
         key=lb.service.balancer_key.part("retain"),
         kind=ChangeKind.LB_RETAIN,
@@ -155,13 +133,6 @@ def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner,
         cloud_id=present.id,
         consequences=(consequence,),
     )
-
-
-def _why_released(first: tuple[Change, ...], going: str) -> str:
-    """The reason for the end of the claim on a Service, after these changes of its load balancer."""
-    if not first:
-        return CLAIM_ENDED.text(going=going)
-    return CLAIM_ENDED_WITH_BALANCER.text(done="deleted" if first[0].kind is ChangeKind.LB_DELETE else "released")
 
 
 def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
@@ -181,12 +152,12 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
             verb=Verb.MODIFY,
             before=replace(owner, balancer_id=balancer.id),  # the times, which alone differ, are not compared
             after=for_good(owner, snapshot.taken_at),
-            reason=UNDO_WINDOW_ENDED_PROTECTED.text(**ended),
+            reason=rows.UNDO_WINDOW_ENDED_PROTECTED.text(**ended),
             owner=balancer.key,
             cloud_id=balancer.id,
-            consequences=(STAYS_PAID.text(balancer=balancer.id, name=balancer.spec.name),),
+            consequences=(rows.STAYS_PAID.text(balancer=balancer.id, name=balancer.spec.name),),
         )
-    return _deletion(balancer, balancer.key, balancer.key, UNDO_WINDOW_ENDED.text(**ended), snapshot)
+    return _deletion(balancer, balancer.key, balancer.key, rows.UNDO_WINDOW_ENDED.text(**ended), snapshot)
 
 
 def orphan_deletion(orphan: Orphan, snapshot: Snapshot) -> Change:
@@ -218,9 +189,9 @@ def _claim(lb: DesiredLoadBalancer) -> tuple[Change, ...]:
         verb=Verb.ADD,
         before=False,
         after=True,
-        reason=CLAIMED.text(),
+        reason=rows.CLAIMED.text(),
         owner=service.key,
-        consequences=(FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else (),
+        consequences=(rows.FINALIZER_LOST.text(),) if isinstance(lb.match, Owned) else (),
     )
     return (change,)
 
@@ -236,7 +207,7 @@ def _certificate(lb: DesiredLoadBalancer, wanted: LoadBalancer, prepared: tuple[
         verb=Verb.ADD,
         before=None,
         after=certificate,
-        reason=CERTIFICATE_CREATED.text(domains=", ".join(certificate.domains)),
+        reason=rows.CERTIFICATE_CREATED.text(domains=", ".join(certificate.domains)),
         owner=service.key,
         depends_on=prepared,
     )
@@ -265,7 +236,7 @@ def _create(lb: DesiredLoadBalancer, wanted: LoadBalancer, snapshot: Snapshot, p
         verb=Verb.ADD,
         before=None,
         after=after,
-        reason=CREATED.text(service=service.id),
+        reason=rows.CREATED.text(service=service.id),
         owner=service.key,
         consequences=lost_addresses(service, lb.options.hostname, lb.primary_ips.by_field.values(), snapshot),
         depends_on=prepared,
@@ -314,31 +285,21 @@ def _adopt(
 
 def _why_adopted(lb: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
     if isinstance(lb.match, Adoptable) and lb.match.returns:
-        return GIVEN_BACK.text(balancer=present.id, service=lb.service.id)
-    outlives = OUTLIVES if stays else ""
+        return rows.GIVEN_BACK.text(balancer=present.id, service=lb.service.id)
+    outlives = rows.OUTLIVES if stays else ""
     if isinstance(lb.match, Adoptable) and lb.match.is_published:
-        return ADOPTED_AS_PUBLISHED.text(balancer=present.id, outlives=outlives)
-    return ADOPTED_BY_NAME.text(balancer=present.id, name=present.spec.name, outlives=outlives)
+        return rows.ADOPTED_AS_PUBLISHED.text(balancer=present.id, outlives=outlives)
+    return rows.ADOPTED_BY_NAME.text(balancer=present.id, name=present.spec.name, outlives=outlives)
 
 
 def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:
-    service, hostname = lb.service, lb.options.hostname
+    hostname = lb.options.hostname
     is_public = lb.wanted is None or lb.wanted.public_interface is not False
     has_addresses = is_public or not lb.options.disable_private_ingress
-    if isinstance(hostname, Unmanaged) and not has_addresses and not service.ingress:
-        return
-    yield Change(
-        key=service.key.part("status"),
-        kind=ChangeKind.SERVICE_STATUS,
-        verb=Verb.MODIFY,
-        before=service.ingress,
-        after=KNOWN_AFTER_APPLY,
-        reason=PUBLISHED_NEW.text()
-        if isinstance(hostname, Unmanaged)
-        else PUBLISHED_NEW_HOSTNAME.text(hostname=hostname),
-        owner=service.key,
-        depends_on=(create.key,),
-    )
+    if not isinstance(hostname, Unmanaged):
+        yield _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_NEW_HOSTNAME.text(hostname=hostname), (create.key,))
+    elif has_addresses or lb.service.ingress:
+        yield _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_NEW.text(), (create.key,))
 
 
 def _status(
@@ -351,27 +312,32 @@ def _status(
 ) -> Iterator[Change]:
     """The status of the Service, if it has to change: at once where it is wrong, and ``in_next_round`` or where it is
     right for now, as it has to be after the changes of these parts."""
-    service = lb.service
     if lb.unclear.intersection(ON_STATUS):  # what is published stays
         return
-    wanted = _due_ingress(lb, present, service.ingress)
-    published = service.ingress if isinstance(wanted, Unmanaged) else wanted
+    wanted = _due_ingress(lb, present, lb.service.ingress)
+    published = lb.service.ingress if isinstance(wanted, Unmanaged) else wanted
     is_early = in_next_round or isinstance(wanted, Unmanaged)
     if is_early and publishes_otherwise(lb, present, parts, published):
-        yield _status_after(lb, present, needed, parts)
-        return
-    if isinstance(wanted, Unmanaged):
-        return
-    yield Change(
-        key=service.key.part("status"),
+        later = _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_AFTERWARDS.text(balancer=present.id), needed)
+        yield replace(later, follows=tuple(change.key for change in parts if change.kind in _PUBLISHED))
+    elif not isinstance(wanted, Unmanaged):
+        row = rows.PUBLISHED_AS_IS if wanted else rows.UNPUBLISHED
+        change = _published(lb, wanted, row.text(balancer=present.id), needed)
+        yield change if wanted else replace(change, consequences=(rows.PUBLISHED_NOWHERE.text(),))
+
+
+def _published(
+    lb: DesiredLoadBalancer, after: tuple[Ingress, ...] | KnownAfterApply, reason: str, needed: tuple[str, ...]
+) -> Change:
+    return Change(
+        key=lb.service.key.part("status"),
         kind=ChangeKind.SERVICE_STATUS,
         verb=Verb.MODIFY,
-        before=service.ingress,
-        after=wanted,
-        reason=(PUBLISHED_AS_IS if wanted else UNPUBLISHED).text(balancer=present.id),
-        owner=service.key,
-        cloud_id=present.id,
-        consequences=() if wanted else (PUBLISHED_NOWHERE.text(),),
+        before=lb.service.ingress,
+        after=after,
+        reason=reason,
+        owner=lb.service.key,
+        cloud_id=None if lb.present is None else lb.present.id,
         depends_on=needed,
     )
 
@@ -385,24 +351,6 @@ def _due_ingress(
     if isinstance(wanted, Unmanaged) or same_ingress(published, wanted) or (not wanted and returns):
         return UNMANAGED
     return wanted
-
-
-def _status_after(
-    lb: DesiredLoadBalancer, present: CloudBalancer, needed: tuple[str, ...], parts: Sequence[Change]
-) -> Change:
-    """The status that the load balancer will ask for once these parts of it have changed."""
-    return Change(
-        key=lb.service.key.part("status"),
-        kind=ChangeKind.SERVICE_STATUS,
-        verb=Verb.MODIFY,
-        before=lb.service.ingress,
-        after=KNOWN_AFTER_APPLY,
-        reason=PUBLISHED_AFTERWARDS.text(balancer=present.id),
-        owner=lb.service.key,
-        cloud_id=present.id,
-        depends_on=needed,
-        follows=tuple(change.key for change in parts if change.kind in _PUBLISHED),
-    )
 
 
 _PUBLISHED = frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_LISTENER})

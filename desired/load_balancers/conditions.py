@@ -10,8 +10,6 @@ from functools import reduce
 from desired.annotations.warnings import Lack
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Owned, Undecided
 from desired.load_balancers.published import addresses_of_others
-from desired.model.key import Key
-from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
@@ -20,18 +18,7 @@ from desired.plan.foresight import balancer_after, service_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NOTES, Note, NoteKind
 from desired.plan.ordering import in_order
-from desired.rules.load_balancers import (
-    ADDRESS_PUBLISHED,
-    ADDRESS_UNPUBLISHED,
-    BALANCER_DELETED,
-    BALANCER_LACKING,
-    BALANCER_RELEASED,
-    BALANCER_UNCERTAIN,
-    IN_SYNC,
-    LEADS_NOWHERE,
-    PORTS_LACKING,
-    STILL_TO_COME,
-)
+from desired.rules import load_balancers as rows
 
 _LONGEST = 1024
 """Characters of a message."""
@@ -40,8 +27,6 @@ _GAP = GuardName.INCOMPLETE_SNAPSHOT
 _NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
 _FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS)
 """Notes that come before what is withheld."""
-
-
 _LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
 """What is said to be missing; a Service without any TCP port lacks each of its ports."""
 
@@ -58,10 +43,10 @@ def service_conditions(
 
     ``match`` says which load balancer is the Service's, and ``hostname`` which one it asks for: "" is none, and with
     None, as it cannot be read, no published hostname is judged. ``changes`` are its own, judged: those that are applied
-    now count as done, as the conditions ride on their write. ``notes`` may be those of the whole plan. A condition
+    now count as done, as their write takes the conditions along. ``notes`` may be those of the whole plan. A condition
     about which too little is known stays as it is; its status is ``Unknown`` when there was none.
     """
-    own = tuple(sorted(note for note in notes if _is_about(note.key, service)))
+    own = tuple(sorted(note for note in notes if note.key.whole in service.keys))
     wanted = (_ready(service, match, changes, own, hostname), _in_sync(service, changes, own))
     there = {condition.type: condition for condition in service.conditions}
     return tuple(_since(condition, there.get(condition.type), snapshot) for condition in wanted)
@@ -97,29 +82,30 @@ def _ready(
     done = tuple(change for change in changes if _is_done(change))
     ends = {change.kind for change in done} & {ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN}
     if ends:
-        row = BALANCER_DELETED if ChangeKind.LB_DELETE in ends else BALANCER_RELEASED
+        row = rows.BALANCER_DELETED if ChangeKind.LB_DELETE in ends else rows.BALANCER_RELEASED
         return _condition(CONDITION_READY, "NotCreated", row.text())
-    balancer = _balancer(match, done)
-    if balancer is None:
+    is_adopted = any(change.kind == ChangeKind.LB_ADOPT for change in done)
+    if not isinstance(match, Owned | Adoptable) or (isinstance(match, Adoptable) and not is_adopted):
         if isinstance(match, Undecided):
-            why = match.why if match.is_ambiguous else BALANCER_UNCERTAIN.text()
+            why = match.why if match.is_ambiguous else rows.BALANCER_UNCERTAIN.text()
             return _unchanged(service, CONDITION_READY, why)
-        return _condition(CONDITION_READY, "NotCreated", BALANCER_LACKING.text())
+        return _condition(CONDITION_READY, "NotCreated", rows.BALANCER_LACKING.text())
+    balancer = reduce(balancer_after, in_order(done), match.balancer)
     ingress = reduce(service_after, in_order(done), service).ingress
     published = [address for entry in ingress if (address := entry.ip or entry.hostname)]
     if not published:
-        return _condition(CONDITION_READY, "NoAddress", ADDRESS_UNPUBLISHED.text(balancer=balancer.id))
+        return _condition(CONDITION_READY, "NoAddress", rows.ADDRESS_UNPUBLISHED.text(balancer=balancer.id))
     is_current = any(change.kind == ChangeKind.SERVICE_STATUS for change in done)  # what was there is published anew
     if not is_current and (others := addresses_of_others(service, balancer, hostname)):
         return _condition(CONDITION_READY, "OtherAddressPublished", others)
     if not balancer.spec.listeners:
-        return _condition(CONDITION_READY, "NoPorts", PORTS_LACKING.text(balancer=balancer.id))
+        return _condition(CONDITION_READY, "NoPorts", rows.PORTS_LACKING.text(balancer=balancer.id))
     if not balancer.targets:
         reasons = _texts(notes, NoteKind.UNREACHABLE) or _texts(notes, NoteKind.NO_TARGETS)
         told = f"; {_sentence(reasons)}" if reasons else ""
-        return _condition(CONDITION_READY, _NO_TARGETS, LEADS_NOWHERE.text(balancer=balancer.id, cause=told))
+        return _condition(CONDITION_READY, _NO_TARGETS, rows.LEADS_NOWHERE.text(balancer=balancer.id, cause=told))
     return _condition(
-        CONDITION_READY, "AddressPublished", ADDRESS_PUBLISHED.text(addresses=", ".join(published)), is_true=True
+        CONDITION_READY, "AddressPublished", rows.ADDRESS_PUBLISHED.text(addresses=", ".join(published)), is_true=True
     )
 
 
@@ -130,7 +116,7 @@ def _in_sync(service: Service, changes: tuple[Change, ...], notes: tuple[Note, .
     gaps = [change.decision.why for change in _ordered(changes) if _waits_for_data(change)]
     if unknown := [*gaps, *_texts(notes, NoteKind.UNKNOWN)]:
         return _unchanged(service, CONDITION_IN_SYNC, _sentence(unknown))
-    return _condition(CONDITION_IN_SYNC, "InSync", IN_SYNC.text(), is_true=True)
+    return _condition(CONDITION_IN_SYNC, "InSync", rows.IN_SYNC.text(), is_true=True)
 
 
 def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[tuple[str, str]]:
@@ -150,7 +136,7 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
     if waiting:
         yield (
             "Waiting",
-            _sentence([change.decision.why or STILL_TO_COME.text(cause=change.reason) for change in waiting]),
+            _sentence([change.decision.why or rows.STILL_TO_COME.text(cause=change.reason) for change in waiting]),
         )
 
 
@@ -176,21 +162,6 @@ def _sentence(texts: list[str]) -> str:
     """The first text, and how many others there are."""
     first, *others = dict.fromkeys(texts)
     return f"{first} (and {len(others)} more)" if others else first
-
-
-def _is_about(key: Key, service: Service) -> bool:
-    """Whether a note is on the Service, its load balancer, its certificate, or a part of one."""
-    return key.whole in service.keys
-
-
-def _balancer(match: BalancerMatch, done: tuple[Change, ...]) -> CloudBalancer | None:
-    """The Service's load balancer once ``done`` is; None when it has none, or which one is not known."""
-    match match:
-        case Owned(balancer):
-            return reduce(balancer_after, in_order(done), balancer)
-        case Adoptable(balancer) if any(change.kind == ChangeKind.LB_ADOPT for change in done):
-            return reduce(balancer_after, in_order(done), balancer)
-    return None
 
 
 def _condition(kind: str, reason: str, message: str, *, is_true: bool = False) -> ServiceCondition:

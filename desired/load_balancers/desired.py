@@ -1,14 +1,9 @@
 """Desired load balancer of each Service that wants one, put together from the rules of the other modules.
 
-| Function | Result |
-|---|---|
-| ``desired_load_balancers`` | for all Services: a desired load balancer or a release; load balancers to delete |
-| ``desired_load_balancer`` | for one Service |
-
 An existing load balancer keeps what nobody asks for. While an annotation is wrong only its targets are kept in sync.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -62,6 +57,7 @@ from desired.load_balancers.wanted import wants_balancer
 from desired.load_balancers.zones import Place, place_of, zone_of, zones_of_locations
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
+    Attachment,
     CloudBalancer,
     IpTarget,
     Listener,
@@ -155,41 +151,32 @@ def desired_load_balancer(
     chosen = chosen_primary_ips(options, snapshot) if is_created else NO_CHOICE
     zone = zone_of(options, chosen.location, present, zones)
     out_of_reach = why_out_of_reach(present, snapshot, zone)
-    settled = is_settled(options, present, snapshot)
     check = check_claim(
         service.claim,
         defaults,
         has_network=settings.network is not None,
         is_created=is_created,
-        is_settled=settled,
+        is_settled=is_settled(options, present, snapshot),
     )
     problems = [
         *(problem for problem in check.problems if is_created or problem.key not in AT_CREATION),
         *chosen.problems,
         *attachment_problems(options, present, snapshot, rivals, out_of_reach),
     ]
+    wrong = {problem.key for problem in problems}
+    unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
     certificates = desired_certificates(service, options, snapshot)
     members = members_of(service, options, present, zone)
     ports = desired_listeners(service, options, certificates.ids)
     if present is not None and settings.former_defaults is not None:
         ports = ports_taken_back(ports, settings.former_defaults, present)
-    demand = Demand(len(ports), count_targets(members, present), _certificate_count(certificates))
-    asked = chosen.location if isinstance(options.location, Unmanaged) else options.location
-    size, remedy = fitting_size(options, present, demand, snapshot, asked), larger_type(demand, snapshot)
+    needed = len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
+    demand = Demand(len(ports), count_targets(members, present), needed)
+    place = chosen.location if isinstance(options.location, Unmanaged) else options.location
+    size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
     if problems and present is not None:  # its type is not touched, so that it holds what it holds
         size = replace(size, type=present.type)
-    targets = desired_targets(members, present, size.type.max_targets if size.type else None, remedy)
-    notes = [Note(service.key, NoteKind.UNSUPPORTED, remark.text, remark.port, remark.lack) for remark in check.remarks]
-    notes += [Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems]
-    notes += [size.problem.note(service.key)] if size.problem else []
-    notes += [
-        *certificates.notes,
-        *notes_on_match(service, match),
-        *notes_out_of_reach(service, options, present, out_of_reach),
-    ]
-    unclear = frozenset(_fields_of(problems))
-    notes += notes_on_choice(service, chosen) if present is None else ()
-    notes += () if present is None else notes_on_primary_ips(service, options, bad, present, snapshot)
+    targets = desired_targets(members, present, size.type.max_targets if size.type else None, f"choose {larger}")
     serving = DesiredLoadBalancer(
         service,
         requested,
@@ -207,101 +194,148 @@ def desired_load_balancer(
         name=None if "name" in unclear else asked_name(service),
         without_node_port=ports_without_node_port(service),
     )
+    plan = _Planned(serving, ports, snapshot, larger, is_out=out_of_reach is not None)
+    wanted: LoadBalancer | None = None
+    why: tuple[Note, ...] = ()
     if present is None:
-        wanted, why = _to_create(serving, ports, snapshot, remedy, is_out=out_of_reach is not None)
+        wanted, why = plan.to_create(place)
         if wanted is not None and window_of(service, settings):
             wanted = replace(wanted, former=former_of(service))
-    elif problems and not isinstance(match, Owned):
-        wanted, why = None, ()
-    elif problems:
-        wanted, why = _unchanged_but_targets(present, targets, unclear, snapshot, options), ()
-    else:
-        wanted, why = _to_change(serving, present, ports, snapshot, remedy, is_out=out_of_reach is not None)
+    elif not problems:
+        wanted, why = plan.to_change(present)
+    elif isinstance(match, Owned):
+        wanted = plan.unchanged_but_targets(present)
     stay = present is not None and bool(present.targets) and wanted is not None and wanted.targets is UNMANAGED
     on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
-    notes += [*why, *(note for note in on_targets if not (stay and note.kind is NoteKind.NO_TARGETS))]
-    return replace(serving, wanted=wanted, notes=tuple(notes))
-
-
-def _to_create(
-    serving: DesiredLoadBalancer, ports: Mapping[int, Listener], snapshot: Snapshot, remedy: str, *, is_out: bool
-) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
-    """The load balancer to create; None when that would go wrong, or may not be (``serving.match``). ``is_out`` when it
-    cannot be attached to the network."""
-    options, service, size = serving.options, serving.service, serving.size.type
-    chosen = serving.primary_ips
-    if serving.problems or chosen.unknown or size is None or isinstance(serving.match, Undecided):
-        return None, ()
-    listeners, notes = possible_listeners(service, ports, {}, size.max_services, serving.certificates, remedy)
-    hidden = tuple(notes_on_hidden_targets(service, options, None, public=_public(options)))
-    return LoadBalancer(
-        name=asked_name(service),
-        labels=labels_of(service, snapshot.cluster_uid),
-        type=size.name,
-        location=chosen.location if isinstance(options.location, Unmanaged) else options.location,
-        zone=None if chosen.location or isinstance(options.network_zone, Unmanaged) else options.network_zone,
-        algorithm=options.algorithm_type,
-        public_interface=_public(options),
-        primary_ipv4=chosen.ipv4.id if chosen.ipv4 else UNMANAGED,
-        primary_ipv6=chosen.ipv6.id if chosen.ipv6 else UNMANAGED,
-        attachment=UNMANAGED if is_out else wanted_attachment(options, snapshot),
-        ipv4_rdns=options.ipv4_rdns,
-        ipv6_rdns=options.ipv6_rdns,
-        listeners=listeners,
-        targets=frozenset()
-        if hidden or (is_out and options.use_private_ip)
-        else _targets(serving.targets, options, snapshot),
-    ), (*notes, *hidden)
-
-
-def _to_change(
-    serving: DesiredLoadBalancer,
-    present: CloudBalancer,
-    ports: Mapping[int, Listener],
-    snapshot: Snapshot,
-    remedy: str,
-    *,
-    is_out: bool,
-) -> tuple[LoadBalancer, tuple[Note, ...]]:
-    """The desired state of an existing load balancer; what nobody asks for stays as it is, and so does what is reached
-    through a network where ``is_out``: it cannot be attached to the one that is configured."""
-    options, service, spec = serving.options, serving.service, present.spec
-    size = serving.size.type or present.type
-    complete = {port: filled(wanted, spec.listeners.get(port)) for port, wanted in ports.items()}
-    listeners, notes = possible_listeners(
-        service, complete, spec.listeners, size.max_services, serving.certificates, remedy
+    notes = (
+        *(Note(service.key, NoteKind.UNSUPPORTED, each.text, each.port, each.lack) for each in check.remarks),
+        *(Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems),
+        *((size.problem.note(service.key),) if size.problem else ()),
+        *certificates.notes,
+        *notes_on_match(service, match),
+        *notes_out_of_reach(service, options, present, out_of_reach),
+        *(
+            notes_on_choice(service, chosen)
+            if present is None
+            else notes_on_primary_ips(service, options, bad, present, snapshot)
+        ),
+        *why,
+        *(note for note in on_targets if not (stay and note.kind is NoteKind.NO_TARGETS)),
     )
-    listeners = _without_kept_redirect(listeners)
-    targets = UNMANAGED if is_out and options.use_private_ip else _targets(serving.targets, options, snapshot)
-    taken = tuple(notes_on_name(service, options, present, snapshot))
-    stays = bool(taken) or (isinstance(serving.match, Owned) and serving.match.why_not_renamed is not None)
-    needed = tuple(notes_on_public_interface(service, options, present, targets))
-    public = UNMANAGED if needed else _public(options)
-    ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
-    hidden = tuple(notes_on_hidden_targets(service, options, present, public=ends_as))
-    is_ours = isinstance(serving.match, Owned | Adoptable)
-    stays_unasked = kept(options, present, ports, listeners) if is_ours else ()
-    return LoadBalancer(
-        name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
-        labels={**spec.labels, **labels_of(service, snapshot.cluster_uid)},
-        type=size.name,
-        location=spec.location,
-        zone=spec.zone,
-        algorithm=options.algorithm_type,
-        public_interface=public,
-        attachment=UNMANAGED if is_out else wanted_attachment(options, snapshot),
-        ipv4_rdns=options.ipv4_rdns,
-        ipv6_rdns=options.ipv6_rdns,
-        listeners=listeners,
-        targets=UNMANAGED if hidden else targets,
-    ), (
-        *notes,
-        *taken,
-        *hidden,
-        *(() if targets is UNMANAGED else needed),
-        *notes_on_place(service, options, present),
-        *notes_on_kept(service, stays_unasked),
-    )
+    return replace(serving, wanted=wanted, notes=notes)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What ``wanted`` of a load balancer follows from."""
+
+    serving: DesiredLoadBalancer
+    ports: Mapping[int, Listener]
+    snapshot: Snapshot
+    larger: str
+    """Which type takes more."""
+    is_out: bool
+    """Whether it cannot be attached to the network."""
+
+    def to_create(self, place: str | None) -> tuple[LoadBalancer | None, tuple[Note, ...]]:
+        """The load balancer to create; None when that would go wrong, or may not be (``match``)."""
+        serving, size, chosen = self.serving, self.serving.size.type, self.serving.primary_ips
+        service, options = serving.service, serving.options
+        if serving.problems or chosen.unknown or size is None or isinstance(serving.match, Undecided):
+            return None, ()
+        certificates, holds = serving.certificates, size.max_services
+        listeners, notes = possible_listeners(service, self.ports, {}, holds, certificates, self.larger)
+        hidden = tuple(notes_on_hidden_targets(service, options, None, public=self._public))
+        no_targets = hidden or (self.is_out and options.use_private_ip)
+        return LoadBalancer(
+            name=asked_name(service),
+            labels=labels_of(service, self.snapshot.cluster_uid),
+            type=size.name,
+            location=place,
+            zone=None if chosen.location or isinstance(options.network_zone, Unmanaged) else options.network_zone,
+            algorithm=options.algorithm_type,
+            public_interface=self._public,
+            primary_ipv4=chosen.ipv4.id if chosen.ipv4 else UNMANAGED,
+            primary_ipv6=chosen.ipv6.id if chosen.ipv6 else UNMANAGED,
+            attachment=self._attachment,
+            ipv4_rdns=options.ipv4_rdns,
+            ipv6_rdns=options.ipv6_rdns,
+            listeners=listeners,
+            targets=frozenset() if no_targets else self._targets,
+        ), (*notes, *hidden)
+
+    def to_change(self, present: CloudBalancer) -> tuple[LoadBalancer, tuple[Note, ...]]:
+        """The desired state of an existing load balancer; what nobody asks for stays as it is, and so does what is
+        reached through a network that it cannot be attached to."""
+        serving, spec, size = self.serving, present.spec, self.serving.size.type or present.type
+        service, options, match = serving.service, serving.options, serving.match
+        complete = {port: filled(wanted, spec.listeners.get(port)) for port, wanted in self.ports.items()}
+        certificates, holds = serving.certificates, size.max_services
+        listeners, notes = possible_listeners(service, complete, spec.listeners, holds, certificates, self.larger)
+        listeners = _without_kept_redirect(listeners)
+        targets = UNMANAGED if self.is_out and options.use_private_ip else self._targets
+        taken = tuple(notes_on_name(service, options, present, self.snapshot))
+        stays = bool(taken) or (isinstance(match, Owned) and match.why_not_renamed is not None)
+        needed = tuple(notes_on_public_interface(service, options, present, targets))
+        public = UNMANAGED if needed else self._public
+        ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
+        hidden = tuple(notes_on_hidden_targets(service, options, present, public=ends_as))
+        unasked = kept(options, present, self.ports, listeners) if isinstance(match, Owned | Adoptable) else ()
+        return LoadBalancer(
+            name=spec.name if isinstance(options.name, Unmanaged) or stays else options.name,
+            labels={**spec.labels, **labels_of(service, self.snapshot.cluster_uid)},
+            type=size.name,
+            location=spec.location,
+            zone=spec.zone,
+            algorithm=options.algorithm_type,
+            public_interface=public,
+            attachment=self._attachment,
+            ipv4_rdns=options.ipv4_rdns,
+            ipv6_rdns=options.ipv6_rdns,
+            listeners=listeners,
+            targets=UNMANAGED if hidden else targets,
+        ), (
+            *notes,
+            *taken,
+            *hidden,
+            *(() if targets is UNMANAGED else needed),
+            *notes_on_place(service, options, present),
+            *notes_on_kept(service, unasked),
+        )
+
+    def unchanged_but_targets(self, present: CloudBalancer) -> LoadBalancer:
+        """The desired state while an annotation is wrong: only targets change, as Nodes come and go all the same. For
+        that it has to be clear who is a target, and the existing load balancer has to reach targets in the way that is
+        asked for."""
+        if self.serving.options.use_private_ip:
+            reaches = network_id(self.snapshot) in {place.network_id for place in present.attachments}
+        else:
+            reaches = present.spec.public_interface is True
+        is_certain = reaches and self.serving.unclear.isdisjoint({*ON_TARGETS, "disable_public_network"})
+        return replace(
+            present.spec,
+            algorithm=UNMANAGED,
+            public_interface=UNMANAGED,
+            attachment=UNMANAGED,
+            ipv4_rdns=UNMANAGED,
+            ipv6_rdns=UNMANAGED,
+            targets=self._targets if is_certain else UNMANAGED,
+        )
+
+    @property
+    def _public(self) -> bool | Unmanaged:
+        disabled = self.serving.options.disable_public_network
+        return UNMANAGED if isinstance(disabled, Unmanaged) else not disabled
+
+    @property
+    def _attachment(self) -> Attachment | Unmanaged | None:
+        return UNMANAGED if self.is_out else wanted_attachment(self.serving.options, self.snapshot)
+
+    @property
+    def _targets(self) -> frozenset[Target] | Unmanaged:
+        """UNMANAGED for targets by private address while the network cannot be read."""
+        is_unread = self.serving.options.use_private_ip and network_id(self.snapshot) is None
+        return UNMANAGED if is_unread else self.serving.targets.targets
 
 
 def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Listener]:
@@ -314,51 +348,6 @@ def _without_kept_redirect(listeners: Mapping[int, Listener]) -> Mapping[int, Li
         else listener
         for port, listener in listeners.items()
     }
-
-
-def _unchanged_but_targets(
-    present: CloudBalancer, targets: DesiredTargets, unclear: Collection[str], snapshot: Snapshot, options: Options
-) -> LoadBalancer:
-    """The desired state while an annotation is wrong: only targets change, as Nodes come and go all the same. For that
-    it has to be clear who is a target, and the existing load balancer has to reach targets in the way that is asked
-    for."""
-    spec = present.spec
-    certain = not {*ON_TARGETS, "disable_public_network"} & set(unclear)
-    certain = certain and _reaches_targets(present, options, snapshot)
-    return replace(
-        spec,
-        algorithm=UNMANAGED,
-        public_interface=UNMANAGED,
-        attachment=UNMANAGED,
-        ipv4_rdns=UNMANAGED,
-        ipv6_rdns=UNMANAGED,
-        targets=_targets(targets, options, snapshot) if certain else UNMANAGED,
-    )
-
-
-def _reaches_targets(present: CloudBalancer, options: Options, snapshot: Snapshot) -> bool:
-    if options.use_private_ip:
-        return network_id(snapshot) in {place.network_id for place in present.attachments}
-    return present.spec.public_interface is True
-
-
-def _targets(wanted: DesiredTargets, options: Options, snapshot: Snapshot) -> frozenset[Target] | Unmanaged:
-    """The desired targets. UNMANAGED for targets by private address while the network cannot be read."""
-    return UNMANAGED if options.use_private_ip and network_id(snapshot) is None else wanted.targets
-
-
-def _public(options: Options) -> bool | Unmanaged:
-    disabled = options.disable_public_network
-    return UNMANAGED if isinstance(disabled, Unmanaged) else not disabled
-
-
-def _certificate_count(certificates: DesiredCertificates) -> int:
-    return len(certificates.ids) if isinstance(certificates.ids, tuple) else 0
-
-
-def _fields_of(problems: Collection[BadAnnotation]) -> Iterator[str]:
-    keys = {problem.key for problem in problems}
-    return (field for field, row in OPTIONS.items() if row.full_key in keys or row.variable in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,25 +424,15 @@ def desired_load_balancers(
     asked = _private_addresses(snapshot.services, settings)
     managed = {name for name, node in nodes.items() if not isinstance(node, UnmanagedNode)}
     said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in managed}
-    zones = zones_of_locations(snapshot)
-    candidates = _Candidates(snapshot, nodes, settings, said)
+    zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings, said)
     for key, match in matches.items():
         service = snapshot.services.items[key]
-        lb = (
-            desired_load_balancer(
-                service,
-                match,
-                snapshot,
-                settings,
-                candidates.of,
-                zones,
-                asked.get(service.id, NOBODY).besides(service.id),
-            )
-            if wants_balancer(service)
-            else release(service, match, snapshot, settings)
-        )
-        desired[key] = lb
-        notes += lb.notes
+        if wants_balancer(service):
+            rivals = asked.get(key, NOBODY).besides(key)
+            desired[key] = desired_load_balancer(service, match, snapshot, settings, candidates.of, zones, rivals)
+        else:
+            desired[key] = release(service, match, snapshot, settings)
+        notes += desired[key].notes
     pending = pending_deletions(snapshot, matches)
     planned = {each.balancer.id for each in pending}
     found = orphans(snapshot, matches)

@@ -23,7 +23,9 @@ from desired.annotations.choices import Protocol
 from desired.annotations.options import CHECK, HTTP, HTTP_CHECK, OPTIONS, SETTING
 from desired.load_balancers.listeners import PLAIN_CHECK
 from desired.model.load_balancer import CloudBalancer, HealthCheck, HttpCheck, HttpOptions, Listener
-from desired.section import UNMANAGED
+from desired.rules import load_balancer_changes as rows
+from desired.rules.rule import Reason, Rule
+from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import shown_text
 
 Part = TypeVar("Part", HttpOptions, HttpCheck)
@@ -43,13 +45,18 @@ class Loss:
 
     option: str
     """Field of ``Options`` that decides on it."""
-    text: str
-    """One clause for people."""
+    reasons: tuple[Reason, ...]
+    """All that ends with it, the gravest first."""
     keep: Mapping[str, str] = field(default_factory=dict)
     """Field of ``Options`` → the value with which nothing is lost."""
     let_go: Mapping[str, str] = field(default_factory=dict)
     """Field of ``Options`` → the value that asks for the loss; empty where none does, or only one that would have to
     follow the node port."""
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        return ", ".join(reason.text for reason in self.reasons)
 
 
 def listener_losses(before: Listener, after: Listener, asked: Collection[str] = ()) -> tuple[Loss, ...]:
@@ -152,29 +159,32 @@ def _protocol(before: Listener, after: Listener, asked: Collection[str]) -> Iter
     if before.protocol is after.protocol:
         return
     port, http = before.port, before.http
-    keep, gone = {"protocol": before.protocol.value}, []
-    match before.protocol, after.protocol:
-        case Protocol.HTTPS, _:
-            gone.append(f"clients of port {port} get no TLS from the load balancer any more")
-        case _, Protocol.HTTPS:
-            gone.append(f"clients of port {port} have to speak TLS")
-        case Protocol.TCP, _:
-            gone.append(f"clients of port {port} have to speak http")
-        case _:
-            gone.append(f"backends of port {port} get no X-Forwarded-For from the load balancer any more")
-    certificates = before.certificate_ids if before.protocol is Protocol.HTTPS else ()
-    if certificates:
-        gone.append(f"{_certificates(certificates)} taken off")
-        keep["http_certificates"] = ",".join(map(str, certificates))
+    keep = {"protocol": before.protocol.value}
+    gone = [_of_protocol(before.protocol, after.protocol).because(port=port)]
+    if before.protocol is Protocol.HTTPS and before.certificate_ids:
+        row = rows.CERTIFICATE_TAKEN_OFF if len(before.certificate_ids) == 1 else rows.CERTIFICATES_TAKEN_OFF
+        gone.append(row.because(certificates=", ".join(map(str, before.certificate_ids))))
+        keep["http_certificates"] = ",".join(map(str, before.certificate_ids))
     if http is not None and http.redirect_http is True:
-        gone.append(f"http is not redirected to port {port} any more")
+        gone.append(rows.REDIRECT_ENDS.because(port=port))
         keep["http_redirect_http"] = "true"
     if http is not None and http.sticky_sessions is True and after.protocol is Protocol.TCP:
-        gone.append("sticky sessions end")
+        gone.append(rows.STICKINESS_ENDS.because(port=port))
         keep["http_sticky_sessions"] = "true"
     if not _MEANS_CHECKS.isdisjoint(asked):  # else checks would follow the protocol that is kept
         keep["health_check_protocol"] = _spoken(before.health_check)
-    yield Loss("protocol", ", ".join(gone), keep, {"protocol": after.protocol.value})
+    yield Loss("protocol", tuple(gone), keep, {"protocol": after.protocol.value})
+
+
+def _of_protocol(before: Protocol, after: Protocol) -> Rule:
+    match before, after:
+        case Protocol.HTTPS, _:
+            return rows.TLS_ENDS
+        case _, Protocol.HTTPS:
+            return rows.TLS_BEGINS
+        case Protocol.TCP, _:
+            return rows.HTTP_BEGINS
+    return rows.FORWARDED_FOR_ENDS
 
 
 def _http(before: Listener, after: Listener) -> Iterator[Loss]:
@@ -183,36 +193,34 @@ def _http(before: Listener, after: Listener) -> Iterator[Loss]:
     if before.protocol is not after.protocol or there is None or wanted is None:
         return
     if there.redirect_http is True and wanted.redirect_http is False:
-        yield _of("http_redirect_http", f"http is not redirected to port {port} any more", "true", "false")
+        yield _of("http_redirect_http", rows.REDIRECT_ENDS.because(port=port), "true", "false")
     if there.sticky_sessions is True and wanted.sticky_sessions is False:
-        yield _of("http_sticky_sessions", f"sticky sessions of port {port} end", "true", "false")
+        yield _of("http_sticky_sessions", rows.STICKINESS_ENDS.because(port=port), "true", "false")
     elif there.sticky_sessions is True and _are_other(there.cookie_name, wanted.cookie_name):
-        text = f"sticky sessions of port {port} start anew with the cookie {shown_text(str(wanted.cookie_name))}"
-        yield _of("http_cookie_name", text, str(there.cookie_name), str(wanted.cookie_name))
-    if there.sticky_sessions is True and _is_shorter(there.cookie_lifetime_s, wanted.cookie_lifetime_s):
-        text = f"sticky sessions of port {port} last {wanted.cookie_lifetime_s} s instead of {there.cookie_lifetime_s}"
-        yield _of("http_cookie_lifetime", text, f"{there.cookie_lifetime_s}s", f"{wanted.cookie_lifetime_s}s")
-    if _is_shorter(there.timeout_idle_s, wanted.timeout_idle_s):
-        text = f"idle connections of port {port} end after {wanted.timeout_idle_s} s instead of {there.timeout_idle_s}"
-        yield _of("http_timeout_idle", text, f"{there.timeout_idle_s}s", f"{wanted.timeout_idle_s}s")
+        reason = rows.COOKIE_CHANGES.because(port=port, wanted=shown_text(str(wanted.cookie_name)))
+        yield _of("http_cookie_name", reason, str(there.cookie_name), str(wanted.cookie_name))
+    if there.sticky_sessions is True:
+        lifetimes = there.cookie_lifetime_s, wanted.cookie_lifetime_s
+        yield from _shorter("http_cookie_lifetime", rows.COOKIE_SHORTENED, port, *lifetimes)
+    yield from _shorter("http_timeout_idle", rows.IDLE_SHORTENED, port, there.timeout_idle_s, wanted.timeout_idle_s)
 
 
-def _of(option: str, text: str, there: str, wanted: str) -> Loss:
+def _shorter(option: str, row: Rule, port: int, present: int | Unmanaged, wanted: int | Unmanaged) -> Iterator[Loss]:
+    if isinstance(present, int) and isinstance(wanted, int) and wanted < present:
+        yield _of(option, row.because(port=port, wanted=wanted, present=present), f"{present}s", f"{wanted}s")
+
+
+def _of(option: str, reason: Reason, there: str, wanted: str) -> Loss:
     """The loss that one option decides on, by what it is and shall be."""
-    return Loss(option, text, {option: there}, {option: wanted})
+    return Loss(option, (reason,), {option: there}, {option: wanted})
 
 
 def _proxy(before: Listener, after: Listener) -> Iterator[Loss]:
     """The loss by the PROXY protocol, which breaks backends both ways."""
-    match before.proxyprotocol, after.proxyprotocol:
-        case False, True:
-            text = "get a PROXY protocol header, and break unless they expect it"
-        case True, False:
-            text = "get no PROXY protocol header any more, and break if they expect it"
-        case _:
-            return
-    values = (str(before.proxyprotocol).lower(), str(after.proxyprotocol).lower())
-    yield _of("uses_proxyprotocol", f"backends of port {before.port} {text}", *values)
+    if _are_other(before.proxyprotocol, after.proxyprotocol):
+        row = rows.PROXY_BEGINS if after.proxyprotocol else rows.PROXY_ENDS
+        values = (str(before.proxyprotocol).lower(), str(after.proxyprotocol).lower())
+        yield _of("uses_proxyprotocol", row.because(port=before.port), *values)
 
 
 def _health_check(before: Listener, after: Listener) -> Iterator[Loss]:
@@ -225,8 +233,8 @@ def _health_check(before: Listener, after: Listener) -> Iterator[Loss]:
         let_go = {}  # an annotation would keep the number of the node port
     has_other_answer = there.http and wanted.http and _are_other(there.http.response, wanted.http.response)
     if keep or has_other_answer:
-        text = f"targets of port {before.port} are checked by {_shown(wanted)} instead of {_shown(there)}"
-        yield Loss(next(iter(keep), "health_check_protocol"), text, keep, let_go)
+        reason = rows.CHECK_CHANGES.because(port=before.port, wanted=_shown(wanted), present=_shown(there))
+        yield Loss(next(iter(keep), "health_check_protocol"), (reason,), keep, let_go)
 
 
 def _speech(there: HealthCheck, wanted: HealthCheck) -> Iterator[tuple[str, str]]:
@@ -266,18 +274,9 @@ def _shown(check: HealthCheck) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
 
 
-def _certificates(ids: tuple[int, ...]) -> str:
-    """``certificate 77 is``."""
-    return f"certificate {ids[0]} is" if len(ids) == 1 else f"certificates {', '.join(map(str, ids))} are"
-
-
 def _are_other(there: object, wanted: object) -> bool:
     """Whether both are known, and differ."""
     return UNMANAGED not in (there, wanted) and there != wanted
-
-
-def _is_shorter(there: object, wanted: object) -> bool:
-    return isinstance(there, int) and isinstance(wanted, int) and wanted < there
 
 
 _WORD = re.compile(r"[A-Za-z/][A-Za-z0-9/._~?,=&-]*")

@@ -25,7 +25,8 @@ from desired.model.load_balancer import (
     Listener,
 )
 from desired.model.service import Service
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.load_balancers import PORT_KEEPS_CERTIFICATE, PORT_LACKS_CERTIFICATE, PORT_OVER_LIMIT
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import counted
 
@@ -203,9 +204,10 @@ def possible_listeners(
     present: Mapping[int, Listener],
     limit: int,
     certificates: DesiredCertificates,
-    remedy: str,
+    larger: str,
 ) -> tuple[Mapping[int, Listener], tuple[Note, ...]]:
-    """Port → listener, at most ``limit`` of them, and notes on those that are left out, with the ``remedy``, or wait.
+    """Port → listener, at most ``limit`` of them, and notes on those that are left out or wait. ``larger`` is which
+    type takes more of them (``larger_type``).
 
     What is there goes before what is new, then the order of the Service's ports decides. ``present`` are the listeners
     that are there: none of them goes only because something of it is not known yet.
@@ -216,31 +218,27 @@ def possible_listeners(
     notes: list[Note] = []
     order = {port.port: place for place, port in reversed([*enumerate(service.claim.ports)])}
     for port in sorted(wanted, key=lambda port: (port not in present, order[port])):
-        listener = wanted[port]
-        if _waits(listener) and port in present and _has_certificates(present[port]):
-            listener = _with_certificates_of(present[port], listener)
-            notes.append(_note(service, port, f"port {port} keeps its certificate for now: {certificates.pending}"))
+        listener, there = wanted[port], present.get(port)
+        if waits_for_certificate(listener) and there is not None and _has_certificates(there):
+            # Everything else changes at once: a new port on the Nodes must not wait for the CA.
+            listener = replace(listener, http=_with_certificates_of(there.http, listener.http))
+            cause = "; ".join(why.says for why in certificates.pending)
+            notes.append(PORT_KEEPS_CERTIFICATE.note(service.key, port=port, cause=cause))
         if _lacks_certificate(listener):
-            if port in present:
-                listeners[port] = present[port]
+            if there is not None:
+                listeners[port] = there
             if not certificates.notes:
-                notes.append(_note(service, port, f"port {port} waits for a certificate: {_REMEDY}"))
+                notes.append(PORT_LACKS_CERTIFICATE.note(service.key, port=port))
         elif len(listeners) < limit:
             listeners[port] = listener
         else:
-            text = f"port {port} is left out: the load balancer's type takes {counted(limit, 'port')}; {remedy}"
-            notes.append(Note(service.key, NoteKind.LIMIT, text, port))
+            holds = counted(limit, "port")
+            notes.append(PORT_OVER_LIMIT.note(service.key, port=port, holds=holds, larger=larger))
     return listeners, tuple(notes)
 
 
-_REMEDY = f"name one in {OPTIONS['http_certificates'].full_key}, or set {OPTIONS['certificate_type'].full_key}"
-
-
-def _note(service: Service, port: int, text: str) -> Note:
-    return Note(service.key, NoteKind.CERTIFICATE, text, port)
-
-
-def _waits(listener: Listener) -> bool:
+def waits_for_certificate(listener: Listener) -> bool:
+    """Whether the listener's certificate is still to be created or issued."""
     return listener.http is not None and listener.http.certificates is KNOWN_AFTER_APPLY
 
 
@@ -255,9 +253,5 @@ def _has_certificates(listener: Listener) -> bool:
     return listener.protocol is Protocol.HTTPS and not _lacks_certificate(listener)
 
 
-def _with_certificates_of(present: Listener, wanted: Listener) -> Listener:
-    """``wanted`` with the certificates of ``present``. Everything else changes at once: a new port on the Nodes must
-    not wait for the CA."""
-    if present.http is None or wanted.http is None:
-        return wanted
-    return replace(wanted, http=replace(wanted.http, certificates=present.http.certificates))
+def _with_certificates_of(there: HttpOptions | None, wanted: HttpOptions | None) -> HttpOptions | None:
+    return wanted if there is None or wanted is None else replace(wanted, certificates=there.certificates)

@@ -1,15 +1,4 @@
-"""Notes on a Service's load balancer: what a person should know though nothing is done about it.
-
-| Function | Notes on |
-|---|---|
-| ``notes_on_name`` | a name that another load balancer has |
-| ``notes_on_public_interface`` | a public interface that cannot be disabled |
-| ``notes_on_hidden_targets`` | targets that need the public interface that is off |
-| ``notes_on_place`` | a location or network zone that the load balancer is not in |
-| ``notes_on_kept`` | values that nothing asks for any more |
-| ``notes_on_targets`` | Nodes that cannot be targets, no targets, targets that are not ours |
-| ``notes_on_stuck_services`` | Services whose finalizer nothing removes |
-"""
+"""Notes on a Service's load balancer: what a person should know though nothing is done about it."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from ipaddress import ip_address
@@ -26,25 +15,7 @@ from desired.model.service import Service
 from desired.model.snapshot import Snapshot, is_another_controller
 from desired.names import FINALIZER_BALANCER
 from desired.plan.notes import Note
-from desired.rules.load_balancers import (
-    DELETION_STUCK,
-    LOST_IPV4,
-    NAME_TAKEN,
-    NO_OTHER_TARGET_REACHED,
-    NO_TARGET_REACHED,
-    NODE_NO_TARGET,
-    NODE_OVER_LIMIT,
-    NODE_TARGET_STAYS,
-    NODE_UNCERTAIN,
-    PUBLIC_INTERFACE_NEEDED,
-    PUBLIC_INTERFACE_NEEDED_BY_OTHERS,
-    PUBLIC_INTERFACE_NEEDED_STILL,
-    STAYS_IN_PLACE,
-    TARGET_OF_OTHERS,
-    UNREAD_IPV4,
-    VALUE_KEPT,
-    VALUES_KEPT,
-)
+from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey
@@ -64,7 +35,7 @@ def notes_on_name(service: Service, options: Options, present: CloudBalancer, sn
         return
     for other in snapshot.load_balancers or ():
         if other.spec.name == options.name and other.id != present.id:
-            yield NAME_TAKEN.note(
+            yield rows.NAME_TAKEN.note(
                 service.key, wanted=options.name, other=other.id, balancer=present.id, present=present.spec.name
             )
 
@@ -78,9 +49,9 @@ def notes_on_public_interface(
         return
     there = present.targets if isinstance(wanted, Unmanaged) else wanted
     for target in sorted(filter(_needs_public_interface, there), key=str)[:1]:
-        row = PUBLIC_INTERFACE_NEEDED_BY_OTHERS
+        row = rows.PUBLIC_INTERFACE_NEEDED_BY_OTHERS
         if isinstance(target, ServerTarget):
-            row = PUBLIC_INTERFACE_NEEDED_STILL if options.use_private_ip else PUBLIC_INTERFACE_NEEDED
+            row = rows.PUBLIC_INTERFACE_NEEDED_STILL if options.use_private_ip else rows.PUBLIC_INTERFACE_NEEDED
         yield row.note(service.key, target=target.name)
 
 
@@ -92,7 +63,7 @@ def notes_on_hidden_targets(
     if public is not False or options.use_private_ip:
         return
     reaches = present is not None and any(not _needs_public_interface(target) for target in present.targets)
-    yield (NO_OTHER_TARGET_REACHED if reaches else NO_TARGET_REACHED).note(service.key)
+    yield (rows.NO_OTHER_TARGET_REACHED if reaches else rows.NO_TARGET_REACHED).note(service.key)
 
 
 def _needs_public_interface(target: Target) -> bool:
@@ -110,27 +81,20 @@ def notes_on_place(service: Service, options: Options, present: CloudBalancer) -
         if not isinstance(wanted, Unmanaged) and there is not None and wanted != there:
             row = OPTIONS[field]
             option = f"{row.full_key} (or {row.variable})"
-            yield STAYS_IN_PLACE.note(service.key, option=option, wanted=wanted, balancer=present.id, present=there)
+            yield rows.STAYS_IN_PLACE.note(
+                service.key, option=option, wanted=wanted, balancer=present.id, present=there
+            )
 
 
 def notes_on_kept(service: Service, values: Iterable[Kept]) -> Iterator[Note]:
     """One note on all that the load balancer keeps though nothing asks for it, with what a person can set."""
-    found = [(OPTIONS[each.field], each) for each in values]
-    if not found:
-        return
-    said = ", ".join(
-        f"{row.key}={_quoted(each.value)}{_at(each.ports)} (default {_quoted(each.default)})" for row, each in found
-    )
-    (row, first), *more = found
-    if more:
-        yield VALUES_KEPT.note(service.key, values=said)
-        return
-    default, value = _quoted(first.default), _quoted(first.value)
-    yield VALUE_KEPT.note(service.key, values=said, option=row.full_key, default=default, value=value)
-
-
-def _quoted(value: str) -> str:
-    return value or '""'
+    found = [(OPTIONS[each.field], each.value or '""', each.default or '""', each.ports) for each in values]
+    said = ", ".join(f"{row.key}={value}{_at(ports)} (default {default})" for row, value, default, ports in found)
+    if len(found) > 1:
+        yield rows.VALUES_KEPT.note(service.key, values=said)
+    elif found:
+        ((row, value, default, _),) = found
+        yield rows.VALUE_KEPT.note(service.key, values=said, option=row.full_key, default=default, value=value)
 
 
 def _at(ports: Sequence[int]) -> str:
@@ -144,23 +108,23 @@ def notes_on_targets(
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
     there = {targets.node_targets.led_to(target) for target in present.targets} if present else set()
     for row, membership in (
-        (NODE_NO_TARGET, Membership.UNUSABLE),
-        (NODE_OVER_LIMIT, Membership.OVER_LIMIT),
-        (NODE_UNCERTAIN, Membership.UNCERTAIN),
+        (rows.NODE_NO_TARGET, Membership.UNUSABLE),
+        (rows.NODE_OVER_LIMIT, Membership.OVER_LIMIT),
+        (rows.NODE_UNCERTAIN, Membership.UNCERTAIN),
     ):
         for why, members in targets.by_why(membership).items():
             stays = [member for member in members if member.keeps_its_target and member.server in there]
             others = [member for member in members if member not in stays]
-            for found, said in ((stays, NODE_TARGET_STAYS), (others, row)):
+            for found, said in ((stays, rows.NODE_TARGET_STAYS), (others, row)):
                 if found:
                     yield said.note(service.key, nodes=_shown(found), cause=why)
     if stale := _by_lost_ipv4(targets, present):
-        row = LOST_IPV4 if 4 in service.claim.families else UNREAD_IPV4
+        row = rows.LOST_IPV4 if 4 in service.claim.families else rows.UNREAD_IPV4
         yield row.note(service.key, nodes=_shown(stale))
     if not targets.targets:
         yield note_on_no_targets(targets.members, service, options)
     for target in targets.foreign if present else ():
-        yield TARGET_OF_OTHERS.note(service.key, target=target.name)
+        yield rows.TARGET_OF_OTHERS.note(service.key, target=target.name)
 
 
 def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> list[NodeTarget]:
@@ -190,10 +154,9 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
     """
     if snapshot.unserved is None or any(map(is_another_controller, snapshot.controllers or ())):
         return
-    for service in snapshot.unserved:
-        if is_stuck(service):
-            patch, namespace = _patch(service), service.namespace
-            yield DELETION_STUCK.note(service.key, service=service.name, namespace=namespace, patch=patch)
+    for service in filter(is_stuck, snapshot.unserved):
+        found = {"service": service.name, "namespace": service.namespace, "patch": _patch(service)}
+        yield rows.DELETION_STUCK.note(service.key, **found)
 
 
 def is_stuck(service: Service) -> bool:

@@ -45,7 +45,7 @@ def in_sequence(
     targets = of(ChangeKind.LB_TARGET)
     early = _before_it_leaves(targets, networks)
     late = [change for change in targets if change not in early]
-    networks = sorted(networks, key=_removals_first)
+    networks = sorted(networks, key=lambda change: change.verb is not Verb.REMOVE)
     moved = reduce(balancer_after, (*early, *networks), present)
     ordered = [
         *of(ChangeKind.LB_ADOPT),
@@ -181,10 +181,6 @@ def _needing(change: Change, needed: Sequence[Change]) -> Change:
 def _by_verb(changes: Sequence[Change]) -> tuple[list[Change], list[Change], list[Change]]:
     adds, modifies, removals = ([c for c in changes if c.verb is verb] for verb in (Verb.ADD, Verb.MODIFY, Verb.REMOVE))
     return adds, modifies, removals
-
-
-def _removals_first(change: Change) -> bool:
-    return change.verb is not Verb.REMOVE
 
 
 def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:

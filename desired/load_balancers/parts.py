@@ -7,6 +7,7 @@ from ipaddress import ip_address
 
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
+from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.ordering import exceeded
 from desired.load_balancers.targets import removal_reason
 from desired.model.key import Key, ObjectKind
@@ -27,33 +28,11 @@ from desired.model.load_balancer import (
     spoken,
 )
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, State
+from desired.plan.change import Change, State, with_advice
 from desired.plan.foresight import balancer_after
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from desired.rules.load_balancer_changes import (
-    ALGORITHM_CHANGED,
-    NETWORK_ADDED,
-    NETWORK_DROPPED,
-    NETWORK_REPLACED,
-    PORT_ADDED,
-    PORT_CHANGED,
-    PORT_CLOSED,
-    PORT_REMOVED,
-    PRIVATE_ADDRESS_CHANGED,
-    PRIVATE_ADDRESS_LOST,
-    PRIVATE_TRAFFIC_STOPS,
-    PUBLIC_OFF,
-    PUBLIC_ON,
-    RENAMED,
-    REVERSE_NAME_CHANGED,
-    TARGET_ADDED,
-    TARGET_LEFT_BEHIND,
-    TARGET_RETURNS,
-    TARGET_WITHOUT_TRAFFIC,
-    TYPE_CHANGED,
-    UNREACHABLE_OUTSIDE,
-)
-from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.rules import load_balancer_changes as rows
+from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from desired.syntax.provider_id import ServerKey
 
 
@@ -85,36 +64,22 @@ def listener_change(
 ) -> Change:
     """The change of one listener, of which one side may be None; it comes after the changes ``needed``."""
     port = after.port if after else before.port if before else 0
-    consequences: tuple[str, ...] = ()
-    if after is None:
-        consequences = (PORT_CLOSED.text(port=port),)
-        why = PORT_REMOVED
-    else:
-        why = PORT_ADDED if before is None else PORT_CHANGED
-        consequences = () if before is None else tuple(_losses(lb, before, after))
-    return _change(
-        lb,
-        ("listener", port),
-        ChangeKind.LB_LISTENER,
-        before,
-        after,
-        why.text(port=port),
-        depends_on=needed,
-        consequences=consequences,
-    )
+    row = rows.PORT_ADDED if before is None else rows.PORT_REMOVED if after is None else rows.PORT_CHANGED
+    part, kind, why = ("listener", port), ChangeKind.LB_LISTENER, row.text(port=port)
+    lost = tuple(_losses(lb, before, after))
+    return _change(lb, part, kind, before, after, why, consequences=lost, depends_on=needed)
 
 
-def _losses(lb: DesiredLoadBalancer, before: Listener, after: Listener) -> Iterator[str]:
+def _losses(lb: DesiredLoadBalancer, before: Listener | None, after: Listener | None) -> Iterator[str]:
     """What clients lose, each with the way to keep it, unless an annotation of the Service takes it away."""
+    if before is None:
+        return
+    if after is None:
+        yield rows.PORT_CLOSED.text(port=before.port)
+        return
     for loss in listener_losses(before, after, lb.asked):
-        is_annotated = loss.option in lb.service.claim.read.values
-        way = "" if is_annotated else lb.remedy([loss])
-        yield f"{loss.text}; to keep it: {way}" if way else loss.text
-
-
-def waits_for_certificate(listener: Listener) -> bool:
-    """Whether the listener's certificate is still to be created or issued."""
-    return listener.http is not None and listener.http.certificates is KNOWN_AFTER_APPLY
+        way = "" if loss.option in lb.service.claim.read.values else lb.remedy([loss])
+        yield with_advice(loss.text, way and f"to keep it: {way}")
 
 
 def _change(
@@ -128,29 +93,21 @@ def _change(
     consequences: tuple[str, ...] = (),
     depends_on: tuple[str, ...] = (),
 ) -> Change:
-    verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
-    return Change(
-        key=lb.service.balancer_key.part(*part),
-        kind=kind,
-        verb=verb if verb in KINDS[kind].verbs else Verb.MODIFY,
-        before=before,
-        after=after,
-        reason=reason,
-        owner=lb.service.key,
-        cloud_id=None if lb.present is None else lb.present.id,
-        consequences=consequences,
-        depends_on=depends_on,
-    )
+    (verb, *others) = KINDS[kind].verbs
+    if others:
+        verb = Verb.ADD if before is None else Verb.REMOVE if after is None else Verb.MODIFY
+    key, cloud_id = lb.service.balancer_key.part(*part), lb.present.id if lb.present else None
+    return Change(key, kind, verb, before, after, reason, lb.service.key, consequences, depends_on, cloud_id=cloud_id)
 
 
 def _whole(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
     spec = present.spec
     if wanted.name != spec.name:
         named, renamed = Identity(spec.name, spec.labels), Identity(wanted.name, wanted.labels)
-        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, RENAMED.text())
+        yield _change(lb, ("identity",), ChangeKind.LB_IDENTITY, named, renamed, rows.RENAMED.text())
     algorithm, there = wanted.algorithm, spec.algorithm
     if not isinstance(algorithm, Unmanaged) and not isinstance(there, Unmanaged) and algorithm is not there:
-        yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, ALGORITHM_CHANGED.text())
+        yield _change(lb, ("algorithm",), ChangeKind.LB_ALGORITHM, there, algorithm, rows.ALGORITHM_CHANGED.text())
     for family, address, pointer, before in (
         ("ipv4", present.ipv4, wanted.ipv4_rdns, spec.ipv4_rdns),
         ("ipv6", present.ipv6, wanted.ipv6_rdns, spec.ipv6_rdns),
@@ -171,7 +128,7 @@ def reverse_names_to_come(lb: DesiredLoadBalancer, wanted: LoadBalancer) -> Iter
 def _reverse_name(
     lb: DesiredLoadBalancer, family: str, before: str | KnownAfterApply | None, pointer: str | None
 ) -> Change:
-    return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, REVERSE_NAME_CHANGED.text())
+    return _change(lb, ("rdns", family), ChangeKind.LB_RDNS, before, pointer, rows.REVERSE_NAME_CHANGED.text())
 
 
 def _is_private_end(change: Change) -> bool:
@@ -183,8 +140,8 @@ def _type(
     lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer, parts: tuple[Change, ...]
 ) -> Iterator[Change]:
     if wanted.type != present.spec.type:
-        why = TYPE_CHANGED.text()
         needed = tuple(_room_for(lb.size.type, present, parts))
+        why = rows.TYPE_CHANGED.text()
         yield _change(lb, ("type",), ChangeKind.LB_TYPE, present.spec.type, wanted.type, why, depends_on=needed)
 
 
@@ -203,62 +160,49 @@ def _public_interface(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: Cl
         return
     if not public and not present.attachments and not isinstance(wanted.attachment, Attachment):
         return  # refused without a network, and which one that is cannot be told now
-    yield _change(
-        lb,
-        ("public",),
-        ChangeKind.LB_PUBLIC_INTERFACE,
-        there,
-        public,
-        (PUBLIC_ON if public else PUBLIC_OFF).text(),
-        consequences=() if public else (UNREACHABLE_OUTSIDE.text(),),
-    )
+    why, lost = (rows.PUBLIC_ON, ()) if public else (rows.PUBLIC_OFF, (rows.UNREACHABLE_OUTSIDE.text(),))
+    yield _change(lb, ("public",), ChangeKind.LB_PUBLIC_INTERFACE, there, public, why.text(), consequences=lost)
 
 
 def _networks(lb: DesiredLoadBalancer, wanted: LoadBalancer, present: CloudBalancer) -> Iterator[Change]:
-    key, place = lb.service.balancer_key, wanted.attachment
+    place = wanted.attachment
     if isinstance(place, Unmanaged):
         return
-    others = [there for there in present.attachments if place is None or there.network_id != place.network_id]
-    for there in others:
-        why = (NETWORK_REPLACED if place else NETWORK_DROPPED).text()
-        yield _change(
-            lb,
-            ("network", there.network_id),
-            ChangeKind.LB_NETWORK,
-            there,
-            None,
-            why,
-            consequences=(_loss(there, present, returns=place is not None),),
-        )
-    if place is None:
-        return
-    here = next((there for there in present.attachments if there.network_id == place.network_id), None)
-    if here is None:
-        yield _change(
-            lb,
-            ("network", place.network_id),
-            ChangeKind.LB_NETWORK,
-            None,
-            place,
-            NETWORK_ADDED.text(),
-            depends_on=tuple(key.part("network", there.network_id) for there in others),
-        )
-    elif not isinstance(place.ip, Unmanaged) and place.ip != here.ip:
-        yield _change(
-            lb,
-            ("network", place.network_id),
-            ChangeKind.LB_NETWORK,
-            here,
-            place,
-            PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip)),
-            consequences=(_loss(here, present, returns=True),),
-        )
+    here = {there.network_id: there for there in present.attachments}
+    stays = None if place is None else here.pop(place.network_id, None)
+    others = []
+    for there in here.values():
+        why = (rows.NETWORK_REPLACED if place else rows.NETWORK_DROPPED).text()
+        others.append(_placed(lb, there, None, why, consequences=(_loss(there, present, returns=place is not None),)))
+    yield from others
+    if place is not None and stays is None:
+        needed = tuple(change.key for change in others)
+        yield _placed(lb, None, place, rows.NETWORK_ADDED.text(), depends_on=needed)
+    elif place is not None and stays is not None and place.ip not in (UNMANAGED, stays.ip):
+        why = rows.PRIVATE_ADDRESS_CHANGED.text(address=str(place.ip))
+        yield _placed(lb, stays, place, why, consequences=(_loss(stays, present, returns=True),))
+
+
+def _placed(
+    lb: DesiredLoadBalancer,
+    before: Attachment | None,
+    after: Attachment | None,
+    reason: str,
+    *,
+    consequences: tuple[str, ...] = (),
+    depends_on: tuple[str, ...] = (),
+) -> Change:
+    place = after or before
+    part = ("network", place.network_id if place else 0)
+    return _change(
+        lb, part, ChangeKind.LB_NETWORK, before, after, reason, consequences=consequences, depends_on=depends_on
+    )
 
 
 def _loss(place: Attachment, present: CloudBalancer, *, returns: bool) -> str:
     """What is lost if the load balancer leaves; ``returns`` says whether private targets are reached again after it."""
     stops = returns and any(map(is_private, present.targets))
-    return (PRIVATE_TRAFFIC_STOPS if stops else PRIVATE_ADDRESS_LOST).text(address=str(place.ip))
+    return (rows.PRIVATE_TRAFFIC_STOPS if stops else rows.PRIVATE_ADDRESS_LOST).text(address=str(place.ip))
 
 
 def _listeners(
@@ -343,7 +287,7 @@ def _addition(
         before,
         after,
         server,
-        TARGET_ADDED.text(node=name, address=_spoken_address(after)),
+        rows.TARGET_ADDED.text(node=name, address=_spoken_address(after)),
         depends_on=(*joins, *(c.key for c in before_them if _is_needed(c, after))),
     )
 
@@ -399,11 +343,11 @@ def _moved(
             continue
         server = lb.targets.node_targets.led_to(target)
         if may_return(target, place, present, snapshot):
-            why = TARGET_RETURNS.text(target=spoken(target))
+            why = rows.TARGET_RETURNS.text(target=spoken(target))
             yield _target_change(lb, None, target, server, why, depends_on=attached)
         else:
-            why = TARGET_LEFT_BEHIND.text(target=spoken(target))
-            lost = () if _is_dead(target, snapshot) else (TARGET_WITHOUT_TRAFFIC.text(target=spoken(target)),)
+            why = rows.TARGET_LEFT_BEHIND.text(target=spoken(target))
+            lost = () if _is_dead(target, snapshot) else (rows.TARGET_WITHOUT_TRAFFIC.text(target=spoken(target)),)
             yield _target_change(lb, target, None, server, why, consequences=lost)
 
 
@@ -435,18 +379,13 @@ def _is_needed(change: Change, target: Target) -> bool:
     """Whether a target can only be added after ``change``. A load balancer that gets another address in its network
     still gets the targets that it reaches before that: while a person thinks about the address, Nodes come and go."""
     if is_private(target):
-        return change.kind == ChangeKind.LB_NETWORK and not _stays_in_network(change)
+        return change.kind == ChangeKind.LB_NETWORK and change.verb is not Verb.MODIFY
     return change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is True
-
-
-def _stays_in_network(change: Change) -> bool:
-    before, after = change.before, change.after
-    return isinstance(before, Attachment) and isinstance(after, Attachment) and before.network_id == after.network_id
 
 
 def _removal(lb: DesiredLoadBalancer, target: Target, server: ServerKey, snapshot: Snapshot, *, serves: bool) -> Change:
     """The removal of a target that leads to ``server``, which ``serves`` by another one."""
     removal = removal_reason(target, server, lb.targets.claiming(server), snapshot)
     loses = removal.server_lives and not serves
-    lost = (TARGET_WITHOUT_TRAFFIC.text(target=server.name),) if loses else ()
+    lost = (rows.TARGET_WITHOUT_TRAFFIC.text(target=server.name),) if loses else ()
     return _target_change(lb, target, None, server, removal.why, consequences=lost)

@@ -14,7 +14,7 @@ addresses; one that it does not say is not known, and is never taken for nothing
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
+from operator import attrgetter
 
 from desired.load_balancers.ownership import Ownership, owner_of, ownership
 from desired.model.load_balancer import CloudBalancer
@@ -88,9 +88,6 @@ def _prices_of_new(made: CloudBalancer, snapshot: Snapshot) -> Sequence[Price | 
     specs = (balancer.spec for balancer in snapshot.load_balancers or ())
     zones |= {spec.location: spec.zone for spec in specs if spec.location and spec.zone}
     zone = made.spec.zone
+    gross = attrgetter("gross")
     possible = [price for location, price in made.type.prices.items() if zones.get(location, zone) == zone]
-    return (min(possible, key=_gross), max(possible, key=_gross)) if possible else (None,)
-
-
-def _gross(price: Price) -> Decimal:
-    return price.gross
+    return (min(possible, key=gross), max(possible, key=gross)) if possible else (None,)

@@ -6,14 +6,7 @@ from difflib import get_close_matches
 from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.snapshot import Snapshot
-from desired.rules.load_balancers import (
-    TYPE_DEPRECATED,
-    TYPE_MISSING,
-    TYPE_NOT_READ,
-    TYPE_NOT_SOLD,
-    TYPE_NOT_THERE,
-    TYPE_TOO_SMALL,
-)
+from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import Unknown, Unmanaged
 from desired.syntax.bounds import counted
@@ -52,32 +45,32 @@ def fitting_size(
     instead = f"it stays {kept.name}" if kept else "nothing is created"
     types = snapshot.balancer_types
     if isinstance(types, Unknown):
-        return Size(kept, TYPE_NOT_READ.because(wanted=wanted, cause=types.why, instead=instead))
+        return Size(kept, rows.TYPE_NOT_READ.because(wanted=wanted, cause=types.why, instead=instead))
     found = types.get(wanted)
     asked = f"is not set, which means {wanted}" if isinstance(options.type, Unmanaged) else f"is {wanted}"
     if found is None:
         near = ", ".join(sorted(get_close_matches(wanted, sorted(types), n=3, cutoff=0.0)))
         such_as = near and f", such as {near}"
-        return Size(kept, TYPE_MISSING.because(asked=asked, near=such_as, instead=instead))
+        return Size(kept, rows.TYPE_MISSING.because(asked=asked, near=such_as, instead=instead))
     if found.unavailable_after is not None and found.unavailable_after <= snapshot.taken_at:
         since = f"{found.unavailable_after:%Y-%m-%d}"
-        return Size(kept, TYPE_NOT_SOLD.because(asked=asked, since=since, instead=instead))
+        return Size(kept, rows.TYPE_NOT_SOLD.because(asked=asked, since=since, instead=instead))
     if present is None and location is not None and found.locations and location not in found.locations:
         there = ", ".join(sorted(found.locations))
-        reason = TYPE_NOT_THERE.because(location=location, type=found.name, locations=there, instead=instead)
+        reason = rows.TYPE_NOT_THERE.because(location=location, type=found.name, locations=there, instead=instead)
         return Size(None, reason)
     lacking = _lacking(found, demand, kept)
     if lacking is not None:
         holds, needed = lacking
-        remedy = larger_type(demand, snapshot)
-        small = TYPE_TOO_SMALL.because(asked=asked, holds=holds, needed=needed, instead=instead, remedy=remedy)
+        larger = larger_type(demand, snapshot)
+        small = rows.TYPE_TOO_SMALL.because(asked=asked, holds=holds, needed=needed, instead=instead, larger=larger)
         return Size(kept, small)
     return _deprecated(found)
 
 
 def larger_type(demand: Demand, snapshot: Snapshot) -> str:
-    """The remedy for a load balancer that is too small; it names the smallest type on sale that holds all of it, where
-    there is one and the types could be looked up."""
+    """``a larger type, such as lb21``: the smallest one on sale that holds all of it, where there is one and the types
+    could be looked up."""
     types = snapshot.balancer_types
     fitting = (
         found
@@ -88,14 +81,14 @@ def larger_type(demand: Demand, snapshot: Snapshot) -> str:
         and (found.unavailable_after is None or found.unavailable_after > snapshot.taken_at)
     )
     least = min(fitting, key=lambda found: (found.max_targets, found.max_services, found.name), default=None)
-    return "choose a larger type" if least is None else f"choose a larger type, such as {least.name}"
+    return "a larger type" if least is None else f"a larger type, such as {least.name}"
 
 
 def _deprecated(found: BalancerType) -> Size:
     """The type, with a note when Hetzner stops, or has stopped, selling it: an existing load balancer keeps it."""
     if found.unavailable_after is None:
         return Size(found)
-    return Size(found, TYPE_DEPRECATED.because(type=found.name, until=f"{found.unavailable_after:%Y-%m-%d}"))
+    return Size(found, rows.TYPE_DEPRECATED.because(type=found.name, until=f"{found.unavailable_after:%Y-%m-%d}"))
 
 
 def _lacking(found: BalancerType, demand: Demand, kept: BalancerType | None) -> tuple[str, int] | None:

@@ -419,8 +419,6 @@ NEW_BALANCER_EXPOSED = _held(
     "set {annotation} on Service {service} to true or false",
 )
 
-CERTIFICATE_PENDING = _waiting(GuardName.CERTIFICATE_ISSUANCE, "certificate-pending", "{why}")
-
 ROUTES_LOST = _held(
     GuardName.ROUTE_BLAST_RADIUS,
     "routes-lost",

@@ -163,7 +163,7 @@ TYPE_NOT_THERE = Rule(
 TYPE_TOO_SMALL = Rule(
     "type-too-small",
     f"{_set_by('type')} {{asked}}, which is too small: it takes {{holds}}, and {{needed}} are needed; {{instead}}",
-    "{remedy}",
+    "choose {larger}",
     NoteKind.LIMIT,
 )
 TYPE_DEPRECATED = Rule(
@@ -171,6 +171,13 @@ TYPE_DEPRECATED = Rule(
     "Hetzner sells type {type} until {until} only",
     "choose another type in time",
     NoteKind.DEPRECATED,
+)
+
+PORT_OVER_LIMIT = Rule(
+    "port-over-limit",
+    "port {port} is left out: the load balancer's type takes {holds}",
+    "choose {larger}",
+    NoteKind.LIMIT,
 )
 
 # The private network.
@@ -536,10 +543,17 @@ _DOMAINS = _key("http_managed_certificate_domains")
 _REFERENCES = _key("http_certificates")
 _TYPE = _key("certificate_type")
 _RETRY = "retry it in Hetzner's console"
+_STRICT = "as it is never asked for again by itself: the limits of certificate authorities are strict"
 
 
-def _certificate(name: str, says: str, remedy: str = "", of: NoteKind | None = NoteKind.CERTIFICATE) -> Rule:
+def _certificate(name: str, says: str, remedy: str = "", of: NoteKind = NoteKind.CERTIFICATE) -> Rule:
     return Rule(f"certificate-{name}", says, remedy, of)
+
+
+def _pending(name: str, says: str, remedy: str = "", noted: NoteKind | None = None) -> Rule:
+    """A row on a certificate that an https port waits for, which the guard says of the port."""
+    guard, verdict = GuardName.CERTIFICATE_ISSUANCE, Verdict.WAITING
+    return Rule(f"certificate-{name}", says, remedy, guard, verdict, noted=noted)
 
 
 CERTIFICATE_MISSING = _certificate(
@@ -556,20 +570,28 @@ CERTIFICATE_BY_ID = _certificate(
 CERTIFICATE_UNKNOWN = _certificate(
     "unknown", f"{_REFERENCES}: certificate {{wanted}} could not be looked up: {{cause}}", of=NoteKind.UNKNOWN
 )
-CERTIFICATE_NOT_ISSUED = _certificate(
+CERTIFICATE_NOT_ISSUED = _pending(
     "not-issued",
     "certificate {certificate} {name!r} was not issued: {cause}",
-    "{fix}, then {again}, as it is never asked for again by itself: the limits of certificate authorities are strict",
+    f"{{fix}}, then {_RETRY}, or delete it there, so that a new one is asked for, {_STRICT}",
+    NoteKind.CERTIFICATE,
+)
+NAMED_CERTIFICATE_NOT_ISSUED = _pending(
+    "named-not-issued", CERTIFICATE_NOT_ISSUED.says, f"{{fix}}, then {_RETRY}, {_STRICT}", NoteKind.CERTIFICATE
 )
 CERTIFICATE_NOT_RENEWED = _certificate(
     "not-renewed",
     "certificate {certificate} {name!r} is used, and could not be renewed: {cause}",
     f"{{fix}}, then {_RETRY}",
 )
-CERTIFICATE_BEING_ISSUED = _certificate(
-    "being-issued", "Hetzner is still getting certificate {certificate} {name!r} issued, since {since} UTC", of=None
+CERTIFICATE_BEING_ISSUED = _pending(
+    "being-issued", "Hetzner is still getting certificate {certificate} {name!r} issued, since {since} UTC"
 )
-CERTIFICATE_TO_CREATE = _certificate("to-create", "the certificate {name!r} is still to be created", of=None)
+CERTIFICATE_TO_CREATE = _pending("to-create", "the certificate {name!r} is still to be created")
+PORT_KEEPS_CERTIFICATE = _certificate("kept", "port {port} keeps its certificate for now: {cause}")
+PORT_LACKS_CERTIFICATE = _certificate(
+    "lacking", "port {port} waits for a certificate", f"name one in {_REFERENCES}, or set {_TYPE}"
+)
 CERTIFICATE_LOOK_UP = _certificate(
     "look-up", "the Service's managed certificate could not be looked up: {cause}", of=NoteKind.UNKNOWN
 )

@@ -92,11 +92,12 @@ class Rule:
         return Reason(self, facts)
 
     def note(self, key: Key, **facts: Plain) -> Note:
-        """The note that says it of the object with this key. Raises TypeError for a row that no note says."""
-        kind = self.noted or self.of
+        """The note that says it of the object with this key, and of its port where that is among the facts. Raises
+        TypeError for a row that no note says."""
+        kind, port = self.noted or self.of, facts.get("port")
         if not isinstance(kind, NoteKind):
             raise TypeError(f"rule {self.name} is no note's")
-        return Note(key, kind, self.text(**facts))
+        return Note(key, kind, self.text(**facts), port if isinstance(port, int) else None)
 
 
 _NO_FACTS: Mapping[str, Plain] = MappingProxyType({})

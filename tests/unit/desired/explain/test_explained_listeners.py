@@ -196,7 +196,7 @@ MISSING += " name one that is there"
         pytest.param(HTTPS, MISSING, id="named"),
         pytest.param(
             UNNAMED,
-            f"port 443 waits for a certificate: name one in {PREFIX}http-certificates, or set {PREFIX}certificate-type",
+            f"port 443 waits for a certificate; name one in {PREFIX}http-certificates, or set {PREFIX}certificate-type",
             id="not-named",
         ),
     ],

@@ -534,11 +534,6 @@ EXAMPLES: tuple[tuple[Rule, Mapping[str, Plain], str], ...] = (
         ),
     ),
     (
-        rows.CERTIFICATE_PENDING,
-        {"why": "Hetzner is still getting certificate 7 'web' issued, since 12:00 UTC"},
-        "Hetzner is still getting certificate 7 'web' issued, since 12:00 UTC",
-    ),
-    (
         rows.ROUTES_LOST,
         {"cidr": "10.244.0.0/16", "lost": 2, "most": 4},
         (

@@ -53,7 +53,8 @@ def wish(options: Options, certificates: Iterable[Certificate] | Snapshot) -> De
     """What the Service gets in a project with these certificates, or in this world; explanations alone read which of
     them are asked for."""
     world = certificates if isinstance(certificates, Snapshot) else a_world(certificates=certificates)
-    return replace(desired_certificates(SERVICE, options, world), asked=frozenset())
+    found = desired_certificates(SERVICE, options, world)
+    return replace(found, asked=frozenset(), pending="; ".join(w.says for w in found.pending) or ())
 
 
 def kept(*notes: tuple[NoteKind, str]) -> DesiredCertificates:

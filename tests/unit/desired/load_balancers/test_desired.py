@@ -214,7 +214,7 @@ def test_what_is_there_needs_no_place() -> None:
         plan = plan_of(service, balancer, settings=Settings())
         assert said(plan) == []
     https = plan_of(asking(protocol="https"), a_balancer(), settings=Settings())
-    assert [text for text in said(https) if text.startswith("port 80 waits for a certificate: ")]
+    assert [text for text in said(https) if text.startswith("port 80 waits for a certificate; ")]
 
 
 @pytest.mark.parametrize(

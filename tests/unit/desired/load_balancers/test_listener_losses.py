@@ -54,7 +54,7 @@ CHECKED = "targets of port 443 are checked by"
             listener(),
             [
                 (f"{NO_TLS}, certificates 77, 78 are taken off, http is not redirected to port 443 any more,"
-                " sticky sessions end")
+                " sticky sessions of port 443 end")
             ],
             id="https-with-all",
         ),

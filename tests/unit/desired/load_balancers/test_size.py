@@ -193,10 +193,10 @@ def such_as(demand: Demand) -> str:
 @pytest.mark.parametrize(
     ("types", "expected"),
     [
-        pytest.param(TYPES, "choose a larger type, such as lb21", id="the smallest that holds it"),
-        pytest.param({"lb11": LB11}, "choose a larger type", id="none"),
-        pytest.param(Unknown("why"), "choose a larger type", id="types could not be looked up"),
-        pytest.param({"lb21": sold_until(0)}, "choose a larger type", id="out of sale"),
+        pytest.param(TYPES, "a larger type, such as lb21", id="the smallest that holds it"),
+        pytest.param({"lb11": LB11}, "a larger type", id="none"),
+        pytest.param(Unknown("why"), "a larger type", id="types could not be looked up"),
+        pytest.param({"lb21": sold_until(0)}, "a larger type", id="out of sale"),
     ],
 )
 def test_the_next_type(types: Mapping[str, BalancerType] | Unknown, expected: str) -> None:
