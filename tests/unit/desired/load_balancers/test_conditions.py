@@ -38,6 +38,7 @@ from tests.balancers import (
 )
 from tests.builders import CLUSTER_UID, NOW, a_change, incomplete
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
 KEY, LB = "service/default/web", "load_balancer/default/web"
@@ -145,129 +146,97 @@ NAMED = a_balancer(service_uid=None, spec={"name": "shop"})
 BARE = a_balancer(targets=())
 
 
-@pytest.mark.parametrize(
-    ("service", "balancers", "changes", "expected"),
-    [
-        pytest.param(a_service(), (), (), NOT_CREATED, id="none"),
-        pytest.param(SERVED, (), (), NOT_CREATED, id="gone-and-still-published"),
-        pytest.param(SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED, id="another-services"),
-        pytest.param(SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED, id="another-clusters"),
-        pytest.param(SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED, id="without-our-clusters-label"),
-        pytest.param(a_service(), (), (CREATE, status(known=False)), NOT_CREATED, id="to-be-created"),
-        pytest.param(SERVED, (UNLABELLED,), (), NOT_CREATED, id="to-be-adopted-and-not-planned"),
-        pytest.param(SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED, id="adopted-by-the-default-name"),
-        pytest.param(SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED, id="adoption-is-held"),
-        pytest.param(
+@rows(
+    "service balancers changes expected",
+    {
+        "none": (a_service(), (), (), NOT_CREATED),
+        "gone-and-still-published": (SERVED, (), (), NOT_CREATED),
+        "another-services": (SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED),
+        "another-clusters": (SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED),
+        "without-our-clusters-label": (SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED),
+        "to-be-created": (a_service(), (), (CREATE, status(known=False)), NOT_CREATED),
+        "to-be-adopted-and-not-planned": (SERVED, (UNLABELLED,), (), NOT_CREATED),
+        "adopted-by-the-default-name": (SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED),
+        "adoption-is-held": (SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED),
+        "adopted-by-its-own-name": (
             a_served_service(claim=a_claim(annotations=annotated(name="shop"))),
             (a_balancer(1, service_uid="another"), NAMED),
             (ADOPT,),
             PUBLISHED,
-            id="adopted-by-its-own-name",
         ),
-        pytest.param(
-            SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED, id="adoption-of-something-else"
-        ),
-        pytest.param(SERVED, (NAMED,), (ADOPT,), PUBLISHED, id="adopted-by-its-published-address"),
-        pytest.param(
-            SERVED,
-            (a_balancer(),),
-            (DELETE,),
-            ("False", "NotCreated", "the load balancer is being deleted"),
-            id="deleted",
-        ),
-        pytest.param(
-            SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is released"), id="retained"
-        ),
-        pytest.param(SERVED, (a_balancer(),), (DELETE.ruled(HELD),), PUBLISHED, id="deletion-is-held"),
-        pytest.param(
+        "adoption-of-something-else": (SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED),
+        "adopted-by-its-published-address": (SERVED, (NAMED,), (ADOPT,), PUBLISHED),
+        "deleted": (SERVED, (a_balancer(),), (DELETE,), ("False", "NotCreated", "the load balancer is being deleted")),
+        "retained": (SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is released")),
+        "deletion-is-held": (SERVED, (a_balancer(),), (DELETE.ruled(HELD),), PUBLISHED),
+        "nothing-published": (
             a_service(),
             (a_balancer(),),
             (),
             ("False", "NoAddress", "load balancer 42 has no address published"),
-            id="nothing-published",
         ),
-        pytest.param(
+        "an-empty-hostname": (
             a_service(ingress=(Ingress(hostname=""),)),
             (a_balancer(),),
             (),
             ("False", "NoAddress", "load balancer 42 has no address published"),
-            id="an-empty-hostname",
         ),
-        pytest.param(
+        "a-hostname": (
             a_service(ingress=(Ingress(hostname="lb.example.com"),)),
             (a_balancer(),),
             (),
             ("True", "AddressPublished", "published lb.example.com"),
-            id="a-hostname",
         ),
-        pytest.param(
+        "published-with-this-write": (
             a_service(),
             (a_balancer(),),
             (algorithm(), status(Ingress("203.0.113.200", ip_mode="VIP"))),
             ("True", "AddressPublished", "published 203.0.113.200"),
-            id="published-with-this-write",
         ),
-        pytest.param(
+        "publication-is-withheld": (
             a_service(),
             (a_balancer(),),
             (status(Ingress("203.0.113.200"), decision=WAITING),),
             ("False", "NoAddress", "load balancer 42 has no address published"),
-            id="publication-is-withheld",
         ),
-        pytest.param(a_service(ingress=(OTHERS,)), (a_balancer(),), (), OTHER, id="another-controller's"),
-        pytest.param(
+        "another-controller's": (a_service(ingress=(OTHERS,)), (a_balancer(),), (), OTHER),
+        "another-controller's-by-name": (
             a_service(ingress=(OTHERS,), status_writers=("cilium-operator", "x")),
             (a_balancer(),),
             (),
             (*OTHER[:2], OTHER[2].replace("10.20.0.5", "10.20.0.5 (written by 'cilium-operator')")),
-            id="another-controller's-by-name",
         ),
-        pytest.param(
+        "another-controller's-and-suspended": (
             a_service(ingress=(OTHERS,)),
             (a_balancer(),),
             (status(Ingress("203.0.113.200"), decision=WAITING),),
             OTHER,
-            id="another-controller's-and-suspended",
         ),
-        pytest.param(
+        "another-controller's-and-replaced": (
             a_service(ingress=(OTHERS,)),
             (a_balancer(),),
             (status(Ingress("203.0.113.200")),),
             ("True", "AddressPublished", "published 203.0.113.200"),
-            id="another-controller's-and-replaced",
         ),
-        pytest.param(
-            a_service(ingress=(*SERVED.ingress, OTHERS)),
-            (a_balancer(),),
-            (),
-            OTHER,
-            id="another-controller's-beside-ours",
-        ),
-        pytest.param(
+        "another-controller's-beside-ours": (a_service(ingress=(*SERVED.ingress, OTHERS)), (a_balancer(),), (), OTHER),
+        "its-own-written-otherwise": (
             a_service(ingress=(Ingress("2001:DB8:0::200"),)),
             (a_balancer(),),
             (),
             ("True", "AddressPublished", "published 2001:DB8:0::200"),
-            id="its-own-written-otherwise",
         ),
-        pytest.param(SERVED, (DEAF,), (), NO_PORTS, id="no-ports"),
-        pytest.param(SERVED, (DEAF,), (port(80, added=True),), PUBLISHED, id="a-port-is-added"),
-        pytest.param(SERVED, (a_balancer(),), (port(80, added=False),), NO_PORTS, id="the-last-port-goes"),
-        pytest.param(SERVED, (BARE,), (), NO_TARGETS, id="no-targets"),
-        pytest.param(SERVED, (BARE,), (target(None, ONE),), PUBLISHED, id="a-target-is-added"),
-        pytest.param(SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS, id="a-target-is-withheld"),
-        pytest.param(SERVED, (a_balancer(),), (target(ONE, None),), NO_TARGETS, id="the-last-target-goes"),
-        pytest.param(SERVED, (a_balancer(),), (target(ONE, None, HELD),), PUBLISHED, id="its-removal-is-held"),
-        pytest.param(
-            SERVED, (a_balancer(),), (target(ONE, None), target(None, TWO)), PUBLISHED, id="a-target-is-replaced"
-        ),
-        pytest.param(
-            SERVED, (a_balancer(),), (target(ONE, replace(ONE, use_private_ip=True)),), PUBLISHED, id="a-target-flips"
-        ),
-        pytest.param(
-            SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED, id="a-selector-serves"
-        ),
-    ],
+        "no-ports": (SERVED, (DEAF,), (), NO_PORTS),
+        "a-port-is-added": (SERVED, (DEAF,), (port(80, added=True),), PUBLISHED),
+        "the-last-port-goes": (SERVED, (a_balancer(),), (port(80, added=False),), NO_PORTS),
+        "no-targets": (SERVED, (BARE,), (), NO_TARGETS),
+        "a-target-is-added": (SERVED, (BARE,), (target(None, ONE),), PUBLISHED),
+        "a-target-is-withheld": (SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS),
+        "the-last-target-goes": (SERVED, (a_balancer(),), (target(ONE, None),), NO_TARGETS),
+        "its-removal-is-held": (SERVED, (a_balancer(),), (target(ONE, None, HELD),), PUBLISHED),
+        "a-target-is-replaced": (SERVED, (a_balancer(),), (target(ONE, None), target(None, TWO)), PUBLISHED),
+        "a-target-flips": (SERVED, (a_balancer(),), (target(ONE, replace(ONE, use_private_ip=True)),), PUBLISHED),
+        "a-selector-serves": (SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED),
+    },
 )
 def test_ready(
     service: Service, balancers: tuple[CloudBalancer, ...], changes: tuple[Change, ...], expected: tuple[str, str, str]
@@ -276,15 +245,15 @@ def test_ready(
     assert conditions(service, balancers, changes)[READY] == expected
 
 
-@pytest.mark.parametrize(
-    ("balancers", "expected"),
-    [
-        pytest.param(None, "Unknown", id="not-read"),
-        pytest.param(incomplete(Section()), "Unknown", id="part-of-a-list"),
-        pytest.param(Section(unreadable={42: "no name"}), "Unknown", id="unreadable"),
-        pytest.param(incomplete(Section({42: a_balancer()})), "AddressPublished", id="in-part-of-a-list"),
-        pytest.param(Section(), "NotCreated", id="absent"),
-    ],
+@rows(
+    "balancers expected",
+    {
+        "not-read": (None, "Unknown"),
+        "part-of-a-list": (incomplete(Section()), "Unknown"),
+        "unreadable": (Section(unreadable={42: "no name"}), "Unknown"),
+        "in-part-of-a-list": (incomplete(Section({42: a_balancer()})), "AddressPublished"),
+        "absent": (Section(), "NotCreated"),
+    },
 )
 def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] | None, expected: str) -> None:
     """Nothing is said to be missing for a gap in the list: what was said before stays."""
@@ -299,15 +268,15 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
             assert (ready.status, ready.reason) == ("Unknown", "Unknown")
 
 
-@pytest.mark.parametrize(
-    ("balancers", "expected"),
-    [
-        pytest.param(None, "Unknown", id="not-read"),
-        pytest.param(incomplete(Section()), "Unknown", id="part-of-a-list"),
-        pytest.param(Section({42: a_balancer(), 43: a_balancer(43)}), "Unknown", id="two"),
-        pytest.param(Section({42: a_balancer()}), "AddressPublished", id="its-own"),
-        pytest.param(Section(), "NotCreated", id="absent"),
-    ],
+@rows(
+    "balancers expected",
+    {
+        "not-read": (None, "Unknown"),
+        "part-of-a-list": (incomplete(Section()), "Unknown"),
+        "two": (Section({42: a_balancer(), 43: a_balancer(43)}), "Unknown"),
+        "its-own": (Section({42: a_balancer()}), "AddressPublished"),
+        "absent": (Section(), "NotCreated"),
+    },
 )
 def test_ready_while_another_service_asks_for_the_name(
     balancers: Section[int, CloudBalancer] | None, expected: str
@@ -323,21 +292,18 @@ def test_ready_while_another_service_asks_for_the_name(
     assert ready.reason == expected
 
 
-@pytest.mark.parametrize(
-    ("published", "asked", "others"),
-    [
-        pytest.param("lb.example.com", "lb.example.com", "", id="as asked for"),
-        pytest.param("lb.example.com", None, "", id="what is asked for cannot be read"),
-        pytest.param(
-            "x.example.net", "", "; its own addresses are 203.0.113.200, 2001:db8::200", id="none is asked for"
-        ),
-        pytest.param(
+@rows(
+    "published asked others",
+    {
+        "as asked for": ("lb.example.com", "lb.example.com", ""),
+        "what is asked for cannot be read": ("lb.example.com", None, ""),
+        "none is asked for": ("x.example.net", "", "; its own addresses are 203.0.113.200, 2001:db8::200"),
+        "another one is": (
             "x.example.net",
             "lb.example.com",
             "; its own addresses are 203.0.113.200, 2001:db8::200, published as lb.example.com",
-            id="another one is",
         ),
-    ],
+    },
 )
 def test_ready_with_a_hostname(published: str, asked: str | None, others: str) -> None:
     """A hostname that the Service does not ask for is another controller's."""
@@ -451,15 +417,13 @@ def test_the_gravest_reason_is_named(first: int) -> None:
     assert conditions(changes=changes, notes=notes)[IN_SYNC][1] == EVERYTHING[first][0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "notes"),
-    [
-        pytest.param((), (note(NoteKind.UNKNOWN, "not read"),), id="a-note"),
-        pytest.param((algorithm(replace(GAP, why="not read")),), (), id="a-change-that-waits-for-data"),
-        pytest.param(
-            (algorithm(replace(GAP, why="not read")), target(None, TWO)), (note(NoteKind.KEPT),), id="among-others"
-        ),
-    ],
+@rows(
+    "changes notes",
+    {
+        "a-note": ((), (note(NoteKind.UNKNOWN, "not read"),)),
+        "a-change-that-waits-for-data": ((algorithm(replace(GAP, why="not read")),), ()),
+        "among-others": ((algorithm(replace(GAP, why="not read")), target(None, TWO)), (note(NoteKind.KEPT),)),
+    },
 )
 def test_in_sync_when_too_little_is_known(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> None:
     """A page that did not arrive flips nobody's condition, there and back."""
@@ -499,27 +463,27 @@ NOT_READY = (ServiceCondition(READY, "False", "NotCreated", "x"), TRUE[1])
 DOUBTFUL = (TRUE[0], ServiceCondition(IN_SYNC, "Unknown", "Unknown", "x"))
 
 
-@pytest.mark.parametrize(
-    ("present", "wanted", "worth"),
-    [
-        pytest.param((), TRUE, False, id="absent-and-all-well"),
-        pytest.param((), WRONG, True, id="absent-and-something-wrong"),
-        pytest.param((), NOT_READY, False, id="absent-and-only-not-ready"),
-        pytest.param((), DOUBTFUL, False, id="absent-and-unknown"),
-        pytest.param((ServiceCondition("example.com/Other", "True"),), TRUE, False, id="only-somebody-elses"),
-        pytest.param(TRUE, TRUE, False, id="equal"),
-        pytest.param(TRUE, TRUE[::-1], False, id="in-another-order"),
-        pytest.param(TRUE, (replace(TRUE[0], message="y"), TRUE[1]), False, id="another-message"),
-        pytest.param(TRUE, (TRUE[0], replace(TRUE[1], since=NOW)), False, id="another-time"),
-        pytest.param(TRUE, WRONG, True, id="another-status"),
-        pytest.param(TRUE, NOT_READY, True, id="no-longer-ready"),
-        pytest.param(WRONG, (TRUE[0], replace(WRONG[1], reason="Refused")), True, id="another-reason"),
-        pytest.param(WRONG, TRUE, True, id="well-again"),
-        pytest.param(TRUE[:1], TRUE, False, id="one-is-there-and-all-is-well"),
-        pytest.param(TRUE[:1], WRONG, True, id="one-is-there-and-something-is-wrong"),
-        pytest.param(WRONG[1:], WRONG, False, id="what-is-wrong-was-said"),
-        pytest.param(TRUE, (), False, id="nothing-to-say"),
-    ],
+@rows(
+    "present wanted worth",
+    {
+        "absent-and-all-well": ((), TRUE, False),
+        "absent-and-something-wrong": ((), WRONG, True),
+        "absent-and-only-not-ready": ((), NOT_READY, False),
+        "absent-and-unknown": ((), DOUBTFUL, False),
+        "only-somebody-elses": ((ServiceCondition("example.com/Other", "True"),), TRUE, False),
+        "equal": (TRUE, TRUE, False),
+        "in-another-order": (TRUE, TRUE[::-1], False),
+        "another-message": (TRUE, (replace(TRUE[0], message="y"), TRUE[1]), False),
+        "another-time": (TRUE, (TRUE[0], replace(TRUE[1], since=NOW)), False),
+        "another-status": (TRUE, WRONG, True),
+        "no-longer-ready": (TRUE, NOT_READY, True),
+        "another-reason": (WRONG, (TRUE[0], replace(WRONG[1], reason="Refused")), True),
+        "well-again": (WRONG, TRUE, True),
+        "one-is-there-and-all-is-well": (TRUE[:1], TRUE, False),
+        "one-is-there-and-something-is-wrong": (TRUE[:1], WRONG, True),
+        "what-is-wrong-was-said": (WRONG[1:], WRONG, False),
+        "nothing-to-say": (TRUE, (), False),
+    },
 )
 def test_is_worth_a_write(
     present: tuple[ServiceCondition, ...], wanted: tuple[ServiceCondition, ...], worth: bool

@@ -5,10 +5,8 @@ from dataclasses import replace
 from ipaddress import IPv6Network
 from typing import Any
 
-import pytest
-
 from desired.annotations.claims import ClaimedPort
-from desired.annotations.options import Options
+from desired.annotations.options import OPTIONS, Options
 from desired.model.load_balancer import (
     CloudBalancer,
     IpTarget,
@@ -17,11 +15,11 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness
 from desired.plan.notes import NoteKind
 from desired.planner import compute_desired
+from desired.rules import load_balancers as rules
 from desired.section import Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -37,6 +35,7 @@ from tests.balancers import (
 from tests.builders import a_lost_node, a_server, a_settled_node, incomplete
 from tests.support.balancer_changes import BALANCER, SERVICE
 from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, in_turn, new, plan_of, private, public, said
+from tests.support.rows import rows
 
 MALFORMED, LIMIT, KEPT = NoteKind.MALFORMED, NoteKind.LIMIT, NoteKind.KEPT
 P = "load-balancer.hetzner.cloud/"
@@ -49,14 +48,14 @@ DRIFTED = a_balancer(
 WISHES = {"algorithm_type": "least_connections", "type": "lb21", "ipv4_rdns": "a.example.com", "name": "web"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "wrong",
-    [
-        pytest.param({"health_check_interval": "10"}, id="malformed"),
-        pytest.param({"health_check_retries": "6"}, id="out-of-range"),
-        pytest.param({"http_redirect_http": "true", "protocol": "http"}, id="contradiction"),
-        pytest.param({"hostname": "not a name"}, id="of-the-status"),
-    ],
+    {
+        "malformed": {"health_check_interval": "10"},
+        "out-of-range": {"health_check_retries": "6"},
+        "contradiction": {"http_redirect_http": "true", "protocol": "http"},
+        "of-the-status": {"hostname": "not a name"},
+    },
 )
 def test_a_bad_annotation_freezes_all_but_the_targets(wrong: dict[str, str]) -> None:
     """Nodes come and go all the same, and nothing else is touched until it is corrected."""
@@ -89,60 +88,48 @@ def test_what_nothing_reads_freezes_nothing() -> None:
 def test_a_bad_default_of_the_environment_freezes_as_well() -> None:
     """It is a problem of every Service that would get it, and of none that overrules it."""
     settings = Settings(balancer_defaults=Options(location="fsn1", health_check_interval=1))
-    assert in_turn(plan_of(asking(), DRIFTED, settings=settings)) == ["target/server:1", "target/server:9"]
-    (text,) = said(plan_of(asking(), DRIFTED, settings=settings), MALFORMED)
+    plan = plan_of(asking(), DRIFTED, settings=settings)
+    assert in_turn(plan) == ["target/server:1", "target/server:9"]
+    (text,) = said(plan, MALFORMED)
     assert text.startswith("HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL is 1: ")
-    own = asking(health_check_interval="5s")
-    assert "listener/80" in in_turn(plan_of(own, DRIFTED, settings=settings))
+    assert "listener/80" in in_turn(plan_of(asking(health_check_interval="5s"), DRIFTED, settings=settings))
 
 
-@pytest.mark.parametrize(
+@rows(
     "wrong",
-    [
-        pytest.param({"node_selector": "a in"}, id="selector"),
-        pytest.param({"use_private_ip": "yes"}, id="which-address"),
-        pytest.param({"disable_public_network": "yes"}, id="which-interface"),
-    ],
+    {
+        "selector": {"node_selector": "a in"},
+        "which-address": {"use_private_ip": "yes"},
+        "which-interface": {"disable_public_network": "yes"},
+    },
 )
 def test_a_bad_annotation_that_decides_on_targets_freezes_them_too(wrong: dict[str, str]) -> None:
     """Who is a target, and by which address, has to be clear before one comes or goes."""
     assert in_turn(plan_of(asking(**wrong), DRIFTED, **fleet(1, 2))) == []
 
 
-BAD = {"health_check_port": "0"}
-NO_NETWORK = {"use_private_ip": "true"}
+BAD, PRIVATE = {"health_check_port": "0"}, {"use_private_ip": "true"}
+WITHOUT = a_balancer(attachments=(HERE,), targets=())
+INTERNAL = a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False})
+UNREAD: dict[str, Any] = {"settings": IN_NETWORK, "network": Unknown("500")}
 
 
-@pytest.mark.parametrize(
-    ("options", "balancer", "world", "order"),
-    [
-        pytest.param(NO_NETWORK | BAD, a_balancer(), {}, [], id="private-without-a-network"),
-        pytest.param(NO_NETWORK | BAD, a_balancer(targets=()), INSIDE, [], id="private-and-not-attached"),
-        pytest.param(
-            NO_NETWORK | BAD, a_balancer(attachments=(HERE,), targets=()), INSIDE, ["target/server:1"], id="private"
-        ),
-        pytest.param(
-            BAD | {"disable_public_network": "false"},
-            a_balancer(attachments=(HERE,), targets=private(1), spec={"public_interface": False}),
-            INSIDE,
-            [],
-            id="public-and-switched-off",
-        ),
-        pytest.param(BAD, a_balancer(attachments=(HERE,), targets=()), INSIDE, ["target/server:1"], id="public"),
-        pytest.param(
-            NO_NETWORK | BAD,
-            a_balancer(attachments=(HERE,), targets=()),
-            {"settings": IN_NETWORK, "network": Unknown("500")},
-            [],
-            id="private-in-a-network-that-cannot-be-read",
-        ),
-    ],
+@rows(
+    "options balancer world order",
+    {
+        "private-without-a-network": (PRIVATE, a_balancer(), {}, []),
+        "private-and-not-attached": (PRIVATE, a_balancer(targets=()), INSIDE, []),
+        "private": (PRIVATE, WITHOUT, INSIDE, ["target/server:1"]),
+        "public-and-switched-off": ({"disable_public_network": "false"}, INTERNAL, INSIDE, []),
+        "public": ({}, WITHOUT, INSIDE, ["target/server:1"]),
+        "private-in-a-network-that-cannot-be-read": (PRIVATE, WITHOUT, UNREAD, []),
+    },
 )
 def test_frozen_targets_are_reached_as_the_load_balancer_is(
     options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]
 ) -> None:
     """Its network and interface stay as they are, so that no target is planned that the API would refuse."""
-    assert in_turn(plan_of(asking(**options), balancer, **fleet(1) | world)) == order
+    assert in_turn(plan_of(asking(**options, **BAD), balancer, **fleet(1) | world)) == order
 
 
 def test_frozen_targets_keep_to_the_type_that_is_there() -> None:
@@ -151,10 +138,18 @@ def test_frozen_targets_keep_to_the_type_that_is_there() -> None:
     balancer = a_balancer(targets=public(*range(1, 25)))
     plan = plan_of(service, balancer, **fleet(*range(1, 28)))
     assert in_turn(plan) == ["target/server:25"]
-    assert said(plan, LIMIT) == ["no target for Nodes web-26, web-27: the type takes 25 targets, all taken; " + LARGER]
+    assert said(plan, LIMIT) == [left_out("web-26", "web-27")]
 
 
-LARGER = "choose a larger type, such as lb21"
+LARGER = "a larger type, such as lb21"
+
+
+def left_out(*nodes: str) -> str:
+    """The note on Nodes for which the smallest type has no room."""
+    full = rules.ROOM_LACKING.text(room="25 targets", remedy=f"choose {LARGER}")
+    return rules.NODE_OVER_LIMIT.text(nodes=f"Nodes {', '.join(nodes)}", cause=full)
+
+
 MANY = {"health_check_interval": "10", "algorithm_type": "fastest", "use_private_ip": "true", "http_cookie_name": "x"}
 
 
@@ -178,34 +173,26 @@ def test_nothing_wrong_is_adopted() -> None:
     assert in_turn(plan_of(new(), stranger)) == ["lb.adopt", "target/server:1"]
 
 
-@pytest.mark.parametrize(
-    ("defaults", "options", "place"),
-    [
-        pytest.param(Options(), {}, None, id="neither"),
-        pytest.param(Options(), {"location": "nbg1"}, ("nbg1", None), id="location"),
-        pytest.param(Options(), {"network_zone": "us-east"}, (None, "us-east"), id="zone"),
-        pytest.param(Options(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None), id="both"),
-        pytest.param(Options(location="fsn1"), {}, ("fsn1", None), id="location-of-the-environment"),
-        pytest.param(Options(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None), id="of-both"),
-        pytest.param(
-            Options(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east"), id="cleared"
-        ),
-        pytest.param(Options(network_zone="us-east"), {"network_zone": ""}, None, id="zone-cleared"),
-    ],
+@rows(
+    "defaults options place",
+    {
+        "neither": (Options(), {}, None),
+        "location": (Options(), {"location": "nbg1"}, ("nbg1", None)),
+        "zone": (Options(), {"network_zone": "us-east"}, (None, "us-east")),
+        "both": (Options(), {"location": "nbg1", "network_zone": "us-east"}, ("nbg1", None)),
+        "location-of-the-environment": (Options(location="fsn1"), {}, ("fsn1", None)),
+        "of-both": (Options(location="fsn1"), {"network_zone": "us-east"}, ("fsn1", None)),
+        "cleared": (Options(location="fsn1"), {"location": "", "network_zone": "us-east"}, (None, "us-east")),
+        "zone-cleared": (Options(network_zone="us-east"), {"network_zone": ""}, None),
+    },
 )
-def test_where_it_is_created(
-    defaults: Options, options: dict[str, str], place: tuple[str | None, str | None] | None
-) -> None:
+def test_where_it_is_created(defaults: Options, options: dict[str, str], place: Any) -> None:
     """A location wins over a zone, an empty annotation clears the environment, and one of both there must be."""
     plan = plan_of(new(**options), settings=Settings(balancer_defaults=defaults))
-    if place is None:
-        assert plan.changes == ()
-        assert len(said(plan, MALFORMED)) == 1
-    else:
-        after = plan.by_key[BALANCER].after
-        assert isinstance(after, LoadBalancer)
-        assert (after.location, after.zone) == place
-        assert said(plan, MALFORMED) == []
+    assert len(said(plan, MALFORMED)) == (1 if place is None else 0)
+    created = [change.after for change in plan.changes if change.key == BALANCER]
+    places = [(after.location, after.zone) for after in created if isinstance(after, LoadBalancer)]
+    assert places == ([] if place is None else [place])
 
 
 def test_what_is_there_needs_no_place() -> None:
@@ -214,15 +201,15 @@ def test_what_is_there_needs_no_place() -> None:
         plan = plan_of(service, balancer, settings=Settings())
         assert said(plan) == []
     https = plan_of(asking(protocol="https"), a_balancer(), settings=Settings())
-    assert [text for text in said(https) if text.startswith("port 80 waits for a certificate; ")]
+    assert rules.PORT_LACKS_CERTIFICATE.text(port=80) in said(https)
 
 
-@pytest.mark.parametrize(
+@rows(
     "balancers",
-    [
-        pytest.param({"load_balancers": incomplete(Section({1: a_balancer(1, service_uid="x")}))}, id="part-of-it"),
-        pytest.param({"load_balancers": None}, id="nothing"),
-    ],
+    {
+        "part-of-it": {"load_balancers": incomplete(Section({1: a_balancer(1, service_uid="x")}))},
+        "nothing": {"load_balancers": None},
+    },
 )
 def test_what_may_be_there_is_not_said_to_lack_a_place(balancers: dict[str, Any]) -> None:
     """While the load balancers cannot be read nobody knows whether one has to be created."""
@@ -234,12 +221,14 @@ def test_what_may_be_there_is_not_said_to_lack_a_place(balancers: dict[str, Any]
 
 def test_another_place() -> None:
     """It stays where it is, and a person is told what moving would cost."""
-    plan = plan_of(asking(location="nbg1"), a_balancer())
-    assert plan.changes == ()
-    (text,) = said(plan, KEPT)
-    assert text.startswith(f"{P}location (or HCLOUD_LOAD_BALANCERS_LOCATION) is nbg1, and load balancer 42 is in fsn1:")
-    (zone,) = said(plan_of(asking(location="", network_zone="us-east"), a_balancer()), KEPT)
-    assert "is us-east, and load balancer 42 is in eu-central: it stays there" in zone
+    for options, field, wanted, present in (
+        ({"location": "nbg1"}, "location", "nbg1", "fsn1"),
+        ({"location": "", "network_zone": "us-east"}, "network_zone", "us-east", "eu-central"),
+    ):
+        plan = plan_of(asking(**options), a_balancer())
+        option = f"{OPTIONS[field].full_key} (or {OPTIONS[field].variable})"
+        stays = rules.STAYS_IN_PLACE.text(option=option, wanted=wanted, balancer=42, present=present)
+        assert (plan.changes, said(plan, KEPT)) == ((), [stays])
     assert said(plan_of(asking(), a_balancer(spec={"location": None}))) == []
 
 
@@ -247,16 +236,14 @@ SELECTOR, STRANGER = SelectorTarget("pool=web", use_private_ip=False), IpTarget(
 SELECTOR_INSIDE = SelectorTarget("pool=web", use_private_ip=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "targets", "nodes", "type_after"),
-    [
-        pytest.param({"type": "lb11"}, public(*range(1, 31)), range(1, 26), "lb11", id="it-fits-then"),
-        pytest.param({"type": "lb11"}, public(*range(1, 27)), range(1, 27), None, id="too-many-nodes"),
-        pytest.param({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR], range(1, 25), "lb11", id="with-a-stranger"),
-        pytest.param(
-            {"type": "lb11"}, [*public(*range(1, 25)), SELECTOR, STRANGER], range(1, 25), None, id="with-two-strangers"
-        ),
-    ],
+@rows(
+    "options targets nodes type_after",
+    {
+        "it-fits-then": ({"type": "lb11"}, public(*range(1, 31)), range(1, 26), "lb11"),
+        "too-many-nodes": ({"type": "lb11"}, public(*range(1, 27)), range(1, 27), None),
+        "with-a-stranger": ({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR], range(1, 25), "lb11"),
+        "with-two-strangers": ({"type": "lb11"}, [*public(*range(1, 25)), SELECTOR, STRANGER], range(1, 25), None),
+    },
 )
 def test_a_smaller_type(options: dict[str, str], targets: list[Target], nodes: range, type_after: str | None) -> None:
     """No Node that has traffic loses it to a smaller type; what is not ours needs its place as well."""
@@ -276,7 +263,7 @@ def test_a_type_with_too_few_ports() -> None:
     there = a_balancer(listeners=[a_listener(port, 30000 + port) for port in range(82, 87)])
     plan = plan_of(asking(*six), there)
     assert plan.changes == ()
-    assert said(plan, LIMIT) == ["port 81 is left out: the load balancer's type takes 5 ports; " + LARGER]
+    assert said(plan, LIMIT) == [rules.PORT_OVER_LIMIT.text(port=81, holds="5 ports", larger=LARGER)]
     assert in_turn(plan_of(asking(*six, type="lb21"), there)) == ["type", "listener/81"]
 
 
@@ -290,70 +277,43 @@ def test_a_type_that_cannot_be_had() -> None:
     assert (late.changes, len(said(late, NoteKind.UNKNOWN))) == ((), 1)
 
 
-@pytest.mark.parametrize(
-    ("service", "listeners", "notes"),
-    [
-        pytest.param(
-            new(ClaimedPort(53, "UDP", 30053)),
-            set(),
-            [
-                "spec.ports has no TCP port: the load balancer will listen on nothing",
-                "spec.ports[0].protocol is UDP: Hetzner balances TCP only, so port 53 is left out",
-            ],
-            id="udp-alone",
-        ),
-        pytest.param(
-            new(ClaimedPort(53, "UDP", 30053), ClaimedPort(53, "TCP", 30054), ClaimedPort(99, "SCTP", 30099)),
-            {53},
-            [
-                "spec.ports[0].protocol is UDP: Hetzner balances TCP only, so port 53 is left out",
-                "spec.ports[2].protocol is SCTP: Hetzner balances TCP only, so port 99 is left out",
-            ],
-            id="among-others",
-        ),
-        pytest.param(new(ClaimedPort(80), ClaimedPort(81, "TCP", 30081)), {81}, [], id="a-node-port-to-come"),
-    ],
+UDP = "spec.ports[{}].protocol is {}: Hetzner balances TCP only, so port {} is left out"
+DNS, DNS_TCP, SCTP = ClaimedPort(53, "UDP", 30053), ClaimedPort(53, "TCP", 30054), ClaimedPort(99, "SCTP", 30099)
+NO_PORT = "spec.ports has no TCP port: the load balancer will listen on nothing"
+
+
+@rows(
+    "ports listeners notes",
+    {
+        "udp-alone": ([DNS], set(), [NO_PORT, UDP.format(0, "UDP", 53)]),
+        "among-others": ([DNS, DNS_TCP, SCTP], {53}, [UDP.format(0, "UDP", 53), UDP.format(2, "SCTP", 99)]),
+        "a-node-port-to-come": ([ClaimedPort(80), ClaimedPort(81, "TCP", 30081)], {81}, []),
+    },
 )
-def test_ports_that_cannot_be(service: Service, listeners: set[int], notes: list[str]) -> None:
-    """What Hetzner cannot balance is said and left out; what the API server has yet to say, waits."""
-    plan = plan_of(service)
+def test_ports_that_cannot_be(ports: list[ClaimedPort], listeners: set[int], notes: list[str]) -> None:
+    """What Hetzner cannot balance is said and left out; what the API server has yet to say, waits, and one that it
+    never says is an error, as the API would refuse a port that leads nowhere."""
+    plan = plan_of(new(*ports))
     after = plan.by_key[BALANCER].after
     assert isinstance(after, LoadBalancer)
     assert after.listeners.keys() == listeners
     assert said(plan) == notes
-
-
-def test_a_node_port_that_never_comes() -> None:
-    """The API would refuse a port that leads nowhere."""
-    claim = a_claim(ClaimedPort(80), allocates_node_ports=False)
-    plan = plan_of(a_service(claim=claim))
-    assert (plan.changes, len(said(plan, MALFORMED))) == ((), 1)
+    never = plan_of(a_service(claim=a_claim(ClaimedPort(80), allocates_node_ports=False)))
+    assert (never.changes, len(said(never, MALFORMED))) == ((), 1)
 
 
 def test_no_nodes() -> None:
     """A load balancer is created, or stays, though nobody gets its traffic; that is worth a word."""
     for service, balancers, order in ((new(), [], ["lb.create"]), (asking(), [a_balancer()], ["target/server:1"])):
         plan = plan_of(service, *balancers, nodes=[], servers=[a_server()])
-        assert (said(plan), in_turn(plan)) == (
-            ["0 of 0 Nodes may get traffic: the cluster has no Nodes"],
-            order,
-        )
+        assert (said(plan), in_turn(plan)) == ([rules.NODES_LACKING.text()], order)
 
 
 LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
-UNLISTED = "the server is not known: it is not listed, but the kubelet reports Ready"
-
-
-@pytest.mark.parametrize(
-    ("lately", "text"),
-    [
-        pytest.param({"late": 8}, f"target of Node late unchanged: {UNLISTED}", id="one unlisted"),
-        pytest.param({"a": 8, "b": 9}, f"target of Nodes a, b unchanged: {UNLISTED}", id="several unlisted"),
-    ],
-)
-def test_nodes_that_cannot_be_targets(lately: Mapping[str, int], text: str) -> None:
+@rows("lately", {"one-unlisted": {"late": 8}, "several-unlisted": {"a": 8, "b": 9}})
+def test_nodes_that_cannot_be_targets(lately: Mapping[str, int]) -> None:
     """One sentence for each kind of trouble, whoever has it, and no word of those that are left out, nor of
     what the Nodes' own notes say: that one has no server."""
     nodes = [
@@ -365,22 +325,18 @@ def test_nodes_that_cannot_be_targets(lately: Mapping[str, int], text: str) -> N
         a_lost_node("lost", 7),
         *(a_settled_node(name, number) for name, number in lately.items()),
     ]
-    servers = [
-        *(a_server(10 + n, f"far-{n}", ipv4=None) for n in range(1, 8)),
-        a_server(1, "web-1"),
-        a_server(3, "web-3", missing={"public_net.ipv4"}),
-    ]
+    far = [a_server(10 + n, f"far-{n}", ipv4=None) for n in range(1, 8)]
+    servers = [*far, a_server(1, "web-1"), a_server(3, "web-3", missing={"public_net.ipv4"})]
     plan = plan_of(asking(), a_balancer(), nodes=nodes, servers=servers)
-    assert said(plan, NoteKind.UNUSABLE_TARGET) == [
-        (
-            "no target for Nodes far-1, far-2, far-3, far-4, far-5 and 2 more: the server has no public address; give"
-            " it one, or a network and load-balancer.hetzner.cloud/use-private-ip"
-        ),
-    ]
-    silent = "target of Node web-3 unchanged: the API did not say which public IPv4 address the server has"
-    assert said(plan, KEPT) == sorted([text, silent])
-    assert said(plan, NoteKind.NO_TARGETS, LIMIT) == []
-    assert in_turn(plan) == []
+    unreached = rules.WITHOUT_PUBLIC_ADDRESS.text()
+    many = "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more"
+    assert said(plan, NoteKind.UNUSABLE_TARGET) == [rules.NODE_NO_TARGET.text(nodes=many, cause=unreached)]
+    unlisted = rules.TARGET_SERVER_UNKNOWN.text(cause="it is not listed, but the kubelet reports Ready")
+    late = f"Node{'s' if len(lately) > 1 else ''} {', '.join(lately)}"
+    unsaid = rules.ADDRESS_UNSAID.text(kind="public IPv4 address")
+    causes = ((late, unlisted), ("Node web-3", unsaid))
+    assert said(plan, KEPT) == sorted(rules.NODE_UNCERTAIN.text(nodes=who, cause=cause) for who, cause in causes)
+    assert (said(plan, NoteKind.NO_TARGETS, LIMIT), in_turn(plan)) == ([], [])
 
 
 def test_a_target_by_an_address_that_its_server_has_lost() -> None:
@@ -396,9 +352,7 @@ def test_a_target_by_an_address_that_its_server_has_lost() -> None:
     plan = plan_of(asking(), a_balancer(targets=[*public(1), by_ipv6]), **world)
 
     assert in_turn(plan) == ["target/server:3"]
-    remedy = "remove it in Hetzner's console, and it comes back by IPv6"
-    why = "the target has a public IPv4 address that its server has lost"
-    assert said(plan, NoteKind.UNUSABLE_TARGET) == [f"Node web-1 out of reach: {why}; {remedy}"]
+    assert said(plan, NoteKind.UNUSABLE_TARGET) == [rules.LOST_IPV4.text(nodes="Node web-1")]
 
 
 def test_nodes_for_whom_there_is_no_room() -> None:
@@ -410,67 +364,57 @@ def test_nodes_for_whom_there_is_no_room() -> None:
     }
     plan = plan_of(asking(), a_balancer(targets=public(28, *range(2, 24))), **world)
     assert in_turn(plan) == ["target/server:1", "target/server:24"]
-    assert said(plan) == ["no target for Nodes web-25, web-26, web-27: the type takes 25 targets, all taken; " + LARGER]
+    assert said(plan) == [left_out("web-25", "web-26", "web-27")]
     plan = plan_of(new(), **world)
     after = plan.by_key[BALANCER].after
     assert isinstance(after, LoadBalancer)
     assert after.targets == frozenset(public(*range(1, 26)))
-    assert said(plan) == ["no target for Nodes web-26, web-27, web-28: the type takes 25 targets, all taken; " + LARGER]
+    assert said(plan) == [left_out("web-26", "web-27", "web-28")]
 
 
 def test_targets_that_are_not_ours() -> None:
     """They are left alone, and said to be."""
     plan = plan_of(asking(), a_balancer(targets=[*public(1), SELECTOR, STRANGER]))
     assert plan.changes == ()
-    assert said(plan) == [
-        "target ip:1.1.1.1 is of another owner, and stays",
-        "target selector:pool=web is of another owner, and stays",
-    ]
+    assert said(plan) == [rules.TARGET_OF_OTHERS.text(target=name) for name in ("ip:1.1.1.1", "selector:pool=web")]
 
 
 GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
 SPARE = {"example.com/spare": ""}
 
 
-@pytest.mark.parametrize(
-    ("targets", "who", "order"),
-    [
-        pytest.param([SELECTOR], "selector:pool=web of another owner", ["target/server:1"], id="selector"),
-        pytest.param([STRANGER], "ip:1.1.1.1 of another owner", ["target/server:1"], id="address"),
-        pytest.param(public(2), "server:2", ["target/server:1"], id="of-a-node-that-is-ignored"),
-        pytest.param([IpTarget("10.0.0.77")], None, ["target/server:1", "public"], id="private-address"),
-        pytest.param([SELECTOR_INSIDE], None, ["target/server:1", "public"], id="private-selector"),
-        pytest.param(public(1), None, ["target/server:1", "public"], id="one-that-changes"),
-        pytest.param(public(9), None, ["target/server:1", "target/server:9", "public"], id="one-that-goes"),
-    ],
+@rows(
+    "targets by_others order",
+    {
+        "selector": ([SELECTOR], "selector:pool=web", ["target/server:1"]),
+        "address": ([STRANGER], "ip:1.1.1.1", ["target/server:1"]),
+        "of-a-node-that-is-ignored": (public(2), "server:2", ["target/server:1"]),
+        "private-address": ([IpTarget("10.0.0.77")], None, ["target/server:1", "public"]),
+        "private-selector": ([SELECTOR_INSIDE], None, ["target/server:1", "public"]),
+        "one-that-changes": (public(1), None, ["target/server:1", "public"]),
+        "one-that-goes": (public(9), None, ["target/server:1", "target/server:9", "public"]),
+    },
 )
-def test_who_keeps_the_public_interface_on(targets: list[Target], who: str | None, order: list[str]) -> None:
+def test_who_keeps_the_public_interface_on(targets: list[Target], by_others: str | None, order: list[str]) -> None:
     """It is not switched off, only to be refused, while a target that stays needs it."""
     settings = replace(IN_NETWORK, ignore_nodes=parse_selector("example.com/spare"))
     world = INSIDE | fleet(1, 2) | {"settings": settings}
     world["nodes"] = [a_settled_node(), a_settled_node("web-2", 2, labels=SPARE)]
     plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,), targets=targets), **world)
     assert in_turn(plan) == order
-    row = f"{P}disable-public-network (or HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK)"
-    text = f"{row} is true: the public interface stays while {who} needs it; remove that target"
-    assert said(plan, KEPT) == ([text] if who else [])
+    row = rules.PUBLIC_INTERFACE_NEEDED_BY_OTHERS
+    if by_others == "server:2":
+        row = rules.PUBLIC_INTERFACE_NEEDED_STILL
+    assert said(plan, KEPT) == ([row.text(target=by_others)] if by_others else [])
 
 
 def test_the_public_interface_stays_for_public_targets() -> None:
     """What contradicts itself is not carried out half way."""
     for targets in (public(1), ()):
-        plan = plan_of(
-            asking(disable_public_network="true"), a_balancer(attachments=(HERE,), targets=targets), **INSIDE
-        )
+        there = a_balancer(attachments=(HERE,), targets=targets)
+        plan = plan_of(asking(disable_public_network="true"), there, **INSIDE)
         assert "public" not in in_turn(plan)
-        (text,) = said(plan)
-        assert text.endswith(f"the public interface stays while server:1 needs it; set {P}use-private-ip to true")
-
-
-HIDDEN = (
-    f"no target can be reached: the load balancer has no public interface, and {P}use-private-ip (or"
-    f" HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP) is not true; set it, or {P}disable-public-network to false"
-)
+        assert said(plan) == [rules.PUBLIC_INTERFACE_NEEDED.text(target="server:1")]
 
 
 def test_a_load_balancer_without_public_interface_has_no_public_targets() -> None:
@@ -483,17 +427,14 @@ def test_a_load_balancer_without_public_interface_has_no_public_targets() -> Non
         kept = a_balancer(attachments=(HERE,), targets=(), spec={"public_interface": False})
         plan = plan_of(asking(**options), kept, **INSIDE)
         assert [change.key for change in plan.changes if "/target/" in change.key] == []
-        assert said(plan, NoteKind.UNREACHABLE) == [HIDDEN]
+        assert said(plan, NoteKind.UNREACHABLE) == [rules.NO_TARGET_REACHED.text()]
 
 
 def test_nobody_is_blamed_for_a_network_that_cannot_be_read() -> None:
     """Targets that will change their address keep the interface on until they have, and that is no trouble."""
-    world: dict[str, Any] = {"settings": IN_NETWORK, "network": Unknown("500")}
-    plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,)), **world)
-    assert (in_turn(plan), said(plan, KEPT)) == (
-        [],
-        ["target of Node web-1 unchanged: the network is not known: 500"],
-    )
+    plan = plan_of(asking(**GOES_PRIVATE), a_balancer(attachments=(HERE,)), **UNREAD)
+    unknown = rules.PRIVATE_NETWORK_UNKNOWN.text(cause="500")
+    assert (in_turn(plan), said(plan, KEPT)) == ([], [rules.NODE_UNCERTAIN.text(nodes="Node web-1", cause=unknown)])
 
 
 def test_a_name_that_is_taken() -> None:
@@ -509,8 +450,7 @@ def test_a_private_address_that_cannot_be_had() -> None:
     taken = {**INSIDE, **fleet(1, 2)}
     plan = plan_of(asking(private_ipv4="10.0.0.2"), a_balancer(attachments=(HERE,)), **taken)
     assert in_turn(plan) == ["target/server:2"]
-    (text,) = said(plan)
-    assert text.startswith(f"{P}private-ipv4 is 10.0.0.2: server web-2 has it")
+    assert said(plan) == [rules.PRIVATE_IP_OF_SERVER.text(address="10.0.0.2", server="web-2")]
 
 
 def test_each_thing_is_said_once() -> None:

@@ -10,6 +10,7 @@ from desired.load_balancers.listeners import api_defaults, filled
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.section import UNMANAGED
 from tests.balancers import a_listener, an_http_check, an_http_listener
+from tests.support.rows import rows
 
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 CHECK = HealthCheck(TCP, 30080)
@@ -35,33 +36,31 @@ SECURE = an_http_listener(
 )
 
 
-@pytest.mark.parametrize(
+@rows(
     "wanted",
-    [
-        pytest.param(asked(), id="tcp"),
-        pytest.param(asked(HTTP, HTTP_CHECK, cookie_name="MINE"), id="http"),
-        pytest.param(asked(HTTPS, certificates=KNOWN_AFTER_APPLY), id="https"),
-    ],
+    {
+        "tcp": asked(),
+        "http": asked(HTTP, HTTP_CHECK, cookie_name="MINE"),
+        "https": asked(HTTPS, certificates=KNOWN_AFTER_APPLY),
+    },
 )
 def test_a_new_listener_is_left_to_the_api(wanted: Listener) -> None:
     """What is not there yet gets the API's defaults by not being spoken of."""
     assert filled(wanted, None) == wanted
 
 
-@pytest.mark.parametrize(
-    ("wanted", "present"),
-    [
-        pytest.param(asked(), a_listener(), id="tcp"),
-        pytest.param(asked(), TUNED, id="tcp-tuned"),
-        pytest.param(asked(health_check=HTTP_CHECK), PROBED, id="tcp-probed-over-http"),
-        pytest.param(asked(HTTP), an_http_listener(), id="http"),
-        pytest.param(asked(HTTP), COOKED, id="http-tuned"),
-        pytest.param(asked(HTTPS), SECURE, id="https-tuned"),
-        pytest.param(asked(HTTPS, certificates=(5, 7)), SECURE, id="https-with-the-same-certificates"),
-        pytest.param(
-            asked(HTTPS), replace(SECURE, http=HttpOptions("MINE", 600, 60, ())), id="https-that-is-passed-through"
-        ),
-    ],
+@rows(
+    "wanted present",
+    {
+        "tcp": (asked(), a_listener()),
+        "tcp-tuned": (asked(), TUNED),
+        "tcp-probed-over-http": (asked(health_check=HTTP_CHECK), PROBED),
+        "http": (asked(HTTP), an_http_listener()),
+        "http-tuned": (asked(HTTP), COOKED),
+        "https-tuned": (asked(HTTPS), SECURE),
+        "https-with-the-same-certificates": (asked(HTTPS, certificates=(5, 7)), SECURE),
+        "https-that-is-passed-through": (asked(HTTPS), replace(SECURE, http=HttpOptions("MINE", 600, 60, ()))),
+    },
 )
 def test_what_is_unset_keeps_its_value(wanted: Listener, present: Listener) -> None:
     """Without a wish there is no difference, whatever the value is."""
@@ -107,31 +106,29 @@ def test_each_member_by_itself(path: str, value: Any, default: Any) -> None:
     assert filled(SPOKEN_OF, tuned) == tuned
 
 
-@pytest.mark.parametrize(
-    ("wanted", "present"),
-    [
-        pytest.param(asked(), replace(a_listener(), destination_port=30081), id="destination"),
-        pytest.param(
-            asked(), a_listener(health_check=replace(a_listener().health_check, port=30081)), id="port-of-the-check"
-        ),
-        pytest.param(asked(), PROBED, id="check-over-http-that-nobody-asks-for"),
-        pytest.param(asked(), an_http_listener(), id="protocol"),
-        pytest.param(asked(HTTPS, certificates=(5,)), SECURE, id="one-certificate-less"),
-        pytest.param(asked(HTTPS, certificates=KNOWN_AFTER_APPLY), SECURE, id="certificate-to-come"),
-    ],
+@rows(
+    "wanted present",
+    {
+        "destination": (asked(), replace(a_listener(), destination_port=30081)),
+        "port-of-the-check": (asked(), a_listener(health_check=replace(a_listener().health_check, port=30081))),
+        "check-over-http-that-nobody-asks-for": (asked(), PROBED),
+        "protocol": (asked(), an_http_listener()),
+        "one-certificate-less": (asked(HTTPS, certificates=(5,)), SECURE),
+        "certificate-to-come": (asked(HTTPS, certificates=KNOWN_AFTER_APPLY), SECURE),
+    },
 )
 def test_differences(wanted: Listener, present: Listener) -> None:
     """Ports, protocols and certificates that were asked for are compared as they are."""
     assert filled(wanted, present) != present
 
 
-@pytest.mark.parametrize(
-    ("codes", "is_same"),
-    [
-        pytest.param(("204", "200"), True, id="another-order"),
-        pytest.param(("200",), False, id="fewer"),
-        pytest.param(("200", "204", "301"), False, id="more"),
-    ],
+@rows(
+    "codes is_same",
+    {
+        "another-order": (("204", "200"), True),
+        "fewer": (("200",), False),
+        "more": (("200", "204", "301"), False),
+    },
 )
 def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_same: bool) -> None:
     """They are a set, which the API writes as a list."""
@@ -141,77 +138,58 @@ def test_the_order_of_status_codes_means_nothing(codes: tuple[str, ...], *, is_s
     assert (filled(wanted, present) == present) is is_same
 
 
-@pytest.mark.parametrize(
-    ("wanted", "present", "kept"),
-    [
-        pytest.param(
-            asked(HTTP, cookie_name="MINE"),
-            TUNED,
-            HttpOptions("MINE"),
-            id="tcp-to-http",
-        ),
-        pytest.param(
-            asked(HTTPS, certificates=(5,)),
-            TUNED,
-            HttpOptions(certificates=(5,)),
-            id="tcp-to-https",
-        ),
-        pytest.param(
+@rows(
+    "wanted present kept",
+    {
+        "tcp-to-http": (asked(HTTP, cookie_name="MINE"), TUNED, HttpOptions("MINE")),
+        "tcp-to-https": (asked(HTTPS, certificates=(5,)), TUNED, HttpOptions(certificates=(5,))),
+        "http-to-https": (
             asked(HTTPS, certificates=(5,)),
             COOKED,
             HttpOptions("MINE", 600, 60, (5,), redirect_http=UNMANAGED, sticky_sessions=True),
-            id="http-to-https",
         ),
-        pytest.param(
+        "http-to-https-without-a-certificate": (
             asked(HTTPS),
             COOKED,
             HttpOptions("MINE", 600, 60, UNMANAGED, redirect_http=UNMANAGED, sticky_sessions=True),
-            id="http-to-https-without-a-certificate",
         ),
-        pytest.param(
+        "https-to-http": (
             asked(HTTP),
             SECURE,
             HttpOptions("MINE", 600, 60, (), redirect_http=False, sticky_sessions=True),
-            id="https-to-http",
         ),
-        pytest.param(asked(), SECURE, None, id="https-to-tcp"),
-    ],
+        "https-to-tcp": (asked(), SECURE, None),
+    },
 )
 def test_what_http_options_become(wanted: Listener, present: Listener, kept: HttpOptions | None) -> None:
     """Another protocol keeps nothing where the listener had no such part, and nothing that only https has."""
     assert filled(wanted, present).http == kept
 
 
-@pytest.mark.parametrize(
-    ("wanted", "present", "kept"),
-    [
-        pytest.param(
-            HTTP_CHECK,
-            TUNED,
-            HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck()),
-            id="tcp-to-http",
-        ),
-        pytest.param(CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1), id="http-to-tcp"),
-        pytest.param(
+@rows(
+    "wanted present kept",
+    {
+        "tcp-to-http": (HTTP_CHECK, TUNED, HealthCheck(HTTP, 30080, 20, 5, 1, HttpCheck())),
+        "http-to-tcp": (CHECK, PROBED, HealthCheck(TCP, 30080, 20, 5, 1)),
+        "part-of-it": (
             HealthCheck(HTTP, 30080, retries=4, http=HttpCheck(path="/", status_codes=("200",))),
             PROBED,
             HealthCheck(HTTP, 30080, 20, 5, 4, HttpCheck("a.example.com", "/", "ok", ("200",), tls=True)),
-            id="part-of-it",
         ),
-    ],
+    },
 )
 def test_what_health_checks_become(wanted: HealthCheck, present: Listener, kept: HealthCheck) -> None:
     """Numbers outlive a change of protocol, and the options of HTTP do not."""
     assert filled(asked(health_check=wanted), present).health_check == kept
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param(asked(), asked(health_check=HTTP_CHECK), id="checks"),
-        pytest.param(asked(), asked(HTTP), id="tcp-and-http"),
-        pytest.param(asked(HTTP), asked(HTTPS, certificates=(5,)), id="http-and-https"),
-    ],
+@rows(
+    "one other",
+    {
+        "checks": (asked(), asked(health_check=HTTP_CHECK)),
+        "tcp-and-http": (asked(), asked(HTTP)),
+        "http-and-https": (asked(HTTP), asked(HTTPS, certificates=(5,))),
+    },
 )
 def test_there_and_back(one: Listener, other: Listener) -> None:
     """Each way is a difference, and after it there is none."""

@@ -3,12 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.annotations.choices import Protocol
 from desired.annotations.options import Options
 from desired.load_balancers.listeners import desired_health_check
 from desired.model.load_balancer import HealthCheck, HttpCheck
+from tests.support.rows import rows
 
 KUBE_PROXY = Options(health_check_node_port=True)
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
@@ -16,55 +15,50 @@ PLAIN = HealthCheck(TCP, 30080)
 """A health check of which nothing was said."""
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param(Options(), PLAIN, id="nothing-is-said"),
-        pytest.param(Options(protocol=HTTP), PLAIN, id="nothing-is-said-beside-http"),
-        pytest.param(Options(protocol=HTTPS), PLAIN, id="nothing-is-said-beside-https"),
-        pytest.param(Options(health_check_port=8080), HealthCheck(TCP, 8080), id="port"),
-        pytest.param(Options(health_check_interval=20), HealthCheck(TCP, 30080, interval_s=20), id="interval"),
-        pytest.param(Options(health_check_timeout=4), HealthCheck(TCP, 30080, timeout_s=4), id="timeout"),
-        pytest.param(Options(health_check_retries=5), HealthCheck(TCP, 30080, retries=5), id="retries"),
-        pytest.param(
-            Options(health_check_protocol=HTTP), HealthCheck(HTTP, 30080, http=HttpCheck()), id="http-beside-tcp"
-        ),
-        pytest.param(
+@rows(
+    "options expected",
+    {
+        "nothing-is-said": (Options(), PLAIN),
+        "nothing-is-said-beside-http": (Options(protocol=HTTP), PLAIN),
+        "nothing-is-said-beside-https": (Options(protocol=HTTPS), PLAIN),
+        "port": (Options(health_check_port=8080), HealthCheck(TCP, 8080)),
+        "interval": (Options(health_check_interval=20), HealthCheck(TCP, 30080, interval_s=20)),
+        "timeout": (Options(health_check_timeout=4), HealthCheck(TCP, 30080, timeout_s=4)),
+        "retries": (Options(health_check_retries=5), HealthCheck(TCP, 30080, retries=5)),
+        "http-beside-tcp": (Options(health_check_protocol=HTTP), HealthCheck(HTTP, 30080, http=HttpCheck())),
+        "as-the-listener-speaks": (
             Options(protocol=HTTP, health_check_retries=5),
             HealthCheck(HTTP, 30080, retries=5, http=HttpCheck()),
-            id="as-the-listener-speaks",
         ),
-        pytest.param(
+        "tcp-beside-http": (
             Options(protocol=HTTP, health_check_protocol=TCP, health_check_retries=5),
             HealthCheck(TCP, 30080, retries=5),
-            id="tcp-beside-http",
         ),
-        pytest.param(
+        "http-beside-https": (
             Options(protocol=HTTPS, health_check_protocol=HTTP),
             HealthCheck(HTTP, 30080, http=HttpCheck()),
-            id="http-beside-https",
         ),
-    ],
+    },
 )
 def test_protocol_and_numbers(options: Options, expected: HealthCheck) -> None:
     """Without any setting they speak TCP; with one, what the listener speaks or what is asked for."""
     assert desired_health_check(options, 30080) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     "options",
-    [
-        pytest.param({"health_check_protocol": HTTPS}, id="asked-for"),
-        pytest.param({"protocol": HTTPS, "health_check_interval": 15}, id="by-the-listener-and-a-default-for-all"),
-    ],
+    {
+        "asked-for": {"health_check_protocol": HTTPS},
+        "by-the-listener-and-a-default-for-all": {"protocol": HTTPS, "health_check_interval": 15},
+    },
 )
-@pytest.mark.parametrize(
-    ("said", "tls"),
-    [
-        pytest.param({}, True, id="unset"),
-        pytest.param({"health_check_http_validate_certificate": True}, True, id="true"),
-        pytest.param({"health_check_http_validate_certificate": False}, False, id="false"),
-    ],
+@rows(
+    "said tls",
+    {
+        "unset": ({}, True),
+        "true": ({"health_check_http_validate_certificate": True}, True),
+        "false": ({"health_check_http_validate_certificate": False}, False),
+    },
 )
 def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *, tls: bool) -> None:
     """The API knows no https here, and TLS is what it means, unless somebody says otherwise."""
@@ -73,16 +67,16 @@ def test_https_is_http_over_tls(options: dict[str, Any], said: dict[str, Any], *
     assert (check.protocol, check.port, check.http) == (HTTP, 30443, HttpCheck(tls=tls))
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        pytest.param({"health_check_http_domain": "a.example.com"}, HttpCheck(domain="a.example.com"), id="domain"),
-        pytest.param({"health_check_http_domain": ""}, HttpCheck(domain=""), id="no-domain"),
-        pytest.param({"health_check_http_path": "/up"}, HttpCheck(path="/up"), id="path"),
-        pytest.param({"health_check_http_validate_certificate": True}, HttpCheck(tls=True), id="tls"),
-        pytest.param({"health_check_http_validate_certificate": False}, HttpCheck(tls=False), id="no-tls"),
-        pytest.param({"http_status_codes": ("200", "3*")}, HttpCheck(status_codes=("200", "3*")), id="status-codes"),
-    ],
+@rows(
+    "said expected",
+    {
+        "domain": ({"health_check_http_domain": "a.example.com"}, HttpCheck(domain="a.example.com")),
+        "no-domain": ({"health_check_http_domain": ""}, HttpCheck(domain="")),
+        "path": ({"health_check_http_path": "/up"}, HttpCheck(path="/up")),
+        "tls": ({"health_check_http_validate_certificate": True}, HttpCheck(tls=True)),
+        "no-tls": ({"health_check_http_validate_certificate": False}, HttpCheck(tls=False)),
+        "status-codes": ({"http_status_codes": ("200", "3*")}, HttpCheck(status_codes=("200", "3*"))),
+    },
 )
 def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
     """They count with HTTP and once health checks are spoken of; without that they say nothing."""
@@ -94,43 +88,30 @@ def test_options_of_http(said: dict[str, Any], expected: HttpCheck) -> None:
 ASKED = HttpCheck(path="/healthz", tls=False)
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        pytest.param({}, HealthCheck(HTTP, 32000, http=ASKED), id="alone"),
-        pytest.param({"protocol": HTTPS}, HealthCheck(HTTP, 32000, http=ASKED), id="behind-https"),
-        pytest.param(
+@rows(
+    "said expected",
+    {
+        "alone": ({}, HealthCheck(HTTP, 32000, http=ASKED)),
+        "behind-https": ({"protocol": HTTPS}, HealthCheck(HTTP, 32000, http=ASKED)),
+        "numbers": (
             {"health_check_interval": 5, "health_check_timeout": 4, "health_check_retries": 2},
             HealthCheck(HTTP, 32000, 5, 4, 2, ASKED),
-            id="numbers",
         ),
-        pytest.param(
-            {"protocol": HTTPS, "health_check_interval": 5},
-            HealthCheck(HTTP, 32000, 5, http=ASKED),
-            id="never-over-tls",
-        ),
-        pytest.param({"health_check_protocol": HTTP}, HealthCheck(HTTP, 32000, http=ASKED), id="http-as-well"),
-        pytest.param(
-            {"health_check_http_path": "/livez"},
-            HealthCheck(HTTP, 32000, http=replace(ASKED, path="/livez")),
-            id="path",
-        ),
-        pytest.param(
+        "never-over-tls": ({"protocol": HTTPS, "health_check_interval": 5}, HealthCheck(HTTP, 32000, 5, http=ASKED)),
+        "http-as-well": ({"health_check_protocol": HTTP}, HealthCheck(HTTP, 32000, http=ASKED)),
+        "path": ({"health_check_http_path": "/livez"}, HealthCheck(HTTP, 32000, http=replace(ASKED, path="/livez"))),
+        "what-http-has-besides": (
             {"health_check_http_domain": "d", "http_status_codes": ("200",)},
             HealthCheck(HTTP, 32000, http=replace(ASKED, domain="d", status_codes=("200",))),
-            id="what-http-has-besides",
         ),
-        pytest.param(
+        "tls-if-somebody-says-so": (
             {"health_check_http_validate_certificate": True},
             HealthCheck(HTTP, 32000, http=replace(ASKED, tls=True)),
-            id="tls-if-somebody-says-so",
         ),
-        pytest.param({"health_check_port": 8080}, HealthCheck(TCP, 8080), id="a-port-wins"),
-        pytest.param({"health_check_protocol": TCP}, PLAIN, id="tcp-wins"),
-        pytest.param(
-            {"health_check_protocol": HTTPS}, HealthCheck(HTTP, 30080, http=HttpCheck(tls=True)), id="https-wins"
-        ),
-    ],
+        "a-port-wins": ({"health_check_port": 8080}, HealthCheck(TCP, 8080)),
+        "tcp-wins": ({"health_check_protocol": TCP}, PLAIN),
+        "https-wins": ({"health_check_protocol": HTTPS}, HealthCheck(HTTP, 30080, http=HttpCheck(tls=True))),
+    },
 )
 def test_kube_proxy_is_asked(said: dict[str, Any], expected: HealthCheck) -> None:
     """Kube-proxy tells over HTTP whether the Node has a pod; what is said of health checks besides counts."""

@@ -18,9 +18,12 @@ from desired.load_balancers.listener_losses import (
     remedy,
 )
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Health, HealthCheck, HttpOptions, Listener
+from desired.rules import load_balancer_changes as rows_of
+from desired.rules.rule import Plain, Reason, Rule
 from desired.section import UNMANAGED
 from tests.balancers import LOCATED, a_balancer, a_listener, an_http_check
 from tests.support.balancer_plans import asking, plan_of, public, steps
+from tests.support.rows import rows
 
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 PLAIN = HttpOptions("HCLBSTICKY", 300, 50, (), redirect_http=False, sticky_sessions=False)
@@ -40,142 +43,95 @@ def checked(port: int = 30443, **request: Any) -> HealthCheck:
     return an_http_check(port, **request)
 
 
-NO_TLS = "clients of port 443 get no TLS from the load balancer any more"
-CHECKED = "targets of port 443 are checked by"
+def lost(*found: tuple[Rule, dict[str, Plain]]) -> list[list[Reason]]:
+    """One loss for each row with its facts, of port 443."""
+    return [[row.because(port=443, **facts)] for row, facts in found]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "texts"),
-    [
-        pytest.param(listener(HTTPS), listener(), [f"{NO_TLS}, certificate 77 is taken off"], id="https-to-tcp"),
-        pytest.param(listener(HTTPS), listener(HTTP), [f"{NO_TLS}, certificate 77 is taken off"], id="https-to-http"),
-        pytest.param(
-            listener(HTTPS, certificates=(77, 78), redirect_http=True, sticky_sessions=True),
-            listener(),
-            [
-                (f"{NO_TLS}, certificates 77, 78 are taken off, http is not redirected to port 443 any more,"
-                " sticky sessions of port 443 end")
-            ],
-            id="https-with-all",
+def taken_off(*ids: int) -> Reason:
+    """The end of these certificates."""
+    row = rows_of.CERTIFICATE_TAKEN_OFF if len(ids) == 1 else rows_of.CERTIFICATES_TAKEN_OFF
+    return row.because(certificates=", ".join(map(str, ids)))
+
+
+def checks(wanted: str, present: str) -> list[list[Reason]]:
+    """Another health check."""
+    return lost((rows_of.CHECK_CHANGES, {"wanted": wanted, "present": present}))
+
+
+TLS_ENDS, REDIRECT_ENDS, STICKINESS_ENDS = (
+    row.because(port=443) for row in (rows_of.TLS_ENDS, rows_of.REDIRECT_ENDS, rows_of.STICKINESS_ENDS)
+)
+ALL_OF_HTTPS = listener(HTTPS, certificates=(77, 78), redirect_http=True, sticky_sessions=True)
+STICKY = listener(HTTP, sticky_sessions=True)
+COOKIE = listener(HTTP, sticky_sessions=True, cookie_name="mine", cookie_lifetime_s=60)
+REQUEST = checked(domain="a.example.com", status_codes=("200", "204"), response="ok")
+LONG = "http '/' on port 30443, host 'a.example.com', status 200 or 204 and answer 'ok'"
+SLASH, PLAIN_TCP = "http '/' on port 30443", "tcp on port 30443"
+
+
+@rows(
+    "before after losses",
+    {
+        "https-to-tcp": (listener(HTTPS), listener(), [[TLS_ENDS, taken_off(77)]]),
+        "https-to-http": (listener(HTTPS), listener(HTTP), [[TLS_ENDS, taken_off(77)]]),
+        "https-with-all": (ALL_OF_HTTPS, listener(), [[TLS_ENDS, taken_off(77, 78), REDIRECT_ENDS, STICKINESS_ENDS]]),
+        "http-to-tcp": (listener(HTTP), listener(), lost((rows_of.FORWARDED_FOR_ENDS, {}))),
+        "http-to-https": (listener(HTTP), listener(HTTPS), lost((rows_of.TLS_BEGINS, {}))),
+        "tcp-to-https": (listener(), listener(HTTPS), lost((rows_of.TLS_BEGINS, {}))),
+        "tcp-to-http": (listener(), listener(HTTP), lost((rows_of.HTTP_BEGINS, {}))),
+        "tcp-to-bare-http": (listener(), replace(listener(HTTP), http=HttpOptions()), lost((rows_of.HTTP_BEGINS, {}))),
+        "certificate-exchanged": (listener(HTTPS, certificates=(77, 78)), listener(HTTPS, certificates=(78, 79)), []),
+        "certificate-added": (listener(HTTPS), listener(HTTPS, certificates=(77, 78)), []),
+        "certificate-still-to-come": (listener(HTTPS), listener(HTTPS, certificates=KNOWN_AFTER_APPLY), []),
+        "redirect-off": (listener(HTTPS, redirect_http=True), listener(HTTPS), [[REDIRECT_ENDS]]),
+        "redirect-on": (listener(HTTPS), listener(HTTPS, redirect_http=True), []),
+        "sticky-off": (STICKY, listener(HTTP), [[STICKINESS_ENDS]]),
+        "another-cookie": (
+            STICKY,
+            COOKIE,
+            lost(
+                (rows_of.COOKIE_CHANGES, {"wanted": "'mine'"}),
+                (rows_of.COOKIE_SHORTENED, {"wanted": 60, "present": 300}),
+            ),
         ),
-        pytest.param(
-            listener(HTTP),
-            listener(),
-            ["backends of port 443 get no X-Forwarded-For from the load balancer any more"],
-            id="http-to-tcp",
-        ),
-        pytest.param(
-            listener(HTTP), listener(HTTPS), ["clients of port 443 have to speak TLS"], id="http-to-https"
-        ),
-        pytest.param(listener(), listener(HTTPS), ["clients of port 443 have to speak TLS"], id="tcp-to-https"),
-        pytest.param(listener(), listener(HTTP), ["clients of port 443 have to speak http"], id="tcp-to-http"),
-        pytest.param(
-            listener(),
-            replace(listener(HTTP), http=HttpOptions()),
-            ["clients of port 443 have to speak http"],
-            id="tcp-to-http-of-which-nothing-is-said",
-        ),
-        pytest.param(
-            listener(HTTPS, certificates=(77, 78)),
-            listener(HTTPS, certificates=(78, 79)),
-            [],
-            id="certificate-exchanged",
-        ),
-        pytest.param(listener(HTTPS), listener(HTTPS, certificates=(77, 78)), [], id="certificate-added"),
-        pytest.param(
-            listener(HTTPS), listener(HTTPS, certificates=KNOWN_AFTER_APPLY), [], id="certificate-still-to-come"
-        ),
-        pytest.param(
-            listener(HTTPS, redirect_http=True),
-            listener(HTTPS),
-            ["http is not redirected to port 443 any more"],
-            id="redirect-off",
-        ),
-        pytest.param(listener(HTTPS), listener(HTTPS, redirect_http=True), [], id="redirect-on"),
-        pytest.param(
-            listener(HTTP, sticky_sessions=True), listener(HTTP), ["sticky sessions of port 443 end"], id="sticky-off"
-        ),
-        pytest.param(
-            listener(HTTP, sticky_sessions=True),
-            listener(HTTP, sticky_sessions=True, cookie_name="mine", cookie_lifetime_s=60),
-            [
-                "sticky sessions of port 443 start anew with the cookie 'mine'",
-                "sticky sessions of port 443 last 60 s instead of 300",
-            ],
-            id="another-cookie",
-        ),
-        pytest.param(listener(HTTP), listener(HTTP, cookie_name="mine"), [], id="a-cookie-that-nothing-uses"),
-        pytest.param(
+        "a-cookie-that-nothing-uses": (listener(HTTP), listener(HTTP, cookie_name="mine", cookie_lifetime_s=60), []),
+        "shorter-timeout": (
             listener(HTTP, timeout_idle_s=300),
             listener(HTTP),
-            ["idle connections of port 443 end after 50 s instead of 300"],
-            id="shorter-timeout",
+            lost((rows_of.IDLE_SHORTENED, {"wanted": 50, "present": 300})),
         ),
-        pytest.param(listener(HTTP), listener(HTTP, timeout_idle_s=300), [], id="longer-timeout"),
-        pytest.param(
-            listener(proxyprotocol=True),
-            listener(),
-            ["backends of port 443 get no PROXY protocol header any more, and break if they expect it"],
-            id="proxy-off",
-        ),
-        pytest.param(
-            listener(),
-            listener(proxyprotocol=True),
-            ["backends of port 443 get a PROXY protocol header, and break unless they expect it"],
-            id="proxy-on",
-        ),
-        pytest.param(listener(proxyprotocol=UNMANAGED), listener(), [], id="proxy-not-known"),
-        pytest.param(
+        "longer-timeout": (listener(HTTP), listener(HTTP, timeout_idle_s=300), []),
+        "timeout-not-known": (listener(HTTP), listener(HTTP, timeout_idle_s=UNMANAGED), []),
+        "proxy-off": (listener(proxyprotocol=True), listener(), lost((rows_of.PROXY_ENDS, {}))),
+        "proxy-on": (listener(), listener(proxyprotocol=True), lost((rows_of.PROXY_BEGINS, {}))),
+        "proxy-not-known": (listener(proxyprotocol=UNMANAGED), listener(), []),
+        "check-to-tcp": (
             listener(check=checked(31080, path="/ping")),
             listener(),
-            [f"{CHECKED} tcp on port 30443 instead of http '/ping' on port 31080"],
-            id="check-over-http-to-tcp",
+            checks(PLAIN_TCP, "http '/ping' on port 31080"),
         ),
-        pytest.param(
-            listener(),
-            listener(check=checked()),
-            [f"{CHECKED} http '/' on port 30443 instead of tcp on port 30443"],
-            id="check-over-tcp-to-http",
-        ),
-        pytest.param(
+        "check-to-http": (listener(), listener(check=checked()), checks(SLASH, PLAIN_TCP)),
+        "check-over-tls": (
             listener(check=checked(tls=True)),
             listener(check=checked()),
-            [f"{CHECKED} http '/' on port 30443 instead of https '/' on port 30443"],
-            id="check-over-tls",
+            checks(SLASH, "https '/' on port 30443"),
         ),
-        pytest.param(
-            listener(check=checked(domain="a.example.com", status_codes=("200", "204"), response="ok")),
-            listener(check=checked()),
-            [
-                (f"{CHECKED} http '/' on port 30443 instead of http '/' on port 30443, host 'a.example.com',"
-                " status 200 or 204 and answer 'ok'")
-            ],
-            id="request-and-answer-of-the-check",
-        ),
-        pytest.param(
+        "request-and-answer": (listener(check=REQUEST), listener(check=checked()), checks(SLASH, LONG)),
+        "port-of-the-check": (
             listener(check=HealthCheck(TCP, 8080, 15, 10, 3)),
             listener(),
-            [f"{CHECKED} tcp on port 30443 instead of tcp on port 8080"],
-            id="port-of-the-check",
+            checks(PLAIN_TCP, "tcp on port 8080"),
         ),
-        pytest.param(
-            listener(),
-            a_listener(443, 30555),
-            [],
-            id="node-port-and-its-check",
-        ),
-        pytest.param(
-            listener(check=HealthCheck(TCP, 30443, 5, 4, 1)), listener(), [], id="how-often-is-checked"
-        ),
-        pytest.param(
-            listener(check=checked(status_codes=("3??", "2??"))), listener(check=checked()), [], id="order-of-codes"
-        ),
-        pytest.param(listener(HTTPS), listener(HTTPS), [], id="equal"),
-    ],
-)  # fmt: skip
-def test_what_clients_lose(before: Listener, after: Listener, texts: list[str]) -> None:
-    """Each thing that ends for clients has a sentence; what only gains, or ends nothing, has none."""
-    assert [loss.text for loss in listener_losses(before, after)] == texts
+        "node-port-and-its-check": (listener(), a_listener(443, 30555), []),
+        "how-often-is-checked": (listener(check=HealthCheck(TCP, 30443, 5, 4, 1)), listener(), []),
+        "order-of-codes": (listener(check=checked(status_codes=("3??", "2??"))), listener(check=checked()), []),
+        "equal": (listener(HTTPS), listener(HTTPS), []),
+    },
+)
+def test_what_clients_lose(before: Listener, after: Listener, losses: list[list[Reason]]) -> None:
+    """Each thing that ends for clients has a row; what only gains, or ends nothing, has none."""
+    assert [[*loss.reasons] for loss in listener_losses(before, after)] == losses
 
 
 CONSOLE = listener(
@@ -185,65 +141,40 @@ KEPT_PROXY = listener(proxyprotocol=True)
 CHECKS = {"health_check_interval"}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "asked", "kept"),
-    [
-        pytest.param(CONSOLE, KEPT_PROXY, set(), CONSOLE, id="nothing-asked"),
-        pytest.param(
-            CONSOLE, KEPT_PROXY, {"protocol"}, replace(KEPT_PROXY, health_check=CONSOLE.health_check), id="protocol"
-        ),
-        pytest.param(CONSOLE, KEPT_PROXY, {"protocol", *CHECKS}, replace(KEPT_PROXY, health_check=replace(
-            KEPT_PROXY.health_check, port=31080)), id="protocol-which-checks-follow"),
-        pytest.param(
-            CONSOLE,
-            KEPT_PROXY,
-            {"protocol", "health_check_protocol", "health_check_port"},
-            KEPT_PROXY,
-            id="protocol-and-all-of-checks",
-        ),
-        pytest.param(CONSOLE, KEPT_PROXY, set(OPTIONS), KEPT_PROXY, id="everything"),
-        pytest.param(CONSOLE, KEPT_PROXY, CHECKS, CONSOLE, id="an-interval-says-nothing-of-the-protocol"),
-        pytest.param(
-            CONSOLE,
-            KEPT_PROXY,
-            {"health_check_node_port"},
-            replace(CONSOLE, health_check=KEPT_PROXY.health_check),
-            id="whether-kube-proxy-is-asked",
-        ),
-        pytest.param(listener(), listener(proxyprotocol=True), set(), listener(), id="proxy"),
-        pytest.param(
-            listener(), listener(proxyprotocol=True), {"uses_proxyprotocol"}, listener(proxyprotocol=True),
-            id="proxy-asked",
-        ),
-        pytest.param(
-            listener(HTTPS, redirect_http=True), listener(HTTPS), {"protocol", "http_certificates"},
-            listener(HTTPS, redirect_http=True), id="redirect",
-        ),
-        pytest.param(
-            listener(HTTPS, redirect_http=True), listener(HTTPS), {"http_redirect_http"}, listener(HTTPS),
-            id="redirect-asked",
-        ),
-        pytest.param(
-            listener(HTTPS), a_listener(443, 30555), set(),
-            replace(listener(HTTPS), destination_port=30555, health_check=HealthCheck(TCP, 30555, 15, 10, 3)),
-            id="a-new-node-port-is-led-to-at-once",
-        ),
-        pytest.param(
-            listener(check=checked(path="/up")), a_listener(443, 30555), set(),
-            a_listener(443, 30555, health_check=checked(30555, path="/up")), id="a-check-of-the-port-follows-it",
-        ),
-        pytest.param(
-            listener(check=checked(10254)), a_listener(443, 30555), set(),
-            a_listener(443, 30555, health_check=checked(10254)), id="a-check-of-another-port-stays-there",
-        ),
-        pytest.param(
-            listener(HTTPS, check=HealthCheck(TCP, 30443, 15, 10, 3)), listener(check=HealthCheck(TCP, 30443, 5, 4, 1)),
-            CHECKS, listener(HTTPS, check=HealthCheck(TCP, 30443, 5, 4, 1)), id="how-often-is-checked",
-        ),
-        pytest.param(listener(HTTP, timeout_idle_s=50), listener(HTTP, timeout_idle_s=300), set(),
-            listener(HTTP, timeout_idle_s=300), id="a-gain-is-nothing-to-ask-for"),
-    ],
-)  # fmt: skip
+ALL_CHECKS = {"protocol", "health_check_protocol", "health_check_port"}
+SECURE_REDIRECT, PROXY = listener(HTTPS, redirect_http=True), listener(proxyprotocol=True)
+CONSOLE_CHECK = replace(KEPT_PROXY, health_check=CONSOLE.health_check)
+CONSOLE_PORT = replace(KEPT_PROXY, health_check=replace(KEPT_PROXY.health_check, port=31080))
+BY_KUBE_PROXY = replace(CONSOLE, health_check=KEPT_PROXY.health_check)
+NEXT = a_listener(443, 30555)
+LED_ON = replace(listener(HTTPS), destination_port=30555, health_check=HealthCheck(TCP, 30555, 15, 10, 3))
+PATIENT, FOLLOWED = listener(HTTP, timeout_idle_s=300), listener(check=checked(path="/up"))
+OFTEN = HealthCheck(TCP, 30443, 5, 4, 1)
+FOLLOWS, STAYS = (a_listener(443, 30555, health_check=each) for each in (checked(30555, path="/up"), checked(10254)))
+
+
+@rows(
+    "before after asked kept",
+    {
+        "nothing-asked": (CONSOLE, KEPT_PROXY, set(), CONSOLE),
+        "protocol": (CONSOLE, KEPT_PROXY, {"protocol"}, CONSOLE_CHECK),
+        "protocol-which-checks-follow": (CONSOLE, KEPT_PROXY, {"protocol", *CHECKS}, CONSOLE_PORT),
+        "protocol-and-all-of-checks": (CONSOLE, KEPT_PROXY, ALL_CHECKS, KEPT_PROXY),
+        "everything": (CONSOLE, KEPT_PROXY, set(OPTIONS), KEPT_PROXY),
+        "an-interval-says-nothing-of-the-protocol": (CONSOLE, KEPT_PROXY, CHECKS, CONSOLE),
+        "whether-kube-proxy-is-asked": (CONSOLE, KEPT_PROXY, {"health_check_node_port"}, BY_KUBE_PROXY),
+        "proxy": (listener(), PROXY, set(), listener()),
+        "proxy-asked": (listener(), PROXY, {"uses_proxyprotocol"}, PROXY),
+        "redirect": (SECURE_REDIRECT, listener(HTTPS), {"protocol", "http_certificates"}, SECURE_REDIRECT),
+        "redirect-asked": (SECURE_REDIRECT, listener(HTTPS), {"http_redirect_http"}, listener(HTTPS)),
+        "a-new-node-port-is-led-to-at-once": (listener(HTTPS), NEXT, set(), LED_ON),
+        "a-check-of-the-port-follows-it": (listener(check=checked(path="/up")), NEXT, set(), FOLLOWS),
+        "a-check-of-another-port-stays-there": (listener(check=checked(10254)), NEXT, set(), STAYS),
+        "a-path-of-the-check": (listener(check=checked(path="/up")), listener(check=checked()), set(), FOLLOWED),
+        "how-often-is-checked": (listener(HTTPS), listener(check=OFTEN), CHECKS, listener(HTTPS, check=OFTEN)),
+        "a-gain-is-nothing-to-ask-for": (listener(HTTP), PATIENT, set(), PATIENT),
+    },
+)
 def test_what_was_never_asked_for_is_kept(
     before: Listener, after: Listener, asked: Collection[str], kept: Listener
 ) -> None:
@@ -253,22 +184,21 @@ def test_what_was_never_asked_for_is_kept(
     assert keeping_unasked(kept, after, asked) == (kept if kept != after else after)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "asked", "kept"),
-    [
-        pytest.param(listener(check=checked(32000, path="/healthz")), listener(), set(), listener(), id="another-port"),
-        pytest.param(listener(check=checked(path="/ping")), listener(), set(), listener(), id="a-request"),
-        pytest.param(
-            listener(check=checked(32000)), a_listener(443, 30555), set(), a_listener(443, 30555), id="with-node-port"
+@rows(
+    "before after asked kept",
+    {
+        "another-port": (listener(check=checked(32000, path="/healthz")), listener(), set(), listener()),
+        "a-request": (listener(check=checked(path="/ping")), listener(), set(), listener()),
+        "with-node-port": (listener(check=checked(32000)), a_listener(443, 30555), set(), a_listener(443, 30555)),
+        "what-is-asked-of-it-comes": (
+            listener(check=checked(32000)),
+            listener(check=checked(32000, path="/up")),
+            {"health_check_http_path"},
+            listener(check=checked(32000, path="/up")),
         ),
-        pytest.param(
-            listener(check=checked(32000)), listener(check=checked(32000, path="/up")), {"health_check_http_path"},
-            listener(check=checked(32000, path="/up")), id="what-is-asked-of-it-comes",
-        ),
-        pytest.param(CONSOLE, KEPT_PROXY, set(), replace(CONSOLE, health_check=KEPT_PROXY.health_check),
-            id="not-the-rest"),
-    ],
-)  # fmt: skip
+        "not-the-rest": (CONSOLE, KEPT_PROXY, set(), replace(CONSOLE, health_check=KEPT_PROXY.health_check)),
+    },
+)
 def test_a_check_that_nothing_passes_is_not_kept(
     before: Listener, after: Listener, asked: Collection[str], kept: Listener
 ) -> None:
@@ -281,23 +211,23 @@ ONE, TWO = public(1, 2)
 GOOD, BAD, OPEN = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("check", "node_port", "targets", "health", "expected"),
-    [
-        pytest.param(checked(32000), 30443, [ONE, TWO], {ONE: GOOD, TWO: BAD}, True, id="one-answers"),
-        pytest.param(checked(32000), 30443, [ONE, TWO], {ONE: BAD, TWO: BAD}, False, id="none-answers"),
-        pytest.param(checked(32000), 30443, [ONE, TWO], {ONE: OPEN, TWO: BAD}, True, id="unknown-is-not-absent"),
-        pytest.param(checked(32000), 30443, [ONE, TWO], {TWO: BAD}, True, id="nothing-said-of-one"),
-        pytest.param(checked(32000), 30443, [ONE], {ONE: {443: BAD, 80: GOOD}}, False, id="at-another-port-only"),
-        pytest.param(checked(32000), 30443, [ONE], {ONE: {443: GOOD, 80: BAD}}, True, id="at-this-port-only"),
-        pytest.param(checked(32000), 30443, [ONE], {ONE: {80: BAD}}, True, id="nothing-said-of-the-port"),
-        pytest.param(checked(32000), 30443, [], {}, False, id="no-targets"),
-        pytest.param(checked(10254), 30555, [ONE], {ONE: GOOD}, True, id="answers-and-another-node-port"),
-        pytest.param(checked(32000), 30555, [ONE], {ONE: BAD}, False, id="none-answers-and-another-node-port"),
-        pytest.param(checked(30443), 30555, [ONE], {ONE: BAD}, True, id="the-node-port-that-is-left"),
-        pytest.param(checked(30443), 30555, [], {}, False, id="the-node-port-that-is-left-by-nothing"),
-        pytest.param(checked(30443), 30443, [ONE], {ONE: BAD}, False, id="the-node-port-that-stays"),
-    ],
+@rows(
+    "check node_port targets health expected",
+    {
+        "one-answers": (checked(32000), 30443, [ONE, TWO], {ONE: GOOD, TWO: BAD}, True),
+        "none-answers": (checked(32000), 30443, [ONE, TWO], {ONE: BAD, TWO: BAD}, False),
+        "unknown-is-not-absent": (checked(32000), 30443, [ONE, TWO], {ONE: OPEN, TWO: BAD}, True),
+        "nothing-said-of-one": (checked(32000), 30443, [ONE, TWO], {TWO: BAD}, True),
+        "at-another-port-only": (checked(32000), 30443, [ONE], {ONE: {443: BAD, 80: GOOD}}, False),
+        "at-this-port-only": (checked(32000), 30443, [ONE], {ONE: {443: GOOD, 80: BAD}}, True),
+        "nothing-said-of-the-port": (checked(32000), 30443, [ONE], {ONE: {80: BAD}}, True),
+        "no-targets": (checked(32000), 30443, [], {}, False),
+        "answers-and-another-node-port": (checked(10254), 30555, [ONE], {ONE: GOOD}, True),
+        "none-answers-and-another-node-port": (checked(32000), 30555, [ONE], {ONE: BAD}, False),
+        "the-node-port-that-is-left": (checked(30443), 30555, [ONE], {ONE: BAD}, True),
+        "the-node-port-that-is-left-by-nothing": (checked(30443), 30555, [], {}, False),
+        "the-node-port-that-stays": (checked(30443), 30443, [ONE], {ONE: BAD}, False),
+    },
 )
 def test_whether_a_check_may_be_passed(
     check: HealthCheck, node_port: int, targets: list[Any], health: Any, expected: bool
@@ -308,23 +238,26 @@ def test_whether_a_check_may_be_passed(
     assert may_be_passed(present, a_listener(443, node_port)) is expected
 
 
-@pytest.mark.parametrize(
+@rows(
     "before",
-    [
-        pytest.param(CONSOLE, id="all-of-it"),
-        pytest.param(listener(HTTPS), id="https"),
-        pytest.param(listener(HTTP, sticky_sessions=True), id="http"),
-        pytest.param(
-            listener(check=checked(31080, path="/ping", domain="a.example.com", status_codes=("200",), tls=True)),
-            id="check",
-        ),
-        pytest.param(listener(HTTPS, check=checked(tls=True)), id="https-with-its-check"),
-        pytest.param(listener(check=HealthCheck(TCP, 8080, 15, 10, 3)), id="port-of-the-check"),
-        pytest.param(listener(HTTP, check=HealthCheck(TCP, 8080, 15, 10, 3)), id="http-with-that"),
-        pytest.param(listener(check=checked(response="ok")), id="answer-of-the-check"),
-    ],
+    {
+        "all-of-it": CONSOLE,
+        "https": listener(HTTPS),
+        "http": listener(HTTP, sticky_sessions=True),
+        "check": listener(check=checked(31080, path="/ping", domain="a.example.com", status_codes=("200",), tls=True)),
+        "https-with-its-check": listener(HTTPS, check=checked(tls=True)),
+        "port-of-the-check": listener(check=HealthCheck(TCP, 8080, 15, 10, 3)),
+        "http-with-that": listener(HTTP, check=HealthCheck(TCP, 8080, 15, 10, 3)),
+        "answer-of-the-check": listener(check=checked(response="ok")),
+    },
 )
-@pytest.mark.parametrize("options", [{}, {"health_check_interval": "15s"}], ids=["unset", "with-checks"])
+@rows(
+    "options",
+    {
+        "unset": {},
+        "with-checks": {"health_check_interval": "15s"},
+    },
+)
 def test_the_remedy_keeps_all_of_it(before: Listener, options: dict[str, str]) -> None:
     """With the annotations that it names, nothing is planned for the listener any more."""
     ports = (ClaimedPort(443, "TCP", 30443),)
@@ -380,10 +313,10 @@ def test_no_remedy_for_what_the_service_itself_has_said() -> None:
 )
 def test_a_remedy_in_words(keep: dict[str, str], ports: list[int], text: str) -> None:
     """As a manifest has it, whatever somebody has put into the console."""
-    assert remedy([Loss("protocol", "", keep)], ports) == text
+    assert remedy([Loss("protocol", (), keep)], ports) == text
 
 
-GONE, UNSPOKEN = Loss("protocol", "", let_go={"protocol": "tcp"}), Loss("health_check_port", "")
+GONE, UNSPOKEN = Loss("protocol", (), let_go={"protocol": "tcp"}), Loss("health_check_port", ())
 
 
 @pytest.mark.parametrize(
@@ -392,7 +325,7 @@ GONE, UNSPOKEN = Loss("protocol", "", let_go={"protocol": "tcp"}), Loss("health_
         ([GONE], [443], "load-balancer.hetzner.cloud/protocol: tcp"),
         ([GONE], [80, 443], "load-balancer.hetzner.cloud/protocol: tcp (for all ports of the Service)"),
         (
-            [GONE, Loss("http_redirect_http", "", let_go={"http_redirect_http": "false"})],
+            [GONE, Loss("http_redirect_http", (), let_go={"http_redirect_http": "false"})],
             [443],
             'load-balancer.hetzner.cloud/protocol: tcp, load-balancer.hetzner.cloud/http-redirect-http: "false"',
         ),

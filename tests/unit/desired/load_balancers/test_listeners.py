@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import Options
@@ -13,6 +11,7 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, HealthCheck, HttpOpti
 from desired.model.service import Service
 from desired.section import UNMANAGED, Unmanaged
 from tests.balancers import a_claim, a_service
+from tests.support.rows import rows
 
 TCP, HTTP, HTTPS = Protocol.TCP, Protocol.HTTP, Protocol.HTTPS
 COOKIES: dict[str, Any] = {
@@ -38,31 +37,28 @@ WEB = ClaimedPort(80, "TCP", 30080)
 TLS = ClaimedPort(443, "TCP", 30443)
 
 
-@pytest.mark.parametrize(
-    ("service", "expected"),
-    [
-        pytest.param(with_ports(WEB), [plain(80, 30080)], id="one"),
-        pytest.param(with_ports(TLS, WEB), [plain(80, 30080), plain(443, 30443)], id="several"),
-        pytest.param(with_ports(ClaimedPort(53, "UDP", 30053)), [], id="udp"),
-        pytest.param(with_ports(ClaimedPort(53, "SCTP", 30053), WEB), [plain(80, 30080)], id="sctp-beside-tcp"),
-        pytest.param(
+@rows(
+    "service expected",
+    {
+        "one": (with_ports(WEB), [plain(80, 30080)]),
+        "several": (with_ports(TLS, WEB), [plain(80, 30080), plain(443, 30443)]),
+        "udp": (with_ports(ClaimedPort(53, "UDP", 30053)), []),
+        "sctp-beside-tcp": (with_ports(ClaimedPort(53, "SCTP", 30053), WEB), [plain(80, 30080)]),
+        "udp-and-tcp-of-one-number": (
             with_ports(ClaimedPort(53, "UDP", 30001), ClaimedPort(53, "TCP", 30002)),
             [plain(53, 30002)],
-            id="udp-and-tcp-of-one-number",
         ),
-        pytest.param(
+        "tcp-and-udp-of-one-number": (
             with_ports(ClaimedPort(53, "TCP", 30002), ClaimedPort(53, "UDP", 30001)),
             [plain(53, 30002)],
-            id="tcp-and-udp-of-one-number",
         ),
-        pytest.param(with_ports(ClaimedPort(80), TLS), [plain(443, 30443)], id="no-node-port-yet"),
-        pytest.param(
+        "no-node-port-yet": (with_ports(ClaimedPort(80), TLS), [plain(443, 30443)]),
+        "two-with-one-destination": (
             with_ports(WEB, ClaimedPort(8080, "TCP", 30080)),
             [plain(80, 30080), plain(8080, 30080)],
-            id="two-with-one-destination",
         ),
-        pytest.param(with_ports(WEB, external_traffic_policy="Local"), [plain(80, 30080)], id="local-traffic-policy"),
-    ],
+        "local-traffic-policy": (with_ports(WEB, external_traffic_policy="Local"), [plain(80, 30080)]),
+    },
 )
 def test_which_ports(service: Service, expected: list[Listener]) -> None:
     """Every TCP port that has a node port, and nothing else."""
@@ -74,14 +70,14 @@ def test_which_ports(service: Service, expected: list[Listener]) -> None:
 LOCAL: dict[str, Any] = {"external_traffic_policy": "Local", "health_check_node_port": 32000}
 
 
-@pytest.mark.parametrize(
-    ("claim", "asks", "ports"),
-    [
-        pytest.param(LOCAL, True, [32000, 32000], id="local"),
-        pytest.param(LOCAL, False, [30080, 30443], id="nobody-asks-for-it"),
-        pytest.param({**LOCAL, "external_traffic_policy": "Cluster"}, True, [30080, 30443], id="cluster"),
-        pytest.param({**LOCAL, "health_check_node_port": 0}, True, [30080, 30443], id="without-a-port"),
-    ],
+@rows(
+    "claim asks ports",
+    {
+        "local": (LOCAL, True, [32000, 32000]),
+        "nobody-asks-for-it": (LOCAL, False, [30080, 30443]),
+        "cluster": ({**LOCAL, "external_traffic_policy": "Cluster"}, True, [30080, 30443]),
+        "without-a-port": ({**LOCAL, "health_check_node_port": 0}, True, [30080, 30443]),
+    },
 )
 def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[int]) -> None:
     """With ``externalTrafficPolicy: Local`` all listeners ask kube-proxy, if that is wanted; traffic stays."""
@@ -91,46 +87,42 @@ def test_where_health_is_checked(claim: dict[str, Any], asks: bool, ports: list[
     assert [listener.destination_port for listener in listeners.values()] == [30080, 30443]
 
 
-@pytest.mark.parametrize(
-    ("service", "expected"),
-    [
-        pytest.param(with_ports(WEB, TLS), (), id="none"),
-        pytest.param(with_ports(ClaimedPort(443), ClaimedPort(80)), (80, 443), id="all"),
-        pytest.param(with_ports(ClaimedPort(443), WEB), (443,), id="some"),
-        pytest.param(with_ports(ClaimedPort(80), allocates_node_ports=False), (80,), id="never-chosen"),
-        pytest.param(with_ports(ClaimedPort(53, "UDP"), WEB), (), id="udp"),
-    ],
+@rows(
+    "service expected",
+    {
+        "none": (with_ports(WEB, TLS), ()),
+        "all": (with_ports(ClaimedPort(443), ClaimedPort(80)), (80, 443)),
+        "some": (with_ports(ClaimedPort(443), WEB), (443,)),
+        "never-chosen": (with_ports(ClaimedPort(80), allocates_node_ports=False), (80,)),
+        "udp": (with_ports(ClaimedPort(53, "UDP"), WEB), ()),
+    },
 )
 def test_ports_that_lead_nowhere(service: Service, expected: tuple[int, ...]) -> None:
     """TCP ports without a node port, whether they will get one or not."""
     assert ports_without_node_port(service) == expected
 
 
-@pytest.mark.parametrize(
-    ("options", "certificates", "expected"),
-    [
-        pytest.param(Options(), UNMANAGED, None, id="tcp"),
-        pytest.param(Options(**COOKIES, http_redirect_http=True), (5,), None, id="tcp-has-no-options"),
-        pytest.param(Options(protocol=HTTP), UNMANAGED, HttpOptions(), id="http"),
-        pytest.param(Options(protocol=HTTP, **COOKIES), UNMANAGED, OVER_HTTP, id="http-with-cookies"),
-        pytest.param(
-            Options(protocol=HTTP, http_redirect_http=False), (5,), HttpOptions(), id="http-has-nothing-of-https"
-        ),
-        pytest.param(Options(protocol=HTTPS), UNMANAGED, HttpOptions(), id="https-keeps-its-certificates"),
-        pytest.param(Options(protocol=HTTPS), (5, 7), HttpOptions(certificates=(5, 7)), id="https-with-certificates"),
-        pytest.param(
+@rows(
+    "options certificates expected",
+    {
+        "tcp": (Options(), UNMANAGED, None),
+        "tcp-has-no-options": (Options(**COOKIES, http_redirect_http=True), (5,), None),
+        "http": (Options(protocol=HTTP), UNMANAGED, HttpOptions()),
+        "http-with-cookies": (Options(protocol=HTTP, **COOKIES), UNMANAGED, OVER_HTTP),
+        "http-has-nothing-of-https": (Options(protocol=HTTP, http_redirect_http=False), (5,), HttpOptions()),
+        "https-keeps-its-certificates": (Options(protocol=HTTPS), UNMANAGED, HttpOptions()),
+        "https-with-certificates": (Options(protocol=HTTPS), (5, 7), HttpOptions(certificates=(5, 7))),
+        "https-waits-for-its-certificate": (
             Options(protocol=HTTPS),
             KNOWN_AFTER_APPLY,
             HttpOptions(certificates=KNOWN_AFTER_APPLY),
-            id="https-waits-for-its-certificate",
         ),
-        pytest.param(
+        "https-with-everything": (
             Options(protocol=HTTPS, **COOKIES, http_redirect_http=True),
             (5,),
             replace(OVER_HTTP, certificates=(5,), redirect_http=True),
-            id="https-with-everything",
         ),
-    ],
+    },
 )
 def test_options_of_http(
     options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply, expected: HttpOptions | None
@@ -141,8 +133,13 @@ def test_options_of_http(
     assert listeners == {80: Listener(80, 30080, options.protocol, HealthCheck(TCP, 30080), http=expected)}
 
 
-@pytest.mark.parametrize(
-    "said", [pytest.param(True, id="on"), pytest.param(False, id="off"), pytest.param(UNMANAGED, id="unset")]
+@rows(
+    "said",
+    {
+        "on": True,
+        "off": False,
+        "unset": UNMANAGED,
+    },
 )
 def test_the_proxy_protocol(said: bool | Unmanaged) -> None:
     """Unset is not off."""

@@ -4,8 +4,6 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-import pytest
-
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.load_balancers.ordering import in_sequence, interleaved
@@ -51,6 +49,7 @@ from tests.support.balancer_plans import (
     public,
     steps,
 )
+from tests.support.rows import rows
 
 ELSEWHERE = Attachment(8, IPv4Address("10.8.0.9"))
 GOES_PRIVATE = {"use_private_ip": "true", "disable_public_network": "true"}
@@ -69,52 +68,36 @@ def tcp(*ports: int) -> list[Listener]:
     return [a_listener(port, 30000 + port) for port in ports]
 
 
-@pytest.mark.parametrize(
-    ("options", "balancer", "world", "order"),
-    [
-        pytest.param(
-            GOES_PRIVATE,
-            IN_PUBLIC,
-            INSIDE,
-            ["target/server:1", "target/server:2", "public"],
-            id="both-on",
-        ),
-        pytest.param(
+@rows(
+    "options balancer world order",
+    {
+        "both-on": (GOES_PRIVATE, IN_PUBLIC, INSIDE, ["target/server:1", "target/server:2", "public"]),
+        "both-on-with-the-network": (
             GOES_PRIVATE,
             a_balancer(targets=public(1, 2)),
             INSIDE,
             ["network/7", "target/server:1", "target/server:2", "public"],
-            id="both-on-with-the-network",
         ),
-        pytest.param(
-            GOES_PUBLIC,
-            INTERNAL,
-            INSIDE,
-            ["public", "target/server:1", "target/server:2"],
-            id="both-off",
-        ),
-        pytest.param(
+        "both-off": (GOES_PUBLIC, INTERNAL, INSIDE, ["public", "target/server:1", "target/server:2"]),
+        "both-off-with-the-network": (
             GOES_PUBLIC,
             INTERNAL,
             {},
             ["public", "target/server:1", "target/server:2", "network/7"],
-            id="both-off-with-the-network",
         ),
-        pytest.param(
+        "private-on-public-on": (
             {"use_private_ip": "true", "disable_public_network": "false"},
             replace(INTERNAL, targets=tuple(public(1, 2))),
             INSIDE,
             ["public", "target/server:1", "target/server:2"],
-            id="private-on-public-on",
         ),
-        pytest.param(
+        "private-off-public-stays": (
             {"disable_public_network": "false"},
             a_balancer(attachments=(HERE,), targets=private(1, 2)),
             INSIDE,
             ["target/server:1", "target/server:2"],
-            id="private-off-public-stays",
         ),
-    ],
+    },
 )
 def test_directions(options: dict[str, str], balancer: CloudBalancer, world: dict[str, Any], order: list[str]) -> None:
     """The interface comes before the targets that need it and goes after them, the network likewise."""
@@ -196,14 +179,14 @@ def test_a_larger_type_is_headroom() -> None:
     assert order == ["~type", "+86", "-81", "+26", "-1"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "order"),
-    [
-        pytest.param((81, 82), (82, 83), ["+83", "-81"], id="headroom"),
-        pytest.param((81, 82, 83, 84), (84, 85, 86, 87), ["+85", "-81", "+86", "-82", "+87", "-83"], id="little"),
-        pytest.param((81, 82, 83, 84, 85), (85, 86, 87), ["-81", "+86", "-82", "+87", "-83", "-84"], id="none"),
-        pytest.param((81, 82, 83, 84, 85), (81,), ["-82", "-83", "-84", "-85"], id="removals-alone"),
-    ],
+@rows(
+    "before after order",
+    {
+        "headroom": ((81, 82), (82, 83), ["+83", "-81"]),
+        "little": ((81, 82, 83, 84), (84, 85, 86, 87), ["+85", "-81", "+86", "-82", "+87", "-83"]),
+        "none": ((81, 82, 83, 84, 85), (85, 86, 87), ["-81", "+86", "-82", "+87", "-83", "-84"]),
+        "removals-alone": ((81, 82, 83, 84, 85), (81,), ["-82", "-83", "-84", "-85"]),
+    },
 )
 def test_ports_at_the_limit(before: tuple[int, ...], after: tuple[int, ...], order: list[str]) -> None:
     """An lb11 listens on 5 ports, so that at the limit one goes before another comes."""
@@ -217,17 +200,15 @@ def marks(plan: Plan) -> list[str]:
     return [f"{signs[change.verb]}{change.key.rpartition('/')[2].removeprefix('server:')}" for change in steps(plan)]
 
 
-@pytest.mark.parametrize(
-    ("before", "lives", "after", "order"),
-    [
-        pytest.param((1, 2), (1, 2, 3), (3,), ["+3", "-1", "-2"], id="headroom"),
-        pytest.param(range(1, 25), range(1, 27), (*range(3, 25), 25, 26), ["+25", "-1", "+26", "-2"], id="little"),
-        pytest.param(range(1, 26), range(1, 28), (*range(3, 26), 26, 27), ["-1", "+26", "-2", "+27"], id="none"),
-        pytest.param(
-            range(1, 26), (*range(1, 25), 26, 27), (*range(2, 25), 26, 27), ["-25", "+26", "-1", "+27"], id="dead-first"
-        ),
-        pytest.param((1, 2, 3), (1, 2), (2,), ["-3", "-1"], id="removals-alone"),
-    ],
+@rows(
+    "before lives after order",
+    {
+        "headroom": ((1, 2), (1, 2, 3), (3,), ["+3", "-1", "-2"]),
+        "little": (range(1, 25), range(1, 27), (*range(3, 25), 25, 26), ["+25", "-1", "+26", "-2"]),
+        "none": (range(1, 26), range(1, 28), (*range(3, 26), 26, 27), ["-1", "+26", "-2", "+27"]),
+        "dead-first": (range(1, 26), (*range(1, 25), 26, 27), (*range(2, 25), 26, 27), ["-25", "+26", "-1", "+27"]),
+        "removals-alone": ((1, 2, 3), (1, 2), (2,), ["-3", "-1"]),
+    },
 )
 def test_targets_at_the_limit(before: Any, lives: Any, after: Any, order: list[str]) -> None:
     """An lb11 leads to 25 targets; where there is no headroom the dead make room first."""
@@ -253,32 +234,29 @@ BOTH_NETWORKS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("options", "targets", "world", "order"),
-    [
-        pytest.param(
+@rows(
+    "options targets world order",
+    {
+        "another-network": (
             {"use_private_ip": "true"},
             private(1, 9),
             {"settings": replace(IN_NETWORK, network="8"), "network": OTHER},
             ["-9", "-7", "+8", "+1", "+2", "+3"],
-            id="another-network",
         ),
-        pytest.param(
+        "another-address": (
             {"use_private_ip": "true", "private_ipv4": "10.0.0.7"},
             [*private(1, 9), *public(2)],
             INSIDE,
             ["-9", "~7", "+1", "+3", "~2"],
-            id="another-address",
         ),
-        pytest.param({}, [*private(1, 9), *public(2)], {}, ["+3", "~1", "-9", "-7"], id="no-network"),
-        pytest.param(
+        "no-network": ({}, [*private(1, 9), *public(2)], {}, ["+3", "~1", "-9", "-7"]),
+        "by-public-addresses-in-another-network": (
             {},
             private(1, 9),
             {"settings": replace(IN_NETWORK, network="8"), "network": OTHER},
             ["+2", "+3", "~1", "-9", "-7", "+8"],
-            id="by-public-addresses-in-another-network",
         ),
-    ],
+    },
 )
 def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[str, Any], order: list[str]) -> None:
     """The load balancer leaves after who is lost with it; who needs the next network comes after that."""
@@ -320,50 +298,44 @@ def secure(port: int, *, redirect: bool) -> Listener:
     return an_http_listener(port, 30000 + port, protocol=Protocol.HTTPS, http=http)
 
 
-@pytest.mark.parametrize(
-    ("service", "listeners", "order"),
-    [
-        pytest.param(asking(web(443), **REDIRECT), tcp(80, 443), ["-80", "~443"], id="a-redirect-takes-its-place"),
-        pytest.param(asking(web(443), **REDIRECT), tcp(80), ["-80", "+443"], id="a-new-redirect-takes-its-place"),
-        pytest.param(
+@rows(
+    "service listeners order",
+    {
+        "a-redirect-takes-its-place": (asking(web(443), **REDIRECT), tcp(80, 443), ["-80", "~443"]),
+        "a-new-redirect-takes-its-place": (asking(web(443), **REDIRECT), tcp(80), ["-80", "+443"]),
+        "a-redirect-gives-it-back": (
             asking(web(80), web(443), **HTTPS | {"http_redirect_http": "false"}),
             [secure(443, redirect=True)],
             ["~443", "+80"],
-            id="a-redirect-gives-it-back",
         ),
-        pytest.param(asking(web(80)), [secure(443, redirect=True)], ["-443", "+80"], id="with-the-listener"),
-        pytest.param(
+        "with-the-listener": (asking(web(80)), [secure(443, redirect=True)], ["-443", "+80"]),
+        "from-one-that-goes-to-another": (
             asking(web(8443), **REDIRECT),
             [secure(443, redirect=True), secure(8443, redirect=False)],
             ["-443", "~8443"],
-            id="from-one-that-goes-to-another",
         ),
-        pytest.param(
+        "from-one-to-another": (
             asking(web(443), web(8443), **REDIRECT),
             [secure(443, redirect=False), secure(8443, redirect=True)],
             ["~8443", "~443"],
-            id="from-one-to-another",
         ),
-        pytest.param(asking(web(443)), tcp(80), ["+443", "-80"], id="nobody-takes-it"),
-        pytest.param(
+        "nobody-takes-it": (asking(web(443)), tcp(80), ["+443", "-80"]),
+        "taken-already": (
             asking(web(443), web(8080), **REDIRECT),
             [secure(443, redirect=True), *tcp(22)],
             ["+8080", "-22"],
-            id="taken-already",
         ),
-        pytest.param(
+        "at-the-limit": (
             asking(*map(web, (81, 82, 83, 443, 444)), **REDIRECT),
             tcp(80, 81, 82, 83, 84),
             ["-80", "~81", "~82", "~83", "+443", "-84", "+444"],
-            id="at-the-limit",
         ),
-        pytest.param(
+        "given-back-at-the-limit": (
             asking(*map(web, (80, 443, 81, 82, 83)), **HTTPS | {"http_redirect_http": "false"}),
             [secure(443, redirect=True), *(secure(port, redirect=False) for port in (81, 82, 83, 84))],
             ["~443", "-84", "+80"],
-            id="given-back-at-the-limit",
         ),
-    ],
+    },
 )
 def test_ports_that_collide(service: Service, listeners: list[Listener], order: list[str]) -> None:
     """A redirect takes port 80; whoever has it gives it back first."""
@@ -384,38 +356,34 @@ def probed(port: int, *, redirect: bool) -> Listener:
     return replace(secure(port, redirect=redirect), health_check=an_http_check(30000 + port, path="/ping", tls=True))
 
 
-@pytest.mark.parametrize(
-    ("service", "listeners", "order", "needs"),
-    [
-        pytest.param(
+@rows(
+    "service listeners order needs",
+    {
+        "a-redirect-takes-its-place": (
             asking(web(443), **REDIRECT),
             [*tcp(80), probed(443, redirect=False)],
             ["-80", "~443/asked", "~443"],
             {"443/asked": ("80",), "443": ("443/asked",)},
-            id="a-redirect-takes-its-place",
         ),
-        pytest.param(
+        "a-redirect-gives-it-back": (
             asking(web(80), web(443), **HTTPS | {"http_redirect_http": "false"}),
             [probed(443, redirect=True)],
             ["~443/asked", "~443", "+80"],
             {"443": ("443/asked",), "80": ("443/asked",)},
-            id="a-redirect-gives-it-back",
         ),
-        pytest.param(
+        "from-one-to-another": (
             asking(web(8443), **REDIRECT),
             [secure(443, redirect=True), probed(8443, redirect=False)],
             ["-443", "~8443/asked", "~8443"],
             {"8443/asked": ("443",), "8443": ("8443/asked",)},
-            id="from-one-to-another",
         ),
-        pytest.param(
+        "taken-already": (
             asking(web(443), **REDIRECT),
             [replace(probed(443, redirect=True), destination_port=30999)],
             ["~443/asked", "~443"],
             {"443": ("443/asked",)},
-            id="taken-already",
         ),
-    ],
+    },
 )
 def test_ports_that_collide_where_a_part_is_held(
     service: Service, listeners: list[Listener], order: list[str], needs: dict[str, tuple[str, ...]]
@@ -476,17 +444,17 @@ def some(verb: str, *names: str) -> list[Change]:
     return [a_change(f"node/{name}", "lb.target", verb=verb) for name in names]
 
 
-@pytest.mark.parametrize(
-    ("adds", "removals", "headroom", "order"),
-    [
-        pytest.param("", "", 0, "", id="nothing"),
-        pytest.param("ab", "", 0, "ab", id="nothing-to-remove"),
-        pytest.param("", "xy", 5, "xy", id="nothing-to-add"),
-        pytest.param("ab", "xy", 2, "abxy", id="enough"),
-        pytest.param("abc", "xy", 1, "axbyc", id="for-one"),
-        pytest.param("ab", "xyz", 0, "xaybz", id="for-none"),
-        pytest.param("ab", "xyz", -1, "xaybz", id="less-than-none"),
-    ],
+@rows(
+    "adds removals headroom order",
+    {
+        "nothing": ("", "", 0, ""),
+        "nothing-to-remove": ("ab", "", 0, "ab"),
+        "nothing-to-add": ("", "xy", 5, "xy"),
+        "enough": ("ab", "xy", 2, "abxy"),
+        "for-one": ("abc", "xy", 1, "axbyc"),
+        "for-none": ("ab", "xyz", 0, "xaybz"),
+        "less-than-none": ("ab", "xyz", -1, "xaybz"),
+    },
 )
 def test_interleaved(adds: str, removals: str, headroom: int, order: str) -> None:
     """Additions while there is room, then one removal for each; what is left to remove comes last."""

@@ -5,8 +5,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from desired.load_balancers.prices import cost_of, cost_of_cluster, price_of, standing, with_costs
 from desired.model.load_balancer import BalancerType, CloudBalancer
 from desired.model.price import FREE, Cost, Price
@@ -17,6 +15,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.section import Section, Unknown
 from tests.balancers import LB11, LB21, SERVICE_UID, a_balancer, a_price, a_service, a_world
 from tests.builders import CLUSTER_UID, a_change, a_server
+from tests.support.rows import rows
 
 CHEAP = replace(LB11, prices={"fsn1": a_price("5.39"), "hel1": a_price("5.99"), "ash": a_price("6.41")})
 DEAR = replace(LB21, prices={"fsn1": a_price("16.40"), "hel1": a_price("15.00")})
@@ -57,27 +56,25 @@ def cost(before: str | None, after: str | None, most: str | None = None) -> Cost
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        pytest.param(creation(location="fsn1"), cost("0", "5.39"), id="a creation"),
-        pytest.param(creation(location="hel1", type="lb21"), cost("0", "15.00"), id="of another type elsewhere"),
-        pytest.param(creation(location="sin"), cost("0", None), id="without a price there"),
-        pytest.param(creation(location="fsn1", type="lb99"), cost("0", None), id="of a type that is not known"),
-        pytest.param(creation(zone="eu-central"), cost("0", "5.39", "5.99"), id="in a zone, one place of it not known"),
-        pytest.param(creation(zone="us-east"), cost("0", "5.99", "6.41"), id="in another zone"),
-        pytest.param(creation(type="lb99", zone="us-east"), cost("0", None), id="in a zone, without any price"),
-        pytest.param(retyping(), cost("5.39", "16.40"), id="another type"),
-        pytest.param(retyping("lb99"), cost("5.39", None), id="to a type that is not known"),
-        pytest.param(retyping(cloud_id=7), cost(None, None), id="of what is not there"),
-        pytest.param(DELETION, cost("5.39", "0"), id="a deletion"),
-        pytest.param(replace(DELETION, cloud_id=None), cost(None, "0"), id="a deletion of who knows what"),
-        pytest.param(RETAINING, cost("5.39", "5.39"), id="a release"),
-        pytest.param(a_change(), None, id="a Node"),
-        pytest.param(
-            a_change("node/web-1", ChangeKind.NODE_DELETE, verb=Verb.REMOVE, before="x"), None, id="a Node that goes"
-        ),
-    ],
+@rows(
+    "change expected",
+    {
+        "a creation": (creation(location="fsn1"), cost("0", "5.39")),
+        "of another type elsewhere": (creation(location="hel1", type="lb21"), cost("0", "15.00")),
+        "without a price there": (creation(location="sin"), cost("0", None)),
+        "of a type that is not known": (creation(location="fsn1", type="lb99"), cost("0", None)),
+        "in a zone, one place of it not known": (creation(zone="eu-central"), cost("0", "5.39", "5.99")),
+        "in another zone": (creation(zone="us-east"), cost("0", "5.99", "6.41")),
+        "in a zone, without any price": (creation(type="lb99", zone="us-east"), cost("0", None)),
+        "another type": (retyping(), cost("5.39", "16.40")),
+        "to a type that is not known": (retyping("lb99"), cost("5.39", None)),
+        "of what is not there": (retyping(cloud_id=7), cost(None, None)),
+        "a deletion": (DELETION, cost("5.39", "0")),
+        "a deletion of who knows what": (replace(DELETION, cloud_id=None), cost(None, "0")),
+        "a release": (RETAINING, cost("5.39", "5.39")),
+        "a Node": (a_change(), None),
+        "a Node that goes": (a_change("node/web-1", ChangeKind.NODE_DELETE, verb=Verb.REMOVE, before="x"), None),
+    },
 )
 def test_the_cost_of_a_change(change: Change, expected: Cost | None) -> None:
     """By its kind; the server of a Node that goes is gone, so that nothing is saved."""
@@ -103,15 +100,15 @@ def labeled(number: int, labels: Mapping[str, str], kind: BalancerType = DEAR) -
     return a_balancer(number, type=kind, spec={"labels": labels})
 
 
-@pytest.mark.parametrize(
-    ("other", "expected"),
-    [
-        pytest.param({LABEL_CLUSTER_UID: CLUSTER_UID}, "21.79", id="ours"),
-        pytest.param({LABEL_SERVICE_UID: SERVICE_UID}, "21.79", id="of our Service, made by HCCM"),
-        pytest.param({LABEL_SERVICE_UID: "another"}, "5.39", id="of a Service that is not there"),
-        pytest.param({LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}, "5.39", id="of another cluster"),
-        pytest.param({}, "5.39", id="nobody's"),
-    ],
+@rows(
+    "other expected",
+    {
+        "ours": ({LABEL_CLUSTER_UID: CLUSTER_UID}, "21.79"),
+        "of our Service, made by HCCM": ({LABEL_SERVICE_UID: SERVICE_UID}, "21.79"),
+        "of a Service that is not there": ({LABEL_SERVICE_UID: "another"}, "5.39"),
+        "of another cluster": ({LABEL_CLUSTER_UID: "another", LABEL_SERVICE_UID: SERVICE_UID}, "5.39"),
+        "nobody's": ({}, "5.39"),
+    },
 )
 def test_whose_load_balancers_are_paid_for(other: dict[str, str], expected: str) -> None:
     """Those of the cluster, and no others of its project."""
@@ -131,16 +128,14 @@ def test_the_sum() -> None:
     assert found.is_known
 
 
-@pytest.mark.parametrize(
+@rows(
     "gap",
-    [
-        pytest.param(world(PRESENT, a_balancer(43)), id="a price"),
-        pytest.param(world(PRESENT, cluster_uid=Unknown("403")), id="whose they are"),
-        pytest.param(world(load_balancers=Section.missing("503")), id="all of them"),
-        pytest.param(
-            world(load_balancers=replace(world(PRESENT).load_balancers or Section(), unreadable={43: "no"})), id="one"
-        ),
-    ],
+    {
+        "a price": world(PRESENT, a_balancer(43)),
+        "whose they are": world(PRESENT, cluster_uid=Unknown("403")),
+        "all of them": world(load_balancers=Section.missing("503")),
+        "one": world(load_balancers=replace(world(PRESENT).load_balancers or Section(), unreadable={43: "no"})),
+    },
 )
 def test_what_is_not_known_is_not_nothing(gap: Snapshot) -> None:
     """Sums are then known to be no more than a part."""

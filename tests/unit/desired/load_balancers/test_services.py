@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredBalancers, DesiredLoadBalancer, desired_load_balancers
 from desired.load_balancers.release import LoadBalancerRelease
@@ -24,6 +22,7 @@ from tests.support.balancer_changes import SERVICE
 from tests.support.balancer_plans import HERE, INSIDE, fleet, new, plan_of, private, said
 from tests.support.judging import facts_of, judge
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 CLAIMED = (FINALIZER_BALANCER,)
 UNREADABLE: Section[str, Service] = Section(unreadable={"default/odd": "Service default/odd has no UID"})
@@ -39,19 +38,17 @@ def balancer_of(name: str, number: int, **fields: Any) -> CloudBalancer:
     return a_balancer(number, service_uid=f"uid-{name}", spec={"name": name} | fields.pop("spec", {}), **fields)
 
 
-@pytest.mark.parametrize(
-    ("service", "kind"),
-    [
-        pytest.param({}, DesiredLoadBalancer, id="wants-one"),
-        pytest.param({"deleted_at": NOW, "finalizers": CLAIMED}, LoadBalancerRelease, id="goes"),
-        pytest.param({"type": "NodePort", "finalizers": CLAIMED}, LoadBalancerRelease, id="wants-none-any-more"),
-        pytest.param({"type": "ClusterIP"}, None, id="never-wanted-one"),
-        pytest.param({"load_balancer_class": "other", "finalizers": CLAIMED}, None, id="of-another-class"),
-        pytest.param(
-            {"load_balancer_class": "other", "finalizers": CLAIMED, "deleted_at": NOW}, None, id="of-a-class-and-goes"
-        ),
-        pytest.param({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None, id="let-go-already"),
-    ],
+@rows(
+    "service kind",
+    {
+        "wants-one": ({}, DesiredLoadBalancer),
+        "goes": ({"deleted_at": NOW, "finalizers": CLAIMED}, LoadBalancerRelease),
+        "wants-none-any-more": ({"type": "NodePort", "finalizers": CLAIMED}, LoadBalancerRelease),
+        "never-wanted-one": ({"type": "ClusterIP"}, None),
+        "of-another-class": ({"load_balancer_class": "other", "finalizers": CLAIMED}, None),
+        "of-a-class-and-goes": ({"load_balancer_class": "other", "finalizers": CLAIMED, "deleted_at": NOW}, None),
+        "let-go-already": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, None),
+    },
 )
 def test_who_is_looked_after(service: dict[str, Any], kind: type | None) -> None:
     """Each Service in its one way, or not at all."""
@@ -106,15 +103,13 @@ def test_the_order_in_which_services_were_listed_says_nothing() -> None:
     assert plans[0].changes
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param({"a": {}, "b": {}}, {"a": [1, 2], "b": [1, 2]}, id="alike"),
-        pytest.param(
-            {"a": {"node_selector": "pool=x"}, "b": {"node_selector": "pool=y"}}, {"a": [1], "b": [2]}, id="selectors"
-        ),
-        pytest.param({"a": {"node_selector": ""}, "b": {"node_selector": "pool=y"}}, {"a": [1, 2], "b": [2]}, id="all"),
-    ],
+@rows(
+    "options expected",
+    {
+        "alike": ({"a": {}, "b": {}}, {"a": [1, 2], "b": [1, 2]}),
+        "selectors": ({"a": {"node_selector": "pool=x"}, "b": {"node_selector": "pool=y"}}, {"a": [1], "b": [2]}),
+        "all": ({"a": {"node_selector": ""}, "b": {"node_selector": "pool=y"}}, {"a": [1, 2], "b": [2]}),
+    },
 )
 def test_who_gets_whose_traffic(options: dict[str, dict[str, str]], expected: dict[str, list[int]]) -> None:
     """Answers that Services share are those to the same question."""
@@ -169,30 +164,23 @@ def test_orphans_are_said_to_be_there() -> None:
 VANISHED = a_balancer(6, service_uid="gone", spec={"name": "old"})
 
 
-@pytest.mark.parametrize(
-    ("balancer", "services", "held"),
-    [
-        pytest.param(VANISHED, Section({}), True, id="no Service is left"),
-        pytest.param(VANISHED, Section({"default/web": new()}), True, id="another Service lives"),
-        pytest.param(VANISHED, incomplete(Section({"default/web": new()})), False, id="its Service may be unread"),
-        pytest.param(VANISHED, Section({}, unreadable={"default/x": "bad"}), False, id="a Service is unreadable"),
-        pytest.param(
-            VANISHED, Section({"default/web": new(name="old")}), False, id="a Service asks for it by its name"
-        ),
-        pytest.param(
-            a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False, id="another cluster's"
-        ),
-        pytest.param(
+@rows(
+    "balancer services held",
+    {
+        "no Service is left": (VANISHED, Section({}), True),
+        "another Service lives": (VANISHED, Section({"default/web": new()}), True),
+        "its Service may be unread": (VANISHED, incomplete(Section({"default/web": new()})), False),
+        "a Service is unreadable": (VANISHED, Section({}, unreadable={"default/x": "bad"}), False),
+        "a Service asks for it by its name": (VANISHED, Section({"default/web": new(name="old")}), False),
+        "another cluster's": (a_balancer(6, service_uid="gone", cluster_uid="another"), Section({}), False),
+        "it was not made for its Service": (
             a_balancer(6, service_uid="gone", spec={"labels": {**VANISHED.spec.labels, LABEL_ADOPTED: "true"}}),
             Section({}),
             False,
-            id="it was not made for its Service",
         ),
-        pytest.param(a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False, id="no cluster's"),
-        pytest.param(
-            a_balancer(6, service_uid="gone", is_protected=True), Section({}), False, id="somebody has protected it"
-        ),
-    ],
+        "no cluster's": (a_balancer(6, service_uid="gone", cluster_uid=None), Section({}), False),
+        "somebody has protected it": (a_balancer(6, service_uid="gone", is_protected=True), Section({}), False),
+    },
 )
 def test_one_whose_service_has_vanished(balancer: CloudBalancer, services: Section[str, Service], held: bool) -> None:
     """Nobody has said what is to become of it: its deletion is planned, and held. What may be unread plans nothing."""
@@ -230,8 +218,12 @@ class Counted(dict[str, str]):
         return super().get(key, default)
 
 
-@pytest.mark.parametrize(
-    "service", [a_service, a_served_service], ids=["its load balancer is created", "nothing is to be done"]
+@rows(
+    "service",
+    {
+        "its load balancer is created": a_service,
+        "nothing is to be done": a_served_service,
+    },
 )
 def test_the_annotations_of_a_service_are_read_once(service: Callable[..., Service]) -> None:
     """Desired state, plan, guards and conditions share what was read."""

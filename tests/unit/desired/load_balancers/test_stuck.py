@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from desired.model.service import Service
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
@@ -14,6 +12,7 @@ from desired.planner import compute_plan
 from desired.section import Section
 from tests.balancers import LOCATED, a_service
 from tests.builders import NOW, a_snapshot, a_workload, workloads_of
+from tests.support.rows import rows
 
 OFF = replace(LOCATED, controllers=frozenset(Controller) - {Controller.SERVICE})
 GOING: dict[str, Any] = {"deleted_at": NOW, "finalizers": ("example.com/x", FINALIZER_BALANCER)}
@@ -24,16 +23,16 @@ def world(*services: Service, **fields: Any) -> Snapshot:
     return replace(a_snapshot(), unserved=Section({service.id: service for service in services}), **fields)
 
 
-@pytest.mark.parametrize(
-    ("service", "is_stuck"),
-    [
-        pytest.param(GOING, True, id="goes, and has our finalizer"),
-        pytest.param(GOING | {"type": "ClusterIP"}, True, id="of another type by now"),
-        pytest.param({"finalizers": (FINALIZER_BALANCER,)}, False, id="stays"),
-        pytest.param({"finalizers": (FINALIZER_BALANCER,), "type": "ClusterIP"}, False, id="stays as another type"),
-        pytest.param({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False, id="waits for somebody else alone"),
-        pytest.param(GOING | {"load_balancer_class": "other"}, False, id="of another class"),
-    ],
+@rows(
+    "service is_stuck",
+    {
+        "goes, and has our finalizer": (GOING, True),
+        "of another type by now": (GOING | {"type": "ClusterIP"}, True),
+        "stays": ({"finalizers": (FINALIZER_BALANCER,)}, False),
+        "stays as another type": ({"finalizers": (FINALIZER_BALANCER,), "type": "ClusterIP"}, False),
+        "waits for somebody else alone": ({"deleted_at": NOW, "finalizers": ("example.com/x",)}, False),
+        "of another class": (GOING | {"load_balancer_class": "other"}, False),
+    },
 )
 def test_who_is_stuck(service: dict[str, Any], is_stuck: bool) -> None:
     """Only who would go, and waits for what nobody does here."""
