@@ -102,7 +102,7 @@ def _look_up(reference: int | str, section: Section[int, Certificate]) -> Presen
     for certificate_id, why in sorted(section.unreadable.items()):
         if section.unreadable_names.get(certificate_id, reference) == reference:
             return Unknown(why)
-    return Absent() if section.complete else Unknown(section.why_incomplete or "the reading is incomplete")
+    return Absent() if section.why_incomplete is None else Unknown(section.why_incomplete)
 
 
 def _missing(reference: int | str, section: Section[int, Certificate]) -> Reason:
@@ -248,7 +248,7 @@ def _gap(section: Section[int, Certificate]) -> str | None:
     """The reason why a certificate that was not found may be there all the same; None when it is not."""
     if section.unreadable:
         return min(section.unreadable.items())[1]
-    return None if section.complete else section.why_incomplete
+    return section.why_incomplete
 
 
 def _facts(certificate: Certificate) -> Mapping[str, int | str]:

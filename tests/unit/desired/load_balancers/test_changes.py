@@ -48,6 +48,7 @@ from tests.balancers import (
     a_served_service,
     a_service,
     a_world,
+    an_http_listener,
     annotated,
 )
 from tests.builders import CLUSTER_UID, NOW, a_joining_node, a_server, incomplete
@@ -294,7 +295,9 @@ def test_no_certificate_for_what_is_wrong() -> None:
     """The limits of certificate authorities are too strict to ask before everything is right."""
     service = asking(WEB, **MANAGED, health_check_port="0")
     assert plan_of(service, certificates=[]).changes == ()
-    assert plan_of(service, SILENT, certificates=[]).changes == ()
+    secure = an_http_listener(443, 30443, protocol=Protocol.HTTPS)
+    for present in (SILENT, a_balancer(listeners=[secure])):
+        assert plan_of(service, present, certificates=[]).changes == ()
 
 
 PROXIED = (replace(V4, ip_mode="Proxy"), replace(V6, ip_mode="Proxy"))
@@ -613,10 +616,12 @@ def test_what_the_spec_asks_in_vain(spec: dict[str, Any]) -> None:
 
 
 def test_the_finalizer_that_is_there() -> None:
-    """A Service that has it is not claimed again, and those of others do not count."""
+    """A Service that has it is not claimed again, and those of others do not count. One that has lost it with its load
+    balancer there is warned of who takes it."""
     for finalizers, claims in (((FINALIZER_BALANCER,), 0), (("example.com/x",), 1), ((), 1)):
         plan = plan_of(replace(asking(), finalizers=finalizers), a_balancer())
-        assert sum(change.kind == "service.claim" for change in plan.changes) == claims
+        found = [change.consequences for change in plan.changes if change.kind == "service.claim"]
+        assert found == [(rules.FINALIZER_LOST.text(),)] * claims
 
 
 def test_every_creation_is_the_same() -> None:

@@ -23,6 +23,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, State, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
+from desired.rules import load_balancers as rules
 from desired.section import Section, Unknown
 from tests.balancers import (
     DEFAULT_NAME,
@@ -44,18 +45,29 @@ READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
 KEY, LB = "service/default/web", "load_balancer/default/web"
 SERVED = a_served_service()
 ONE, TWO = ServerTarget(1, use_private_ip=False), ServerTarget(2, use_private_ip=False)
-PUBLISHED = ("True", "AddressPublished", "published 203.0.113.200, 2001:db8::200")
-NOT_CREATED = ("False", "NotCreated", "there is no load balancer")
 OTHERS = Ingress("10.20.0.5")
-OTHER = (
-    "False",
-    "OtherAddressPublished",
-    "published 10.20.0.5, which load balancer 42 does not have; its own addresses are 203.0.113.200, 2001:db8::200",
-)
-NO_PORTS = ("False", "NoPorts", "load balancer 42 listens on no port")
+OWN = "203.0.113.200, 2001:db8::200"
+
+
+def published(addresses: str) -> tuple[str, str, str]:
+    """Ready, as these are published."""
+    return "True", "AddressPublished", rules.ADDRESS_PUBLISHED.text(addresses=addresses)
+
+
+def others(others: str, writer: str = "", hostname: str = "") -> tuple[str, str, str]:
+    """Not ready, as another controller publishes these."""
+    text = rules.OTHERS_PUBLISHED.text(others=others, writer=writer, balancer=42, own=OWN, hostname=hostname)
+    return "False", "OtherAddressPublished", text
+
+
+PUBLISHED, FIRST = published(OWN), published("203.0.113.200")
+NOT_CREATED = ("False", "NotCreated", rules.BALANCER_LACKING.text())
+DELETED, RELEASED = (("False", "NotCreated", row.text()) for row in (rules.BALANCER_DELETED, rules.BALANCER_RELEASED))
+NO_ADDRESS = ("False", "NoAddress", rules.ADDRESS_UNPUBLISHED.text(balancer=42))
+NO_PORTS = ("False", "NoPorts", rules.PORTS_LACKING.text(balancer=42))
+NO_TARGETS = ("False", "NoTargets", rules.LEADS_NOWHERE.text(balancer=42, cause=""))
+AS_ASKED = ("True", "InSync", rules.IN_SYNC.text())
 DEAF = a_balancer(listeners=())
-NO_TARGETS = ("False", "NoTargets", "load balancer 42 leads to no Node")
-AS_ASKED = ("True", "InSync", "the load balancer is as the Service asks")
 HELD = GuardDecision(Verdict.HELD, GuardName.TARGET_FLOOR, "too few targets would be left")
 REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "load balancer 7 belongs to cluster x")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.POLICY, "excluded by --policy observe")
@@ -143,98 +155,60 @@ def test_a_service_that_is_served() -> None:
 
 UNLABELLED = a_balancer(service_uid=None)
 NAMED = a_balancer(service_uid=None, spec={"name": "shop"})
-BARE = a_balancer(targets=())
+BARE, THERE, TWICE = a_balancer(targets=()), (a_balancer(),), (a_balancer(1, service_uid="another"), NAMED)
+SHOP = a_served_service(claim=a_claim(annotations=annotated(name="shop")))
+BESIDE, MUTE = a_service(ingress=(OTHERS,)), a_service()
+WRITTEN = a_service(ingress=(OTHERS,), status_writers=("cilium-operator", "x"))
+LOUD = Ingress("2001:DB8:0::200")
+NOW_PUBLISHED = status(Ingress("203.0.113.200"))
+LATER_PUBLISHED = status(Ingress("203.0.113.200"), decision=WAITING)
+INSIDE = replace(ONE, use_private_ip=True)
 
 
 @rows(
     "service balancers changes expected",
     {
-        "none": (a_service(), (), (), NOT_CREATED),
+        "none": (MUTE, (), (), NOT_CREATED),
         "gone-and-still-published": (SERVED, (), (), NOT_CREATED),
         "another-services": (SERVED, (a_balancer(service_uid="another"),), (), NOT_CREATED),
         "another-clusters": (SERVED, (a_balancer(cluster_uid="another"),), (), NOT_CREATED),
         "without-our-clusters-label": (SERVED, (a_balancer(cluster_uid=None),), (), PUBLISHED),
-        "to-be-created": (a_service(), (), (CREATE, status(known=False)), NOT_CREATED),
+        "to-be-created": (MUTE, (), (CREATE, status(known=False)), NOT_CREATED),
         "to-be-adopted-and-not-planned": (SERVED, (UNLABELLED,), (), NOT_CREATED),
         "adopted-by-the-default-name": (SERVED, (UNLABELLED,), (ADOPT,), PUBLISHED),
         "adoption-is-held": (SERVED, (UNLABELLED,), (ADOPT.ruled(HELD),), NOT_CREATED),
-        "adopted-by-its-own-name": (
-            a_served_service(claim=a_claim(annotations=annotated(name="shop"))),
-            (a_balancer(1, service_uid="another"), NAMED),
-            (ADOPT,),
-            PUBLISHED,
-        ),
+        "adopted-by-its-own-name": (SHOP, TWICE, (ADOPT,), PUBLISHED),
         "adoption-of-something-else": (SERVED, (replace(NAMED, ipv4=None, ipv6=None),), (ADOPT,), NOT_CREATED),
         "adopted-by-its-published-address": (SERVED, (NAMED,), (ADOPT,), PUBLISHED),
-        "deleted": (SERVED, (a_balancer(),), (DELETE,), ("False", "NotCreated", "the load balancer is being deleted")),
-        "retained": (SERVED, (a_balancer(),), (RETAIN,), ("False", "NotCreated", "the load balancer is released")),
-        "deletion-is-held": (SERVED, (a_balancer(),), (DELETE.ruled(HELD),), PUBLISHED),
-        "nothing-published": (
-            a_service(),
-            (a_balancer(),),
-            (),
-            ("False", "NoAddress", "load balancer 42 has no address published"),
-        ),
-        "an-empty-hostname": (
-            a_service(ingress=(Ingress(hostname=""),)),
-            (a_balancer(),),
-            (),
-            ("False", "NoAddress", "load balancer 42 has no address published"),
-        ),
-        "a-hostname": (
-            a_service(ingress=(Ingress(hostname="lb.example.com"),)),
-            (a_balancer(),),
-            (),
-            ("True", "AddressPublished", "published lb.example.com"),
-        ),
-        "published-with-this-write": (
-            a_service(),
-            (a_balancer(),),
-            (algorithm(), status(Ingress("203.0.113.200", ip_mode="VIP"))),
-            ("True", "AddressPublished", "published 203.0.113.200"),
-        ),
-        "publication-is-withheld": (
-            a_service(),
-            (a_balancer(),),
-            (status(Ingress("203.0.113.200"), decision=WAITING),),
-            ("False", "NoAddress", "load balancer 42 has no address published"),
-        ),
-        "another-controller's": (a_service(ingress=(OTHERS,)), (a_balancer(),), (), OTHER),
-        "another-controller's-by-name": (
-            a_service(ingress=(OTHERS,), status_writers=("cilium-operator", "x")),
-            (a_balancer(),),
-            (),
-            (*OTHER[:2], OTHER[2].replace("10.20.0.5", "10.20.0.5 (written by 'cilium-operator')")),
-        ),
-        "another-controller's-and-suspended": (
-            a_service(ingress=(OTHERS,)),
-            (a_balancer(),),
-            (status(Ingress("203.0.113.200"), decision=WAITING),),
-            OTHER,
-        ),
-        "another-controller's-and-replaced": (
-            a_service(ingress=(OTHERS,)),
-            (a_balancer(),),
-            (status(Ingress("203.0.113.200")),),
-            ("True", "AddressPublished", "published 203.0.113.200"),
-        ),
-        "another-controller's-beside-ours": (a_service(ingress=(*SERVED.ingress, OTHERS)), (a_balancer(),), (), OTHER),
-        "its-own-written-otherwise": (
+        "deleted": (SERVED, THERE, (DELETE,), DELETED),
+        "retained": (SERVED, THERE, (RETAIN,), RELEASED),
+        "deletion-is-held": (SERVED, THERE, (DELETE.ruled(HELD),), PUBLISHED),
+        "nothing-published": (MUTE, THERE, (), NO_ADDRESS),
+        "an-empty-hostname": (a_service(ingress=(Ingress(hostname=""),)), THERE, (), NO_ADDRESS),
+        "a-hostname": (a_service(ingress=(Ingress(hostname="a.de"),)), THERE, (), published("a.de")),
+        "published-with-this-write": (MUTE, THERE, (algorithm(), NOW_PUBLISHED), FIRST),
+        "publication-is-withheld": (MUTE, THERE, (LATER_PUBLISHED,), NO_ADDRESS),
+        "another-controllers": (BESIDE, THERE, (), others("10.20.0.5")),
+        "another-controllers-by-name": (WRITTEN, THERE, (), others("10.20.0.5", " (written by 'cilium-operator')")),
+        "another-controllers-and-suspended": (BESIDE, THERE, (LATER_PUBLISHED,), others("10.20.0.5")),
+        "another-controllers-and-replaced": (BESIDE, THERE, (NOW_PUBLISHED,), FIRST),
+        "beside-ours": (a_service(ingress=(*SERVED.ingress, OTHERS)), THERE, (), others("10.20.0.5")),
+        "written-otherwise": (
             a_service(ingress=(Ingress("2001:DB8:0::200"),)),
-            (a_balancer(),),
+            THERE,
             (),
-            ("True", "AddressPublished", "published 2001:DB8:0::200"),
+            published("2001:DB8:0::200"),
         ),
         "no-ports": (SERVED, (DEAF,), (), NO_PORTS),
         "a-port-is-added": (SERVED, (DEAF,), (port(80, added=True),), PUBLISHED),
-        "the-last-port-goes": (SERVED, (a_balancer(),), (port(80, added=False),), NO_PORTS),
+        "the-last-port-goes": (SERVED, THERE, (port(80, added=False),), NO_PORTS),
         "no-targets": (SERVED, (BARE,), (), NO_TARGETS),
         "a-target-is-added": (SERVED, (BARE,), (target(None, ONE),), PUBLISHED),
         "a-target-is-withheld": (SERVED, (BARE,), (target(None, ONE, HELD),), NO_TARGETS),
-        "the-last-target-goes": (SERVED, (a_balancer(),), (target(ONE, None),), NO_TARGETS),
-        "its-removal-is-held": (SERVED, (a_balancer(),), (target(ONE, None, HELD),), PUBLISHED),
-        "a-target-is-replaced": (SERVED, (a_balancer(),), (target(ONE, None), target(None, TWO)), PUBLISHED),
-        "a-target-flips": (SERVED, (a_balancer(),), (target(ONE, replace(ONE, use_private_ip=True)),), PUBLISHED),
+        "the-last-target-goes": (SERVED, THERE, (target(ONE, None),), NO_TARGETS),
+        "its-removal-is-held": (SERVED, THERE, (target(ONE, None, HELD),), PUBLISHED),
+        "a-target-is-replaced": (SERVED, THERE, (target(ONE, None), target(None, TWO)), PUBLISHED),
+        "a-target-flips": (SERVED, THERE, (target(ONE, INSIDE),), PUBLISHED),
         "a-selector-serves": (SERVED, (a_balancer(targets=(SelectorTarget("a", False),)),), (), PUBLISHED),
     },
 )
@@ -278,46 +252,30 @@ def test_ready_when_too_little_is_known(balancers: Section[int, CloudBalancer] |
         "absent": (Section(), "NotCreated"),
     },
 )
-def test_ready_while_another_service_asks_for_the_name(
-    balancers: Section[int, CloudBalancer] | None, expected: str
-) -> None:
+def test_ready_while_another_service_asks_for_the_name(balancers: Any, expected: str) -> None:
     """What is not known is not said to be missing; what is the Service's own stays so."""
-    shared = annotated(name="shared")
-    services = [replace(SERVED, claim=a_claim(annotations=shared)), a_service("api", claim=a_claim(annotations=shared))]
+    shared = a_claim(annotations=annotated(name="shared"))
+    services = [replace(SERVED, claim=shared), a_service("api", claim=shared)]
     world = a_world(services, load_balancers=balancers)
-    match = match_balancers(world)[SERVED.id]
-
-    ready, _ = service_conditions(services[0], match, world, (), ())
-
+    ready, _ = service_conditions(services[0], match_balancers(world)[SERVED.id], world, (), ())
     assert ready.reason == expected
 
 
 @rows(
-    "published asked others",
+    "found asked expected",
     {
-        "as asked for": ("lb.example.com", "lb.example.com", ""),
-        "what is asked for cannot be read": ("lb.example.com", None, ""),
-        "none is asked for": ("x.example.net", "", "; its own addresses are 203.0.113.200, 2001:db8::200"),
-        "another one is": (
-            "x.example.net",
-            "lb.example.com",
-            "; its own addresses are 203.0.113.200, 2001:db8::200, published as lb.example.com",
-        ),
+        "as asked for": ("a.de", "a.de", published("a.de")),
+        "what is asked for cannot be read": ("a.de", None, published("a.de")),
+        "none is asked for": ("x.de", "", others("x.de")),
+        "another one is": ("x.de", "a.de", others("x.de", hostname=", published as a.de")),
     },
 )
-def test_ready_with_a_hostname(published: str, asked: str | None, others: str) -> None:
+def test_ready_with_a_hostname(found: str, asked: str | None, expected: tuple[str, str, str]) -> None:
     """A hostname that the Service does not ask for is another controller's."""
-    service = a_service(ingress=(Ingress(hostname=published),))
+    service = a_service(ingress=(Ingress(hostname=found),))
     world = a_world([service], load_balancers=Section({42: a_balancer()}))
-    match = match_balancers(world)[service.id]
-
-    ready, _ = service_conditions(service, match, world, (), (), asked)
-
-    assert (ready.reason, ready.message) == (
-        ("OtherAddressPublished", f"published {published}, which load balancer 42 does not have{others}")
-        if others
-        else ("AddressPublished", f"published {published}")
-    )
+    ready, _ = service_conditions(service, match_balancers(world)[service.id], world, (), (), asked)
+    assert (ready.status, ready.reason, ready.message) == expected
 
 
 def test_ready_while_the_cluster_has_no_identity() -> None:
@@ -325,68 +283,47 @@ def test_ready_while_the_cluster_has_no_identity() -> None:
     assert conditions(cluster_uid=Unknown("timed out"))[READY] == PUBLISHED
 
 
-@pytest.mark.parametrize(
-    ("changes", "notes", "expected"),
-    [
-        pytest.param((algorithm(), target(None, TWO)), (), AS_ASKED, id="applied-now"),
-        pytest.param((algorithm(HELD),), (), ("False", "Held", HELD.why), id="held"),
-        pytest.param((algorithm(REFUSED),), (), ("False", "Refused", REFUSED.why), id="refused"),
-        pytest.param((algorithm(WAITING),), (), ("False", "Waiting", WAITING.why), id="waiting"),
-        pytest.param(
-            (CREATE, status(known=False)),
-            (),
-            ("False", "Waiting", "still to come: publishes the addresses"),
-            id="known-after-apply",
-        ),
-        pytest.param(
-            (PENDING,), (), ("False", "Waiting", "still to come: asked"), id="a-port-without-a-certificate-yet"
-        ),
-        pytest.param(
-            (),
-            (note(NoteKind.MALFORMED, "type is lb99"),),
-            ("False", "InvalidAnnotation", "type is lb99"),
-            id="malformed",
-        ),
-        pytest.param((), (note(NoteKind.AMBIGUOUS),), ("False", "Ambiguous", "said"), id="contested"),
-        pytest.param((), (note(NoteKind.LIMIT),), ("False", "Limit", "said"), id="over-a-limit"),
-        pytest.param((), (note(NoteKind.NO_TARGETS),), ("False", "NoTargets", "said"), id="nobody-serves"),
-        pytest.param((), (note(NoteKind.UNREACHABLE),), ("False", "NoTargets", "said"), id="nobody-is-reached"),
-        pytest.param(
-            (),
-            (note(NoteKind.CERTIFICATE, "not issued", "certificate/default/web"),),
-            ("False", "CertificateUnavailable", "not issued"),
-            id="a-certificate",
-        ),
-        pytest.param((), (note(NoteKind.LIMIT, key=f"{LB}/type"),), ("False", "Limit", "said"), id="on-a-part"),
-        *(
-            pytest.param((), (note(NoteKind.UNSUPPORTED, lack=lack),), ("False", "Unsupported", "said"), id=lack)
-            for lack in (Lack.PORT, Lack.SOURCE_RANGES)
-        ),
-        *(
-            pytest.param((), (note(kind),), AS_ASKED, id=kind)
-            for kind in (NoteKind.UNSUPPORTED, NoteKind.FOREIGN, NoteKind.KEPT, NoteKind.UNUSABLE_TARGET)
-        ),
-        *(
-            pytest.param((), (note(NoteKind.MALFORMED, key=key),), AS_ASKED, id=key)
-            for key in (f"{KEY}-2", "service/other/web", f"{LB}-2", "certificate/default/web-2", "node/web", "plan")
-        ),
-        pytest.param(
-            (algorithm(HELD), target(ONE, None, HELD), target(TWO, None, replace(HELD, why="zero would be left"))),
-            (),
-            ("False", "Held", f"{HELD.why} (and 1 more)"),
-            id="one-sentence-for-one-cause",
-        ),
-        pytest.param(
-            (),
-            tuple(note(NoteKind.MALFORMED, text) for text in "cba"),
-            ("False", "InvalidAnnotation", "a (and 2 more)"),
-            id="many",
-        ),
-        pytest.param((), (note(NoteKind.LIMIT, "x" * 1024),), ("False", "Limit", "x" * 1024), id="the-longest-message"),
-        pytest.param(
-            (), (note(NoteKind.LIMIT, "x" * 1025),), ("False", "Limit", "x" * 1021 + "..."), id="a-message-too-long"
-        ),
-    ],
+def coming(cause: str) -> tuple[str, str, str]:
+    """What waits for nobody."""
+    return "False", "Waiting", rules.STILL_TO_COME.text(cause=cause)
+
+
+UNISSUED = note(NoteKind.CERTIFICATE, "not issued", "certificate/default/web")
+THREE = tuple(note(NoteKind.MALFORMED, text) for text in "cba")
+ALIKE = (algorithm(HELD), target(ONE, None, HELD), target(TWO, None, replace(HELD, why="zero would be left")))
+NOT_OURS = (f"{KEY}-2", "service/other/web", f"{LB}-2", "certificate/default/web-2", "node/web", "plan")
+SAID = {
+    NoteKind.AMBIGUOUS: "Ambiguous",
+    NoteKind.LIMIT: "Limit",
+    NoteKind.NO_TARGETS: "NoTargets",
+    NoteKind.UNREACHABLE: "NoTargets",
+}
+UNSAID = (NoteKind.UNSUPPORTED, NoteKind.FOREIGN, NoteKind.KEPT, NoteKind.UNUSABLE_TARGET)
+
+
+@rows(
+    "changes notes expected",
+    {
+        "applied-now": ((algorithm(), target(None, TWO)), (), AS_ASKED),
+        "held": ((algorithm(HELD),), (), ("False", "Held", HELD.why)),
+        "refused": ((algorithm(REFUSED),), (), ("False", "Refused", REFUSED.why)),
+        "waiting": ((algorithm(WAITING),), (), ("False", "Waiting", WAITING.why)),
+        "known-after-apply": ((CREATE, status(known=False)), (), coming("publishes the addresses")),
+        "a-port-without-a-certificate-yet": ((PENDING,), (), coming("asked")),
+        "a-certificate": ((), (UNISSUED,), ("False", "CertificateUnavailable", "not issued")),
+        "on-a-part": ((), (note(NoteKind.LIMIT, key=f"{LB}/type"),), ("False", "Limit", "said")),
+        "one-sentence-for-one-cause": (ALIKE, (), ("False", "Held", f"{HELD.why} (and 1 more)")),
+        "many": ((), THREE, ("False", "InvalidAnnotation", "a (and 2 more)")),
+        "the-longest-message": ((), (note(NoteKind.LIMIT, "x" * 1024),), ("False", "Limit", "x" * 1024)),
+        "a-message-too-long": ((), (note(NoteKind.LIMIT, "x" * 1025),), ("False", "Limit", "x" * 1021 + "...")),
+    }
+    | {kind: ((), (note(kind),), ("False", reason, "said")) for kind, reason in SAID.items()}
+    | {kind: ((), (note(kind),), AS_ASKED) for kind in UNSAID}
+    | {key: ((), (note(NoteKind.MALFORMED, key=key),), AS_ASKED) for key in NOT_OURS}
+    | {
+        lack: ((), (note(NoteKind.UNSUPPORTED, lack=lack),), ("False", "Unsupported", "said"))
+        for lack in (Lack.PORT, Lack.SOURCE_RANGES)
+    },
 )
 def test_in_sync(changes: tuple[Change, ...], notes: tuple[Note, ...], expected: tuple[str, str, str]) -> None:
     """In sync is a load balancer of which nothing is withheld, and nothing that was asked for is impossible."""

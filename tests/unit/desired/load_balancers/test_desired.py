@@ -202,6 +202,7 @@ def test_what_is_there_needs_no_place() -> None:
         assert said(plan) == []
     https = plan_of(asking(protocol="https"), a_balancer(), settings=Settings())
     assert rules.PORT_LACKS_CERTIFICATE.text(port=80) in said(https)
+    assert https.changes == ()
 
 
 @rows(

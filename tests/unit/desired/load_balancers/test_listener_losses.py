@@ -102,6 +102,7 @@ SLASH, PLAIN_TCP = "http '/' on port 30443", "tcp on port 30443"
             lost((rows_of.IDLE_SHORTENED, {"wanted": 50, "present": 300})),
         ),
         "longer-timeout": (listener(HTTP), listener(HTTP, timeout_idle_s=300), []),
+        "timeout-not-known-before": (listener(HTTP, timeout_idle_s=UNMANAGED), listener(HTTP), []),
         "timeout-not-known": (listener(HTTP), listener(HTTP, timeout_idle_s=UNMANAGED), []),
         "proxy-off": (listener(proxyprotocol=True), listener(), lost((rows_of.PROXY_ENDS, {}))),
         "proxy-on": (listener(), listener(proxyprotocol=True), lost((rows_of.PROXY_BEGINS, {}))),

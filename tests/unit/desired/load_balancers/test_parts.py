@@ -22,7 +22,7 @@ from desired.model.snapshot import Network
 from desired.plan.change import Change, State
 from desired.plan.kinds import Verb
 from desired.rules import load_balancer_changes as rules
-from desired.rules.load_balancers import EXCLUDED_BY_LABEL
+from desired.rules.load_balancers import CERTIFICATE_TO_CREATE, EXCLUDED_BY_LABEL, PORT_KEEPS_CERTIFICATE
 from desired.rules.rule import Plain, Rule
 from desired.section import Absent, Present, Unknown
 from tests.balancers import (
@@ -31,6 +31,7 @@ from tests.balancers import (
     LB21,
     LOCATED,
     NETWORK,
+    SERVICE_UID,
     a_balancer,
     a_certificate,
     a_listener,
@@ -39,7 +40,7 @@ from tests.balancers import (
 )
 from tests.builders import a_joining_node, a_lost_node, a_server, a_settled_node
 from tests.support.balancer_changes import BALANCER, a_part, a_wish
-from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private, public
+from tests.support.balancer_plans import HERE, INSIDE, asking, fleet, plan_of, private, public, said
 from tests.support.rows import rows
 
 OURS = dict(a_balancer().spec.labels)
@@ -244,6 +245,22 @@ def test_what_annotations_no_longer_say_stays(options: dict[str, str], listener:
     assert parts(asking(use_private_ip="true"), tuned, **INSIDE | fleet(1)) == ()
 
 
+WAITS = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "a.de"}
+
+
+def test_a_port_keeps_its_certificate_while_the_next_one_is_issued() -> None:
+    """A new port on the Nodes does not wait for the CA."""
+    service = asking(ClaimedPort(443, "TCP", 30444), **WAITS)
+    plan = plan_of(service, a_balancer(listeners=[OVER_TLS]), certificates=[])
+    (after,) = (change.after for change in plan.changes if change.key == f"{BALANCER}/listener/443")
+    moved = replace(OVER_TLS, destination_port=30444)
+    assert after == checked(moved, port=30444)
+    pending = CERTIFICATE_TO_CREATE.text(name=f"ccm-managed-certificate-{SERVICE_UID}")
+    assert said(plan) == [PORT_KEEPS_CERTIFICATE.text(port=443, cause=pending)]
+    bare = plan_of(service, a_balancer(listeners=[an_http_listener(443, 30443)]), certificates=[])
+    assert said(bare) == []
+
+
 def test_a_redirect_of_which_less_is_asked() -> None:
     """It does not stay where the Service has port 80 itself, for it takes that port."""
     redirects = replace(OVER_TLS, http=TUNED)
@@ -403,6 +420,7 @@ TO_PRIVATE = {
 }
 TO_PUBLIC = {"public": [], "1": ["public", "2"], "2": ["public"], "3": [], "network/7": ["1", "3"]}
 SEEN_INSIDE = a_balancer(attachments=(HERE,), targets=private(1, 3), spec={"public_interface": False})
+COMES_AFTER = {"network/8": [], "network/7": ["network/8"], "1": ["network/7"]}
 COMES_BACK = {"network/7": [], "1": ["network/7"], "2": ["network/7"], "3": []}
 MOVES = BY_PRIVATE | {"private_ipv4": "10.0.0.9"}
 
@@ -427,6 +445,12 @@ MOVES = BY_PRIVATE | {"private_ipv4": "10.0.0.9"}
             replace(PRIVATE, targets=tuple(private(1, 2))),
             INSIDE | fleet(1, 2, 3),
             COMES_BACK,
+        ),
+        "who-stays-comes-back-with-another-network": (
+            BY_PRIVATE,
+            a_balancer(attachments=(ELSEWHERE,), targets=private(1)),
+            INSIDE | fleet(1),
+            COMES_AFTER,
         ),
     },
 )
