@@ -4,7 +4,6 @@ import signal
 
 import pytest
 
-from tests.support.balancer_cluster import delete_service, services
 from tests.support.control_plane import ControlPlane
 from tests.support.controller import running
 from tests.support.living_cluster import BRISKLY, LivingCluster
@@ -36,7 +35,7 @@ def test_two_replicas_work_under_load_and_take_turns(
         one.send(signal.SIGKILL)
         one.ends()
         cluster.join("n-4", "n-5")
-        delete_service(cluster.stage, "admin")
+        cluster.stage.delete_service("admin")
         two.waits_for_lead()
         cluster.drain("n-1")
         cluster.delete_server("n-1")
@@ -47,7 +46,7 @@ def test_two_replicas_work_under_load_and_take_turns(
             "routes": lambda: all(map(cluster.is_routed, left)) and len(cluster.routes()) == len(left),
             "targets": lambda: all(cluster.serves(app, left) for app in ("web", "api")),
             "load balancers": lambda: (
-                len(cluster.balancers()) == 2 and services(cluster.stage).keys() == {"web", "api"}
+                len(cluster.balancers()) == 2 and cluster.stage.services().keys() == {"web", "api"}
             ),
         }
         measured.wait_for(settled)

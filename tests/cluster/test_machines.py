@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.balancer_cluster import service_in
 from tests.support.control_plane import USUAL, ControlPlane
 from tests.support.controller import running
 from tests.support.kubelets import come_back, fall_silent
-from tests.support.lifecycle import AUTOSCALER, SHUTDOWN, cordon, taint, uids
 from tests.support.living_cluster import BRISKLY, LivingCluster
 from tests.support.measured import DEADLINE_S, Stopwatch
-from tests.support.routed_cluster import delete_node
+from tests.support.objects import AUTOSCALER, SHUTDOWN
 from tests.support.stage import wait_for
 
 POOL = {"example.com/pool": "new"}
@@ -98,7 +96,7 @@ def _lose_a_machine(cluster: LivingCluster, measured: Stopwatch, within_s: float
 def test_a_server_is_switched_off_and_on_again(served: LivingCluster, measured: Stopwatch) -> None:
     """While it is off its Node is closed to pods, and its pod runs elsewhere; then all is as before, and nobody has
     taken the Node, its route or the target away."""
-    before, routes = uids(served.stage), served.routes()
+    before, routes = served.stage.uids(), served.routes()
 
     measured.start()
     served.switch(LAST, "poweroff")
@@ -120,7 +118,7 @@ def test_a_server_is_switched_off_and_on_again(served: LivingCluster, measured: 
             "answers": lambda: served.serves("web", NAMES),
         }
     )
-    assert uids(served.stage) == before
+    assert served.stage.uids() == before
     assert served.routes() == routes
 
 
@@ -129,8 +127,8 @@ def test_the_autoscaler_takes_a_machine_away(served: LivingCluster, measured: St
     """The load balancer leaves the Node as soon as it is marked, while its pods still run; the Node goes once its
     server is deleted."""
     measured.start()
-    taint(served.stage, LAST, key=AUTOSCALER)
-    cordon(served.stage, LAST)
+    served.stage.taint(LAST, key=AUTOSCALER)
+    served.stage.cordon(LAST)
     measured.wait_for({"marked: no target": lambda: served.serves("web", OTHERS)})
     assert LAST in served.pods_run_on("web")
 
@@ -148,7 +146,7 @@ def test_a_node_is_deleted_by_hand_and_its_kubelet_registers_again(served: Livin
     cidr = served.stage.nodes()[LAST]["spec"]["podCIDR"]
 
     measured.start()
-    delete_node(served.stage, LAST)
+    served.stage.delete_node(LAST)
     measured.wait_for({"no target": lambda: served.serves("web", OTHERS)})
     asked = served.stage.reconcile("--dry-run", "--output", "json")
     assert [hold["rule"] for hold in asked.report["holds"]] == ["route-blast-radius"]
@@ -181,5 +179,5 @@ def test_a_service_that_keeps_the_address_of_its_clients(served: LivingCluster, 
     )
 
     (check,) = served.health_checks("local")
-    asked = service_in(served.stage, "local")["spec"]["healthCheckNodePort"]
+    asked = served.stage.service("local")["spec"]["healthCheckNodePort"]
     assert (check["protocol"], check["port"], check["http"]["path"]) == ("http", asked, "/healthz")

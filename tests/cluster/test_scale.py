@@ -64,7 +64,7 @@ def test_a_thousand_nodes(
     }
     numbers = range(1, SIZE + 1)
     places = {number: [{"network": NETWORK["id"], "ip": _address(number)}] for number in numbers}
-    stage.servers(*(server(n, f"n-{n}", private_net=places[n]) for n in numbers), networks=[NETWORK])
+    stage.have_servers(*(server(n, f"n-{n}", private_net=places[n]) for n in numbers), networks=[NETWORK])
 
     measured.start()
     with ThreadPoolExecutor(_AT_ONCE) as kubelets:

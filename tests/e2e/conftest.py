@@ -8,8 +8,7 @@ import pytest
 
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import IN_NETWORK, have_nodes
-from tests.support.objects import joining_node, server
+from tests.support.objects import IN_NETWORK, joining_node, server
 from tests.support.replicas import LEASE
 from tests.support.stage import Stage
 
@@ -40,7 +39,7 @@ def stage(a_stage: Callable[..., Stage]) -> Stage:
 @pytest.fixture
 def one_node(stage: Stage) -> Stage:
     """The stage with one Node that joins."""
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     return stage
 
@@ -58,5 +57,5 @@ def balanced(a_stage: Callable[..., Stage]) -> Stage:
     """The stage with three Nodes in a private network, in a project whose actions have ended when they are answered."""
     stage = a_stage(action_s=0.0)
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 3)
+    stage.have_nodes(3)
     return stage

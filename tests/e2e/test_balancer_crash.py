@@ -7,28 +7,11 @@ from typing import Any
 import pytest
 
 from desired.names import FINALIZER_BALANCER
-from tests.support.balancer_cluster import (
-    IN_NETWORK,
-    SERVICES,
-    a_service,
-    addresses,
-    annotate,
-    balancers,
-    delete_service,
-    finalizers,
-    have_balancers,
-    have_nodes,
-    have_services,
-    ingress,
-    patch_service,
-    port,
-    said_of,
-    seen,
-    services,
-)
 from tests.support.crashing import Operation, crashes, dies_at, wrote_as_expected
 from tests.support.in_process import one_pass
+from tests.support.objects import IN_NETWORK, a_service, addresses, finalizers, ingress, port, said_of, seen
 from tests.support.stage import Stage, killed_at_the_end, wait_for
+from tests.support.world import SERVICES
 
 STATUS = f"PATCH {SERVICES}/web/status"
 
@@ -39,7 +22,7 @@ def _hetzner(call: str) -> str:
 
 
 def _another_port(stage: Stage) -> None:
-    patch_service(stage, {"spec": {"ports": [port(80), port(8080)]}})
+    stage.patch_service({"spec": {"ports": [port(80), port(8080)]}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +37,10 @@ _SERVED = a_service("web", 80, 443)
 _EXCHANGED = (_hetzner("remove_target"), _hetzner("add_target"))
 OPERATIONS = {
     "create": ServiceOperation(
-        lambda stage: have_services(stage, _SERVED), (STATUS, "POST /v1/load_balancers", STATUS), begins_with=None
+        lambda stage: stage.have_services(_SERVED), (STATUS, "POST /v1/load_balancers", STATUS), begins_with=None
     ),
     "create at a private address": ServiceOperation(
-        lambda stage: have_services(stage, a_service(private_ipv4="10.0.0.99", use_private_ip="true")),
+        lambda stage: stage.have_services(a_service(private_ipv4="10.0.0.99", use_private_ip="true")),
         (
             STATUS,
             "POST /v1/load_balancers",
@@ -68,21 +51,21 @@ OPERATIONS = {
         begins_with=None,
     ),
     "change type": ServiceOperation(
-        lambda stage: annotate(stage, type="lb21"), (_hetzner("change_type"),), begins_with=_SERVED
+        lambda stage: stage.annotate(type="lb21"), (_hetzner("change_type"),), begins_with=_SERVED
     ),
     "switch to private IP": ServiceOperation(
-        lambda stage: annotate(stage, use_private_ip="true"),
+        lambda stage: stage.annotate(use_private_ip="true"),
         _EXCHANGED * 3,
         begins_with=_SERVED,
     ),
     "add and remove a port": ServiceOperation(
         _another_port, (_hetzner("add_service"), _hetzner("delete_service")), begins_with=_SERVED
     ),
-    "delete": ServiceOperation(delete_service, ("DELETE /v1/load_balancers/[0-9]+", STATUS), begins_with=_SERVED),
+    "delete": ServiceOperation(Stage.delete_service, ("DELETE /v1/load_balancers/[0-9]+", STATUS), begins_with=_SERVED),
 }
 REFUSED = {
     "create without services": ServiceOperation(
-        lambda stage: have_services(stage, _SERVED),
+        lambda stage: stage.have_services(_SERVED),
         (STATUS, *["POST /v1/load_balancers"] * 2, *[_hetzner("add_service")] * 2, STATUS),
         begins_with=None,
     ),
@@ -93,9 +76,9 @@ REFUSED = {
 def _begin(stage: Stage, operation: ServiceOperation) -> None:
     """The world before the operation, and then what happens."""
     stage.remove_services()
-    have_balancers(stage)
+    stage.have_balancers()
     if operation.begins_with is not None:
-        have_services(stage, operation.begins_with)
+        stage.have_services(operation.begins_with)
         one_pass(stage)
     operation.happens(stage)
     stage.forget()
@@ -112,7 +95,7 @@ def _undisturbed(stage: Stage, operation: ServiceOperation) -> Any:
 def _end_state(stage: Stage) -> Any:
     """Everything on both sides that does not differ from run to run: not what a UID is in, nor node ports and public
     addresses, of which it only counts that they agree."""
-    found, served = balancers(stage), services(stage).values()
+    found, served = stage.balancers(), stage.services().values()
     listening = [{port["port"]: port["nodePort"] for port in service["spec"]["ports"]} for service in served]
     published = [[entry["ip"] for entry in ingress(service)] for service in served]
     assert published == [addresses(balancer) for balancer in found]
@@ -137,7 +120,7 @@ def test_kill_9_where_a_creation_takes_no_services(
     """Between the refusal, the lesser creation and each port that is added after it."""
     stage = a_stage(action_s=0.0, services_at_creation="refused")
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 3)
+    stage.have_nodes(3)
     _ends_as_undisturbed(stage, REFUSED[name], number, fault)
 
 
@@ -153,15 +136,15 @@ def _ends_as_undisturbed(stage: Stage, operation: ServiceOperation, number: int,
     assert one_pass(stage)["changes"] == []
 
 
-@pytest.mark.parametrize(("happens", "left"), [(_another_port, [{80, 8080}]), (delete_service, [])])
+@pytest.mark.parametrize(("happens", "left"), [(_another_port, [{80, 8080}]), (Stage.delete_service, [])])
 def test_the_next_run_begins_while_what_the_killed_one_began_still_goes_on(
     a_stage: Callable[..., Stage], happens: Callable[[Stage], None], left: list[set[int]]
 ) -> None:
     """A load balancer that is being created is locked: another run leaves it at that, and a later one goes on."""
     stage = a_stage(action_s=0.0, action_s_by_command={"create_load_balancer": 3600.0})
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 3)
-    have_services(stage, _SERVED)
+    stage.have_nodes(3)
+    stage.have_services(_SERVED)
     with killed_at_the_end(stage.start("--once")):
         wait_for(lambda: any(entry.status == 201 for entry in stage.written_to_hetzner()), "the creation")
 
@@ -171,6 +154,6 @@ def test_the_next_run_begins_while_what_the_killed_one_began_still_goes_on(
     later = one_pass(stage)
 
     assert (early["result"], early["summary"]["failed"], later["result"]) == ("partial", 0, "no_changes")
-    assert [seen(balancer)["ports"].keys() for balancer in balancers(stage)] == left
-    assert [finalizers(service) for service in services(stage).values()] == [{FINALIZER_BALANCER}] * len(left)
+    assert [seen(balancer)["ports"].keys() for balancer in stage.balancers()] == left
+    assert [finalizers(service) for service in stage.services().values()] == [{FINALIZER_BALANCER}] * len(left)
     assert one_pass(stage)["changes"] == []

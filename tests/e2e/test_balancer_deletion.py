@@ -12,27 +12,10 @@ from desired.names import (
     LABEL_RELEASED,
     LABEL_SERVICE_UID,
 )
-from tests.support.balancer_cluster import (
-    IN_NETWORK,
-    SERVICES,
-    a_service,
-    annotate,
-    asked_of_hetzner,
-    balancers,
-    change_balancer,
-    delete_service,
-    finalizers,
-    have_nodes,
-    have_services,
-    ingress,
-    patch_service,
-    said_of,
-    seen,
-    service_in,
-    services,
-)
 from tests.support.in_process import one_pass
+from tests.support.objects import IN_NETWORK, a_service, finalizers, ingress, said_of, seen
 from tests.support.stage import Stage, killed_at_the_end, wait_for
+from tests.support.world import SERVICES
 
 STATUS = f"{SERVICES}/web/status"
 
@@ -40,7 +23,7 @@ STATUS = f"{SERVICES}/web/status"
 @pytest.fixture
 def served(balanced: Stage) -> Stage:
     """The Service ``web`` has its load balancer."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
     balanced.forget()
     return balanced
@@ -50,23 +33,23 @@ def _nothing_is_left_to_do(stage: Stage) -> None:
     """The next pass writes nothing, neither here nor there."""
     stage.forget()
     report = one_pass(stage)
-    assert (report["changes"], stage.writes(), asked_of_hetzner(stage)) == ([], [], [])
+    assert (report["changes"], stage.writes(), stage.asked_of_hetzner()) == ([], [], [])
 
 
 def _with_annotations_that_cannot_be_read(stage: Stage) -> None:
-    annotate(stage, uses_proxyprotocol="perhaps", ipv6_disabled="", location="", http_timeout_idle="50", name="a b")
-    delete_service(stage)
+    stage.annotate(uses_proxyprotocol="perhaps", ipv6_disabled="", location="", http_timeout_idle="50", name="a b")
+    stage.delete_service()
 
 
 def _with_the_service_of_another_type_by_then(stage: Stage) -> None:
-    patch_service(stage, {"spec": {"type": "ClusterIP"}})
-    delete_service(stage)
+    stage.patch_service({"spec": {"type": "ClusterIP"}})
+    stage.delete_service()
 
 
 @pytest.mark.parametrize(
     "happens",
     [
-        pytest.param(delete_service, id="as it is"),
+        pytest.param(Stage.delete_service, id="as it is"),
         pytest.param(_with_annotations_that_cannot_be_read, id="with annotations that cannot be read"),
         pytest.param(_with_the_service_of_another_type_by_then, id="of another type"),
     ],
@@ -74,53 +57,53 @@ def _with_the_service_of_another_type_by_then(stage: Stage) -> None:
 def test_a_deleted_service_goes_when_its_load_balancer_is_gone(served: Stage, happens: Callable[[Stage], None]) -> None:
     """It is released by one write, after the load balancer is gone, and then there is neither."""
     happens(served)
-    assert finalizers(service_in(served)) == {FINALIZER_BALANCER}
+    assert finalizers(served.service()) == {FINALIZER_BALANCER}
 
     report = one_pass(served)
 
-    assert (report["result"], services(served), balancers(served)) == ("no_changes", {}, [])
-    assert asked_of_hetzner(served) == ["DELETE 1"]
+    assert (report["result"], served.services(), served.balancers()) == ("no_changes", {}, [])
+    assert served.asked_of_hetzner() == ["DELETE 1"]
     assert [(entry.path, entry.status) for entry in served.writes()] == [(STATUS, 200)]
     _nothing_is_left_to_do(served)
 
 
 def test_nothing_is_let_go_while_hetzner_does_not_delete(served: Stage) -> None:
     """The Service keeps its finalizer and its addresses as long as its load balancer lives."""
-    published = ingress(service_in(served))
+    published = ingress(served.service())
     served.hetzner_proxy.set_faults([{"kind": "status", "code": 500, "method": "DELETE", "count": None}])
-    delete_service(served)
+    served.delete_service()
 
     report = one_pass(served)
 
-    service = service_in(served)
-    assert (report["summary"]["failed"], len(balancers(served))) == (1, 1)
+    service = served.service()
+    assert (report["summary"]["failed"], len(served.balancers())) == (1, 1)
     assert (finalizers(service), ingress(service)) == ({FINALIZER_BALANCER}, published)
     served.hetzner_proxy.clear_faults()
-    assert (one_pass(served)["result"], services(served), balancers(served)) == ("no_changes", {}, [])
+    assert (one_pass(served)["result"], served.services(), served.balancers()) == ("no_changes", {}, [])
 
 
 def test_the_command_says_so_in_events(served: Stage) -> None:
     """By the command: what was done is told once, on a Service that is gone by then."""
-    uid = service_in(served)["metadata"]["uid"]
-    delete_service(served)
+    uid = served.service()["metadata"]["uid"]
+    served.delete_service()
 
     ran = served.reconcile("--once", "--output", "json")
 
     _, listed = served.cluster.request(
         "GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={uid}"
     )
-    assert (ran.code, ran.report["result"], services(served), balancers(served)) == (0, "no_changes", {}, [])
+    assert (ran.code, ran.report["result"], served.services(), served.balancers()) == (0, "no_changes", {}, [])
     assert [event["reason"] for event in listed["items"]].count("DeletedLoadBalancer") == 1
 
 
 def test_a_service_that_becomes_another_type_lives_on_without_its_load_balancer(served: Stage) -> None:
     """Nothing of ours is left on it: no finalizer, no address, no condition that says it could be reached."""
-    patch_service(served, {"spec": {"type": "ClusterIP"}})
+    served.patch_service({"spec": {"type": "ClusterIP"}})
 
     report = one_pass(served)
 
-    service = service_in(served)
-    assert (report["result"], balancers(served), asked_of_hetzner(served)) == ("no_changes", [], ["DELETE 1"])
+    service = served.service()
+    assert (report["result"], served.balancers(), served.asked_of_hetzner()) == ("no_changes", [], ["DELETE 1"])
     assert (finalizers(service), ingress(service)) == (set(), [])
     assert "True" not in {status for status, _ in said_of(service).values()}
     _nothing_is_left_to_do(served)
@@ -128,23 +111,23 @@ def test_a_service_that_becomes_another_type_lives_on_without_its_load_balancer(
 
 def _of_another_class(stage: Stage) -> None:
     """No pass sees the ClusterIP between: the API server takes a class together with the type alone."""
-    patch_service(stage, {"spec": {"type": "ClusterIP"}})
-    patch_service(stage, {"spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb"}})
+    stage.patch_service({"spec": {"type": "ClusterIP"}})
+    stage.patch_service({"spec": {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb"}})
 
 
 def _of_another_class_and_deleted(stage: Stage) -> None:
     _of_another_class(stage)
-    delete_service(stage)
+    stage.delete_service()
 
 
 def _of_another_class_and_published_by_its_controller(stage: Stage) -> None:
     _of_another_class(stage)
-    patch_service(stage, {"status": {"loadBalancer": {"ingress": [{"ip": "198.51.100.9"}]}}}, "web/status")
+    stage.patch_service({"status": {"loadBalancer": {"ingress": [{"ip": "198.51.100.9"}]}}}, "web/status")
 
 
 def _an_external_name_after_a_class(stage: Stage) -> None:
     _of_another_class(stage)
-    patch_service(stage, {"spec": {"type": "ExternalName", "externalName": "example.com", "loadBalancerClass": None}})
+    stage.patch_service({"spec": {"type": "ExternalName", "externalName": "example.com", "loadBalancerClass": None}})
 
 
 @pytest.mark.parametrize(
@@ -162,24 +145,24 @@ def test_a_service_that_is_anothers_by_now_lets_go_of_its_load_balancer(
     """Whatever steps no pass has seen: it goes as with a change of type, the Service is free, and what the
     controller of its class publishes stays."""
     flips(served)
-    published = ingress(service_in(served))
+    published = ingress(served.service())
 
     report = one_pass(served)
 
-    assert (report["result"], balancers(served), asked_of_hetzner(served)) == ("no_changes", [], ["DELETE 1"])
-    left = [(finalizers(each), ingress(each), said_of(each)) for each in services(served).values()]
+    assert (report["result"], served.balancers(), served.asked_of_hetzner()) == ("no_changes", [], ["DELETE 1"])
+    left = [(finalizers(each), ingress(each), said_of(each)) for each in served.services().values()]
     assert left in ([], [(set(), published, {})])
     _nothing_is_left_to_do(served)
 
 
 def test_a_load_balancer_of_another_type_by_now_goes_without_the_finalizer(served: Stage) -> None:
     """k3s' servicelb takes the finalizer off; a plan, which lists load balancers in any case, finds it by its label."""
-    patch_service(served, {"metadata": {"finalizers": None}, "spec": {"type": "ClusterIP"}})
+    served.patch_service({"metadata": {"finalizers": None}, "spec": {"type": "ClusterIP"}})
 
     report = one_pass(served, {"--load-balancer-undo": "10m", "--once": "true"})
 
-    assert (report["result"], said_of(service_in(served))) == ("changes", {})
-    (left,) = balancers(served)
+    assert (report["result"], said_of(served.service())) == ("changes", {})
+    (left,) = served.balancers()
     assert {LABEL_CLUSTER_UID, LABEL_FORMER} <= left["labels"].keys()
     assert LABEL_SERVICE_UID not in left["labels"]
 
@@ -189,52 +172,52 @@ def test_a_service_of_another_class_that_was_never_ours_is_left_alone(balanced: 
     theirs = a_service()
     theirs["metadata"]["finalizers"] = [FINALIZER_BALANCER]
     theirs["spec"]["loadBalancerClass"] = "example.com/lb"
-    have_services(balanced, theirs)
-    delete_service(balanced)
+    balanced.have_services(theirs)
+    balanced.delete_service()
 
     report = one_pass(balanced)
 
-    assert (report["changes"], balanced.writes(), finalizers(service_in(balanced))) == ([], [], {FINALIZER_BALANCER})
+    assert (report["changes"], balanced.writes(), finalizers(balanced.service())) == ([], [], {FINALIZER_BALANCER})
 
 
 def test_a_service_that_becomes_one_again_gets_another_one(served: Stage) -> None:
     """There and back while nobody looked: it keeps the one it has. There and back with a pass between: a new one."""
     for kind in ("ClusterIP", "LoadBalancer"):
-        patch_service(served, {"spec": {"type": kind}})
+        served.patch_service({"spec": {"type": kind}})
     one_pass(served)
-    assert [found["id"] for found in balancers(served)] == [1]
+    assert [found["id"] for found in served.balancers()] == [1]
 
     for kind in ("ClusterIP", "LoadBalancer"):
-        patch_service(served, {"spec": {"type": kind}})
+        served.patch_service({"spec": {"type": kind}})
         one_pass(served)
 
-    assert [found["id"] for found in balancers(served)] == [2]
-    assert len(ingress(service_in(served))) == 3
+    assert [found["id"] for found in served.balancers()] == [2]
+    assert len(ingress(served.service())) == 3
     _nothing_is_left_to_do(served)
 
 
 def test_a_finalizer_of_somebody_else_stays(served: Stage) -> None:
     """Ours and all addresses go with the load balancer, theirs stays, and the Service is not served again (§15, 3)."""
-    patch_service(served, {"metadata": {"finalizers": [FINALIZER_BALANCER, "example.com/backup"]}})
-    delete_service(served)
+    served.patch_service({"metadata": {"finalizers": [FINALIZER_BALANCER, "example.com/backup"]}})
+    served.delete_service()
 
     one_pass(served)
 
-    service = service_in(served)
-    assert (finalizers(service), ingress(service), balancers(served)) == ({"example.com/backup"}, [], [])
+    service = served.service()
+    assert (finalizers(service), ingress(service), served.balancers()) == ({"example.com/backup"}, [], [])
     _nothing_is_left_to_do(served)
 
 
 def _asked_to_retain(stage: Stage) -> None:
-    annotate(stage, deletion_policy="retain")
+    stage.annotate(deletion_policy="retain")
 
 
 def _asked_for_what_nobody_knows(stage: Stage) -> None:
-    annotate(stage, deletion_policy="perhaps")
+    stage.annotate(deletion_policy="perhaps")
 
 
 def _protected(stage: Stage) -> None:
-    change_balancer(stage, protection={"delete": True})
+    stage.change_balancer(protection={"delete": True})
 
 
 @pytest.mark.parametrize("why", [_asked_to_retain, _asked_for_what_nobody_knows, _protected])
@@ -243,32 +226,32 @@ def test_what_is_retained_keeps_its_addresses_and_finds_the_next_service(
 ) -> None:
     """It loses its Service's label alone, says whose it was, and is a note from then on. That one takes it
     over when it names it, and it outlives that one as well: somebody wanted it to stay."""
-    annotate(served, name="shop")
+    served.annotate(name="shop")
     one_pass(served)
-    published = ingress(service_in(served))
-    (before,) = balancers(served)
+    published = ingress(served.service())
+    (before,) = served.balancers()
     why(served)
-    delete_service(served)
+    served.delete_service()
     served.forget()
 
     report = one_pass(served)
 
-    (balancer,) = balancers(served)
+    (balancer,) = served.balancers()
     cluster_uid = before["labels"][LABEL_CLUSTER_UID]
     released = balancer["labels"].get(LABEL_RELEASED)
-    assert (services(served), asked_of_hetzner(served)) == ({}, ["PUT 1"])
+    assert (served.services(), served.asked_of_hetzner()) == ({}, ["PUT 1"])
     assert released is not None
     labels = {LABEL_CLUSTER_UID: cluster_uid, LABEL_RELEASED: released, LABEL_FORMER: "default.web"}
     assert seen(balancer) == seen(before) | {"labels": labels}
     assert [(note["key"], note["kind"]) for note in report["notes"]] == [("load_balancer/#1", "orphan")]
     _nothing_is_left_to_do(served)
 
-    have_services(served, a_service("web", name="shop"))
+    served.have_services(a_service("web", name="shop"))
     one_pass(served)
-    (balancer,) = balancers(served)
-    uid = service_in(served)["metadata"]["uid"]
+    (balancer,) = served.balancers()
+    uid = served.service()["metadata"]["uid"]
     assert balancer["labels"] == {LABEL_CLUSTER_UID: cluster_uid, LABEL_SERVICE_UID: uid, LABEL_ADOPTED: "true"}
-    assert ingress(service_in(served)) == published
+    assert ingress(served.service()) == published
     _nothing_is_left_to_do(served)
 
 
@@ -282,16 +265,16 @@ def test_a_service_deleted_while_its_load_balancer_is_created_leaves_none(
     """Whatever the run still does after that, the next one ends with neither of them."""
     stage = a_stage(action_s=0.5)
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 1)
-    have_services(stage, a_service())
+    stage.have_nodes(1)
+    stage.have_services(a_service())
     stage.forget()
     stage.hetzner_proxy.set_faults(faults)
 
     with killed_at_the_end(stage.start("--once", "--request-timeout", "1s")) as process:
-        wait_for(lambda: "POST load_balancers" in asked_of_hetzner(stage), "the creation")
-        delete_service(stage)
+        wait_for(lambda: "POST load_balancers" in stage.asked_of_hetzner(), "the creation")
+        stage.delete_service()
         process.communicate(timeout=30)
     one_pass(stage)
 
-    assert (services(stage), balancers(stage), process.returncode) == ({}, [], 0)
+    assert (stage.services(), stage.balancers(), process.returncode) == ({}, [], 0)
     _nothing_is_left_to_do(stage)

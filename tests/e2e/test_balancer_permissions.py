@@ -8,9 +8,9 @@ import pytest
 
 from reconciler.sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import a_service, balancers, finalizers, have_services, service_in
 from tests.support.eventful import act_as, everything, made_eventful
 from tests.support.in_process import one_pass
+from tests.support.objects import a_service, finalizers
 from tests.support.permissions import BESIDE_PASSES, Grant, Role, grant, granted, shipped, used
 from tests.support.stage import Stage
 
@@ -105,7 +105,7 @@ def test_what_only_looks_works_with_the_role_for_looking(
     balanced: Stage, api_server: ApiServer, words: tuple[str, ...]
 ) -> None:
     """By the command: it has an answer, nothing to complain of, and asks for nothing that it is not given."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
     grant(api_server, "observer", shipped("observe.yaml"))
     _as_user(balanced, api_server, "observer")
@@ -119,13 +119,13 @@ def test_what_only_looks_works_with_the_role_for_looking(
 
 def test_without_the_right_to_write_to_services_nothing_is_created(balanced: Stage, api_server: ApiServer) -> None:
     """The finalizer comes before the first write to Hetzner: where it cannot be set, no load balancer is made."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     grant(api_server, "observer", shipped("observe.yaml"))
     _as_user(balanced, api_server, "observer")
 
     ran = balanced.reconcile("--once", "--output", "json")
 
     outcomes = {change["key"]: change["outcome"] for change in ran.report["changes"]}
-    assert (ran.code, ran.report["result"], balancers(balanced)) == (1, "error", [])
+    assert (ran.code, ran.report["result"], balanced.balancers()) == (1, "error", [])
     assert 'cannot patch resource "services/status"' in outcomes["service/default/web/finalizer"]["why"]
-    assert finalizers(service_in(balanced)) == set()
+    assert finalizers(balanced.service()) == set()

@@ -6,43 +6,31 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import (
-    AT_ANY_AGE,
-    ago,
-    by_key,
-    cordon,
-    deletions,
-    of_control_plane,
-    register_again,
-    remove_servers,
-    set_ready,
-    uids,
-)
-from tests.support.objects import server, settled_node
-from tests.support.stage import Stage, killed_at_the_end, wait_for
+from tests.support.objects import ago, by_key, of_control_plane, server, settled_node
+from tests.support.stage import AT_ANY_AGE, Stage, killed_at_the_end, wait_for
 
 
 def _fleet(stage: Stage, size: int) -> None:
     """So many healthy Nodes, ``web-1`` on server 1 and so on."""
     numbers = range(1, size + 1)
-    stage.servers(*(server(i, f"web-{i}") for i in numbers))
+    stage.have_servers(*(server(i, f"web-{i}") for i in numbers))
     stage.register(*(settled_node(f"web-{i}", i) for i in numbers))
 
 
 def _vanish(stage: Stage, *server_ids: int) -> None:
     """The servers are gone, and since five minutes their Nodes are silent."""
-    remove_servers(stage, *server_ids)
-    set_ready(stage, *(f"web-{i}" for i in server_ids), ready="Unknown", since=ago(minutes=5))
+    stage.remove_servers(*server_ids)
+    stage.set_ready(*(f"web-{i}" for i in server_ids), ready="Unknown", since=ago(minutes=5))
 
 
 def _the_hold(stage: Stage) -> Any:
     """What a run holds; nothing is deleted by it."""
-    before = uids(stage)
+    before = stage.uids()
     stage.forget()
     report = one_pass(stage, ONCE_AT_ANY_AGE)
     (hold,) = report["holds"]
     assert (report["result"], report["summary"]["applied"]) == ("refused", 0)
-    assert (uids(stage), deletions(stage)) == (before, [])
+    assert (stage.uids(), stage.deletions()) == (before, [])
     return hold
 
 
@@ -50,7 +38,7 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
     """Held, with the command to type in text and in JSON; once it was typed, the running loop deletes both Nodes."""
     _fleet(stage, 3)
     _vanish(stage, 2, 3)
-    kept = uids(stage)["web-1"]
+    kept = stage.uids()["web-1"]
 
     _the_hold(stage)
     (hold,) = stage.reconcile("--once", "--output", "json", *AT_ANY_AGE).report["holds"]
@@ -72,7 +60,7 @@ def test_two_of_three_are_held_until_approved_while_the_loop_runs(stage: Stage) 
         assert stage.reconcile(*hold["approve"].split()[1:]).code == 0
         wait_for(lambda: len(stage.nodes()) == 1, "what was approved")
 
-    assert uids(stage) == {"web-1": kept}
+    assert stage.uids() == {"web-1": kept}
     assert one_pass(stage, ONCE_AT_ANY_AGE)["result"] == "no_changes"
 
 
@@ -81,11 +69,11 @@ def _another_vanishes(stage: Stage) -> None:
 
 
 def _one_registers_again(stage: Stage) -> None:
-    register_again(stage, settled_node("web-3", 3, ready="Unknown", since=ago(minutes=5)))
+    stage.register_again(settled_node("web-3", 3, ready="Unknown", since=ago(minutes=5)))
 
 
 def _one_was_ready_in_between(stage: Stage) -> None:
-    set_ready(stage, "web-3", ready="Unknown", since=ago(minutes=1))
+    stage.set_ready("web-3", ready="Unknown", since=ago(minutes=1))
 
 
 @pytest.mark.parametrize("happens", [_another_vanishes, _one_registers_again, _one_was_ready_in_between])
@@ -107,7 +95,7 @@ def test_one_of_them_announced_is_no_longer_too_many(stage: Stage) -> None:
     _vanish(stage, 2, 3)
     _the_hold(stage)
 
-    cordon(stage, "web-2")
+    stage.cordon("web-2")
 
     assert one_pass(stage, ONCE_AT_ANY_AGE)["summary"]["applied"] == 2
     assert list(stage.nodes()) == ["web-1"]
@@ -118,7 +106,7 @@ def test_the_last_node_of_the_control_plane_needs_a_person_although_it_is_cordon
     _fleet(stage, 3)
     stage.register(of_control_plane(settled_node("web-4", 4)))
     _vanish(stage, 4)
-    cordon(stage, "web-4")
+    stage.cordon("web-4")
 
     hold = _the_hold(stage)
     assert (hold["rule"], hold["keys"], hold["value"], hold["limit"]) == ("node-blast-radius", ["node/web-4"], "1", "0")

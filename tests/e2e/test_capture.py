@@ -7,9 +7,8 @@ from typing import Any
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.apiserver import ApiServer
 from tests.support.eventful import act_as, made_eventful
-from tests.support.lifecycle import AT_ANY_AGE
 from tests.support.permissions import grant, shipped
-from tests.support.stage import Stage
+from tests.support.stage import AT_ANY_AGE, Stage
 
 PLAN = ("--dry-run", "--output", "json", *AT_ANY_AGE)
 PLANNED = {"node.initialise", "node.delete", "node.network_condition", "route.create", "lb.create", "lb.adopt"}

@@ -19,7 +19,6 @@ from tests.support.apiserver import ApiServer
 from tests.support.churn import Churn
 from tests.support.held import Held, held_by
 from tests.support.replicas import replicas
-from tests.support.routed_cluster import have_pods
 from tests.support.stage import Stage
 
 SECONDS = 60 * float(os.environ.get("SOAK_MINUTES", "0.15"))
@@ -58,7 +57,7 @@ LOOP = (
 def test_the_controller_outlives_churn_under_faults(a_stage: Callable[..., Stage], api_server: ApiServer) -> None:
     """When the faults end all is as it should be, and the process holds no more than it did before."""
     stage = a_stage(rate_limit=36_000)
-    have_pods(stage, 0)
+    stage.have_pods(0)
     with replicas(stage, api_server.ca_file, "controller") as (controller,):
         apis = {"kubernetes": controller.kubernetes, "hetzner": controller.hetzner}
         churn = Churn(stage, SEED, list(apis.values()))

@@ -14,25 +14,20 @@ import pytest
 from desired.names import LEASE
 from reconciler.sandbox.proxy import FaultProxy
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import (
-    IN_NETWORK,
-    a_service,
-    balancers,
-    change_balancer,
-    delete_service,
-    have_balancers,
-    have_nodes,
-    have_services,
-    ingress,
-    read_of_hetzner,
-    said_of,
-    service_in,
-    services,
-)
 from tests.support.controller import OFTEN, RARELY, let_the_gap_pass, running
-from tests.support.lifecycle import add_servers, ago, patch
-from tests.support.objects import condition, joining_node, server, settled_node
-from tests.support.routed_cluster import ROUTED, a_route_to, have_pods, have_routes, routes
+from tests.support.objects import (
+    IN_NETWORK,
+    ROUTED,
+    a_route_to,
+    a_service,
+    ago,
+    condition,
+    ingress,
+    joining_node,
+    said_of,
+    server,
+    settled_node,
+)
 from tests.support.stage import Stage, is_initialised, wait_for, writes_in
 
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}"
@@ -71,7 +66,7 @@ def _label(stage: Stage, name: str) -> str | None:
 
 def _drift(stage: Stage, name: str) -> None:
     """``kubectl label node NAME KEY-``, whoever has kubectl."""
-    patch(stage, name, {"metadata": {"labels": {LABEL: None}}})
+    stage.patch_node(name, {"metadata": {"labels": {LABEL: None}}})
 
 
 def _first_write_s(proxy: FaultProxy, event_at: float) -> float:
@@ -85,7 +80,7 @@ def test_1000_heartbeats_wake_nobody_and_a_node_that_joins_is_initialised_at_onc
 ) -> None:
     """The interval is an hour. The second pass is that for the new Node, however many heartbeats came before it."""
     names = [f"web-{number}" for number in range(1, 6)]
-    stage.servers(*(server(number, name) for number, name in enumerate(names, 1)))
+    stage.have_servers(*(server(number, name) for number, name in enumerate(names, 1)))
     stage.register(*(settled_node(name, number) for number, name in enumerate(names, 1)))
 
     with running(stage, *RARELY) as controller:
@@ -95,7 +90,7 @@ def test_1000_heartbeats_wake_nobody_and_a_node_that_joins_is_initialised_at_onc
         let_the_gap_pass(started)
         assert controller.passes() == 1
         promptly_s = controller.promptly_s()
-        add_servers(stage, server(9, "late"))
+        stage.add_servers(server(9, "late"))
         stage.forget()
         joined_at = time.monotonic()
         stage.register(joining_node("late"))
@@ -110,16 +105,16 @@ def test_1000_heartbeats_wake_nobody_and_a_node_that_joins_is_initialised_at_onc
 
 def test_a_service_gets_its_load_balancer_at_once(network: Stage) -> None:
     """The interval is an hour. The first write to the cloud comes after the Service was claimed."""
-    have_nodes(network, 1)
+    network.have_nodes(1)
 
     with running(network, *RARELY) as controller:
         let_the_gap_pass(time.monotonic())
         promptly_s = controller.promptly_s()
         network.forget()
         created_at = time.monotonic()
-        have_services(network, a_service())
+        network.have_services(a_service())
         first_write_s = _first_write_s(network.hetzner_proxy, created_at)
-        wait_for(lambda: bool(ingress(service_in(network))), "the address in the Service")
+        wait_for(lambda: bool(ingress(network.service())), "the address in the Service")
 
     assert first_write_s < promptly_s
 
@@ -127,11 +122,11 @@ def test_a_service_gets_its_load_balancer_at_once(network: Stage) -> None:
 def test_what_was_written_wakes_nobody(network: Stage) -> None:
     """The interval is an hour. Finalizer, status and the conditions of a Service that cannot be served, which are the
     last that a pass writes, come back as events: the next pass is that for a label that somebody took from a Node."""
-    have_nodes(network, 2)
-    have_services(network, a_service(), a_service("broken", algorithm_type="nonsense"))
+    network.have_nodes(2)
+    network.have_services(a_service(), a_service("broken", algorithm_type="nonsense"))
 
     with running(network, *RARELY) as controller:
-        assert said_of(service_in(network, "broken")) == INVALID
+        assert said_of(network.service("broken")) == INVALID
         _drift(network, "web-2")
         wait_for(lambda: _label(network, "web-2") == "cloud", "the label to be mended")
         controller.wait_for_passes(2)
@@ -141,17 +136,17 @@ def test_what_was_written_wakes_nobody(network: Stage) -> None:
 
 def test_a_service_that_is_deleted_goes_at_once(network: Stage) -> None:
     """The interval is an hour; the load balancer goes, and then the Service."""
-    have_nodes(network, 1)
-    have_services(network, a_service())
+    network.have_nodes(1)
+    network.have_services(a_service())
 
     with running(network, *RARELY) as controller:
         let_the_gap_pass(time.monotonic())
         promptly_s = controller.promptly_s()
         network.forget()
         deleted_at = time.monotonic()
-        delete_service(network)
+        network.delete_service()
         first_write_s = _first_write_s(network.hetzner_proxy, deleted_at)
-        wait_for(lambda: not balancers(network) and not services(network), "both to be gone")
+        wait_for(lambda: not network.balancers() and not network.services(), "both to be gone")
 
     assert first_write_s < promptly_s
 
@@ -171,12 +166,12 @@ def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease
     """20 Nodes with routes and 10 Services with load balancers. Each list is read once, the two that are watched are
     asked for their version besides; what the cluster remembers of its project, and what is published, are read once a
     process (HCCM: 67 calls to Hetzner, 20 of them writes)."""
-    have_pods(network, CLUSTER_OF_20, *map(a_route_to, range(1, CLUSTER_OF_20 + 1)), says=ROUTED)
-    have_services(network, *(a_service(f"web-{number}") for number in range(SERVICES)))
+    network.have_pods(CLUSTER_OF_20, *map(a_route_to, range(1, CLUSTER_OF_20 + 1)), says=ROUTED)
+    network.have_services(*(a_service(f"web-{number}") for number in range(SERVICES)))
     network.cluster.request("DELETE", LEASE_PATH)
     leading = {"RECONCILER_LEADER_ELECT": "true"}
     with running(network, *RARELY, **leading) as controller:
-        wait_for(lambda: len(balancers(network)) == SERVICES, "the load balancers")
+        wait_for(lambda: len(network.balancers()) == SERVICES, "the load balancers")
         assert controller.end()[0] == 0
     network.forget()
 
@@ -185,7 +180,7 @@ def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease
         wait_for(lambda: len(_asked(network, "watch")) == 2, "both watches")
         assert controller.end()[0] == 0
 
-    assert read_of_hetzner(network) == ["load_balancers", "networks", "servers"]
+    assert network.read_of_hetzner() == ["load_balancers", "networks", "servers"]
     assert network.written_to_hetzner() == []
     assert _asked(network) == [
         "/api/v1/namespaces/kube-system",
@@ -202,26 +197,26 @@ def test_a_restart_of_a_converged_cluster_reads_and_writes_nothing_but_its_lease
 
 
 def _loses_a_target(stage: Stage) -> None:
-    (found,) = balancers(stage)
-    change_balancer(stage, targets=found["targets"][1:])
+    (found,) = stage.balancers()
+    stage.change_balancer(targets=found["targets"][1:])
 
 
 def _gets_a_listener(stage: Stage) -> None:
-    (found,) = balancers(stage)
+    (found,) = stage.balancers()
     foreign = {"protocol": "tcp", "listen_port": 9999, "destination_port": 30999}
-    have_balancers(stage, found | {"services": [*found["services"], foreign]})
+    stage.have_balancers(found | {"services": [*found["services"], foreign]})
 
 
 def _loses_a_route(stage: Stage) -> None:
-    have_routes(stage, a_route_to(1))
+    stage.have_routes(a_route_to(1))
 
 
 def _shown(stage: Stage) -> dict[str, Any]:
-    (found,) = balancers(stage)
+    (found,) = stage.balancers()
     return {
         "targets": sorted(target["server"]["id"] for target in found["targets"]),
         "ports": sorted(service["listen_port"] for service in found["services"]),
-        "routes": routes(stage),
+        "routes": stage.routes(),
     }
 
 
@@ -235,11 +230,11 @@ def _looks_before_the_first_write(stage: Stage) -> int:
 def test_drift_on_the_side_of_the_cloud_is_repaired_within_an_interval(network: Stage) -> None:
     """A target, a listener and a route that somebody touched at the console: nobody calls for a pass, and the first one
     that begins afterwards mends it (HCCM: never)."""
-    have_pods(network, 2, *map(a_route_to, (1, 2)), says=ROUTED)
-    have_services(network, a_service())
+    network.have_pods(2, *map(a_route_to, (1, 2)), says=ROUTED)
+    network.have_services(a_service())
 
     with running(network, *OFTEN) as controller:
-        wait_for(lambda: bool(ingress(service_in(network))), "the load balancer")
+        wait_for(lambda: bool(ingress(network.service())), "the load balancer")
         controller.wait_for_passes(1, 'result="no_changes"')
         in_order = _shown(network)
         for drifts in (_loses_a_target, _gets_a_listener, _loses_a_route):

@@ -47,7 +47,7 @@ def _carried_out(stage: Stage) -> int:
 )
 def test_kill_9_at_any_write_then_once_ends_in_the_same_state(stage: Stage, number: int, fault: str) -> None:
     """Killed at its n-th write, carried out or not, a run leaves a world that the next run brings to the same end."""
-    stage.servers(*(server(i, name) for i, name in enumerate(NAMES, 1)))
+    stage.have_servers(*(server(i, name) for i, name in enumerate(NAMES, 1)))
     stage.register(*map(joining_node, NAMES))
     stage.proxy.set_faults([{"kind": fault, "method": "PATCH", "path": "/api/v1/nodes", "skip": number, "count": None}])
 

@@ -8,26 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import (
-    AT_ANY_AGE,
-    SERVER_LIST,
-    SHUTDOWN,
-    add_servers,
-    ago,
-    by_key,
-    cordon,
-    deletions,
-    hetzner_says,
-    notes,
-    patch,
-    questions,
-    register_again,
-    set_ready,
-    taints,
-    uids,
-)
-from tests.support.objects import joining_node, server, settled_node
-from tests.support.stage import Stage, killed_at_the_end, wait_for
+from tests.support.objects import SHUTDOWN, ago, by_key, joining_node, notes, server, settled_node, taints
+from tests.support.stage import AT_ANY_AGE, SERVER_LIST, Stage, hetzner_says, killed_at_the_end, wait_for
 
 ONCE = ("--once", "--output", "json", *AT_ANY_AGE)
 NODE_LIST = "/api/v1/nodes$"
@@ -36,7 +18,7 @@ NODE_LIST = "/api/v1/nodes$"
 @pytest.fixture
 def losing(stage: Stage) -> Stage:
     """Two healthy Nodes, and ``lost``, which has been silent for five minutes and whose server 3 is gone."""
-    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.have_servers(server(1, "web-1"), server(2, "web-2"))
     stage.register(
         settled_node("web-1", 1),
         settled_node("web-2", 2),
@@ -52,7 +34,7 @@ def test_the_node_of_a_server_that_is_gone_goes_and_only_that(stage: Stage) -> N
     strange["spec"]["providerID"] = "aws:///eu-central-1a/i-0123456789"
     robot = settled_node("robot", 9, **silent)
     robot["spec"]["providerID"] = "hrobot://4711"
-    stage.servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), server(4, "off", status="off"))
+    stage.have_servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), server(4, "off", status="off"))
     stage.register(
         *(settled_node(f"web-{i}", i) for i in (1, 2, 3)),
         settled_node("off", 4, **silent),
@@ -63,16 +45,16 @@ def test_the_node_of_a_server_that_is_gone_goes_and_only_that(stage: Stage) -> N
         robot,
         joining_node("nameless"),
     )
-    cordon(stage, "reporting")
-    before = uids(stage)
+    stage.cordon("reporting")
+    before = stage.uids()
 
     ran = stage.reconcile(*ONCE, RECONCILER_IGNORE_NODES="example-com/by-hand=yes")
 
-    assert uids(stage) == {name: uid for name, uid in before.items() if name != "lost"}
+    assert stage.uids() == {name: uid for name, uid in before.items() if name != "lost"}
     assert SHUTDOWN in taints(stage.nodes()["off"])
     assert (ran.code, ran.report["summary"]["applied"]) == (0, 2)
     assert ("node/reporting", "unmatched") in notes(ran.report)
-    assert deletions(stage) == ["/api/v1/nodes/lost"]
+    assert stage.deletions() == ["/api/v1/nodes/lost"]
     assert stage.asked_hetzner() == ["/v1/servers", "/v1/servers/5", "/v1/servers/5"]
     _, events = stage.cluster.request("GET", "/api/v1/namespaces/default/events?fieldSelector=reason=DeletingNode")
     assert ("lost", "Deleting node lost because it does not exist in the cloud provider") in {
@@ -89,7 +71,7 @@ def test_a_young_node_waits(losing: Stage) -> None:
     assert (change["key"], change["verdict"], change["rule"]) == ("node/lost", "waiting", "absence-proof")
     assert 60 < change["due_in_s"] <= 120
     assert "Node must be older than 120 s; due in" in told.stdout
-    assert (ran.report["result"], ran.code, deletions(losing), questions(losing)) == ("changes", 0, [], [])
+    assert (ran.report["result"], ran.code, losing.deletions(), losing.questions()) == ("changes", 0, [], [])
     assert "lost" in losing.nodes()
 
 
@@ -98,16 +80,16 @@ def test_the_silence_has_to_last(losing: Stage) -> None:
     report = one_pass(losing, {**ONCE_AT_ANY_AGE, "--delete-not-ready-for": "1h"})
 
     assert 3200 < by_key(report)["node/lost"]["due_in_s"] <= 3300
-    assert (deletions(losing), questions(losing)) == ([], [])
+    assert (losing.deletions(), losing.questions()) == ([], [])
 
 
 def _ready_again(stage: Stage) -> None:
-    set_ready(stage, "lost", ready="True")
+    stage.set_ready("lost", ready="True")
 
 
 def _registered_again(stage: Stage) -> None:
     """As happens when a machine is rebuilt under its old name: the silence of the old Node says nothing of it."""
-    register_again(stage, settled_node("lost", 3, ready="False", since=ago(minutes=4)))
+    stage.register_again(settled_node("lost", 3, ready="False", since=ago(minutes=4)))
 
 
 _LAST_QUESTION = {"kind": "hang", "method": "GET", "path": "/v1/servers/3", "skip": 1}
@@ -126,36 +108,36 @@ def test_a_node_that_moves_on_between_plan_and_deletion_stays(
     at_hetzner = moment != "the deletion"
     proxy = losing.hetzner_proxy if at_hetzner else losing.proxy
     proxy.set_faults([_LAST_QUESTION if at_hetzner else _DELETION])
-    old = uids(losing)["lost"]
+    old = losing.uids()["lost"]
 
     with killed_at_the_end(losing.start(*ONCE, "--request-timeout", "1s", "--delete-not-ready-for", "290s")) as process:
         wait_for(lambda: any(entry.status == 0 for entry in proxy.journal.entries()), moment)
         happens(losing)
-        new = uids(losing)["lost"]
+        new = losing.uids()["lost"]
         process.communicate(timeout=30)
 
     assert (new == old) is (happens is _ready_again)
-    assert uids(losing)["lost"] == new
+    assert losing.uids()["lost"] == new
     assert process.returncode == 0
     if at_hetzner and happens is _ready_again:
-        assert deletions(losing) == []
+        assert losing.deletions() == []
 
 
 def test_a_node_with_a_finalizer_lingers_and_is_noted(losing: Stage) -> None:
     """It is asked to go once; who holds it is said; when they release it, it goes, and the next pass has no changes."""
-    patch(losing, "lost", {"metadata": {"finalizers": ["example.com/drain"]}})
+    losing.patch_node("lost", {"metadata": {"finalizers": ["example.com/drain"]}})
 
     first = one_pass(losing, ONCE_AT_ANY_AGE)
     second = one_pass(losing, ONCE_AT_ANY_AGE)
 
     assert losing.nodes()["lost"]["metadata"]["deletionTimestamp"]
-    assert len(deletions(losing)) == 1
+    assert len(losing.deletions()) == 1
     for report in (first, second):
         (note,) = report["notes"]
         assert (note["key"], note["kind"], report["result"]) == ("node/lost", "deleting", "no_changes")
         assert "waits for finalizers example.com/drain" in note["text"]
 
-    patch(losing, "lost", {"metadata": {"finalizers": None}})
+    losing.patch_node("lost", {"metadata": {"finalizers": None}})
     third = one_pass(losing, ONCE_AT_ANY_AGE)
     assert (third["result"], third["notes"], sorted(losing.nodes())) == (
         "no_changes",
@@ -166,7 +148,7 @@ def test_a_node_with_a_finalizer_lingers_and_is_noted(losing: Stage) -> None:
 
 def test_a_waiting_deletion_wakes_the_loop_when_it_is_due(losing: Stage) -> None:
     """With an hour between passes a Node that has to be silent for three seconds still goes within a few."""
-    set_ready(losing, "lost", ready="Unknown")
+    losing.set_ready("lost", ready="Unknown")
 
     with killed_at_the_end(losing.start("--interval", "1h", *AT_ANY_AGE, "--delete-not-ready-for", "3s")):
         wait_for(lambda: "lost" not in losing.nodes(), "the Node to go when its wait is over")
@@ -180,7 +162,7 @@ def test_only_the_clock_of_the_api_server_counts(losing: Stage, hours: int, sile
     """This machine's clock is off by an hour: what counts is how long a Node is silent by the clock that wrote when it
     began. Hetzner's agrees with it, and all that the API server wrote is shifted with them.
     """
-    set_ready(losing, "lost", ready="Unknown", since=ago(hours=-hours, seconds=silent_s))
+    losing.set_ready("lost", ready="Unknown", since=ago(hours=-hours, seconds=silent_s))
     _, listed = losing.cluster.request("GET", "/api/v1/nodes")
     for node in listed["items"]:
         node["metadata"]["creationTimestamp"] = ago(hours=-hours)
@@ -199,24 +181,24 @@ def test_only_the_clock_of_the_api_server_counts(losing: Stage, hours: int, sile
 
 def test_a_silence_that_begins_in_an_hour_waits_for_it(losing: Stage) -> None:
     """A kubelet whose clock is an hour ahead: nothing is deleted before the API server's clock has come there."""
-    set_ready(losing, "lost", ready="Unknown", since=ago(hours=-1))
+    losing.set_ready("lost", ready="Unknown", since=ago(hours=-1))
 
     report = one_pass(losing, ONCE_AT_ANY_AGE)
 
     assert 3500 < by_key(report)["node/lost"]["due_in_s"] <= 3625
-    assert (deletions(losing), "lost" in losing.nodes()) == ([], True)
+    assert (losing.deletions(), "lost" in losing.nodes()) == ([], True)
 
 
 def test_a_server_that_is_gone_for_the_list_alone_keeps_its_node(losing: Stage) -> None:
     """A list that lacks a server and adds up all the same, as a replica that lags would answer: the question by id
     finds it, so one of the two is wrong, and nothing is decided on either."""
     short = hetzner_says(losing.project, SERVER_LIST)
-    add_servers(losing, server(3, "lost"))
+    losing.add_servers(server(3, "lost"))
     losing.hetzner_proxy.set_faults([{"kind": "status", "code": 200, "body": short, "path": "/v1/servers$"}])
 
     report = one_pass(losing, ONCE_AT_ANY_AGE)
 
-    assert ("lost" in losing.nodes(), deletions(losing), report["result"]) == (True, [], "incomplete")
+    assert ("lost" in losing.nodes(), losing.deletions(), report["result"]) == (True, [], "incomplete")
     why = "it lacks server 3, which a GET by its id finds"
     assert (report["sections"]["servers"]["complete"], report["sections"]["servers"]["why_incomplete"]) == (False, why)
 

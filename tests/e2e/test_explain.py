@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.lifecycle import ago, cordon
-from tests.support.objects import joining_node, server, settled_node
+from tests.support.objects import ago, joining_node, server, settled_node
 from tests.support.stage import Stage
 
 
@@ -16,7 +15,7 @@ def varied(stage: Stage) -> Stage:
     silent: dict[str, Any] = {"ready": "Unknown", "since": ago(minutes=5)}
     strange = settled_node("strange", 9)
     strange["spec"]["providerID"] = "aws:///eu-central-1a/i-0123456789"
-    stage.servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), server(20, "worker-20"))
+    stage.have_servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), server(20, "worker-20"))
     stage.register(
         *(settled_node(f"web-{i}", i) for i in (1, 2, 3)),
         *(settled_node(f"lost-{i}", 10 + i, **silent) for i in (1, 2)),
@@ -24,7 +23,7 @@ def varied(stage: Stage) -> Stage:
         joining_node("cluster-worker-20"),
         strange,
     )
-    cordon(stage, "leaving")
+    stage.cordon("leaving")
     return stage
 
 

@@ -13,19 +13,8 @@ from reconciler.passes.one_pass import converge
 from reconciler.result import Report
 from tests.support.fault_scripts import NETWORK, Mode, Pass, Script, random_script
 from tests.support.in_process import one_pass, runtime
-from tests.support.lifecycle import (
-    CONTROL_PLANE,
-    add_servers,
-    ago,
-    cordon,
-    deletions,
-    of_control_plane,
-    remove_servers,
-    set_ready,
-    uids,
-)
 from tests.support.looping import loop
-from tests.support.objects import server, settled_node
+from tests.support.objects import CONTROL_PLANE, ago, of_control_plane, server, settled_node
 from tests.support.simulators import ImpatientStop
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
@@ -48,13 +37,13 @@ def test_no_node_is_deleted_while_its_server_is_only_hidden(stage: Stage, seed: 
 
     for mode, passes in script.runs:
         assert _run(stage, mode, passes) == len(passes)
-        assert (stage.nodes(), deletions(stage), stage.writes()) == (before, [], []), str(script)
+        assert (stage.nodes(), stage.deletions(), stage.writes()) == (before, [], []), str(script)
 
     stage.hetzner_proxy.clear_faults()
     victim = _lose_one(stage)
-    left = {name: uid for name, uid in uids(stage).items() if name != victim}
+    left = {name: uid for name, uid in stage.uids().items() if name != victim}
     report = one_pass(stage, {**FLAGS, "--once": "true", "--request-timeout": "10s"})
-    assert (uids(stage), len(deletions(stage))) == (left, 1), f"{report}; {script}"
+    assert (stage.uids(), len(stage.deletions())) == (left, 1), f"{report}; {script}"
 
 
 @pytest.mark.parametrize("seed", SEEDS[::10])
@@ -69,12 +58,12 @@ def test_the_shipped_command_deletes_none_either(stage: Stage, seed: int) -> Non
             _command_in_a_loop(stage, script)
         else:
             assert "Traceback" not in stage.reconcile(f"--{mode}", *COMMAND_LINE).stderr, str(script)
-        assert (stage.nodes(), deletions(stage), stage.writes()) == (before, [], []), str(script)
+        assert (stage.nodes(), stage.deletions(), stage.writes()) == (before, [], []), str(script)
 
 
 def _staged(stage: Stage, seed: int) -> Script:
     script = random_script(seed)
-    stage.servers(*script.cluster.servers, networks=[NETWORK])
+    stage.have_servers(*script.cluster.servers, networks=[NETWORK])
     stage.register(*script.cluster.nodes)
     if script.cluster.network:
         stage.environment["HCLOUD_NETWORK"] = str(NETWORK["id"])
@@ -137,9 +126,9 @@ def _lose_one(stage: Stage) -> str:
     victim = (workers or list(nodes))[0]
     if len(nodes) == 1:
         successor = settled_node("successor", 200)
-        add_servers(stage, server(200, "successor"))
+        stage.add_servers(server(200, "successor"))
         stage.register(successor if workers else of_control_plane(successor))
-    cordon(stage, victim)
-    remove_servers(stage, int(nodes[victim]["spec"]["providerID"].removeprefix("hcloud://")))
-    set_ready(stage, victim, ready="Unknown", since=ago(minutes=5))
+    stage.cordon(victim)
+    stage.remove_servers(int(nodes[victim]["spec"]["providerID"].removeprefix("hcloud://")))
+    stage.set_ready(victim, ready="Unknown", since=ago(minutes=5))
     return victim

@@ -32,7 +32,7 @@ def held(stage: Stage) -> Iterator[Stage]:
     for made in shipped("configmap.yaml"):
         stage.cluster.request("POST", CONFIG_MAPS, made)
     stage.register(*(settled_node(f"old-{i}", i) for i in (1, 2)), joining_node("new-1"))
-    stage.servers(server(900, "new-1"))
+    stage.have_servers(server(900, "new-1"))
     yield stage
     for name in names:
         stage.cluster.request("DELETE", f"{CONFIG_MAPS}/{name}")

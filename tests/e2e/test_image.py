@@ -57,7 +57,7 @@ def _reconcile(built: image.Image, *words: str, **options: Any) -> "subprocess.C
 @pytest.fixture
 def access(stage: Stage, tmp_path: Path) -> Mapping[str, str]:
     """The stage's environment with its kubeconfig as a mounted file."""
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     return image.with_kubeconfig(stage.environment, tmp_path)
 

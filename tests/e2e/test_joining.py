@@ -11,7 +11,7 @@ NAMES = [f"worker-{i}" for i in range(1, 21)]
 @pytest.fixture
 def twenty(stage: Stage) -> Stage:
     """A stage on which 20 Nodes have just joined."""
-    stage.servers(*(server(i, name) for i, name in enumerate(NAMES, 1)))
+    stage.have_servers(*(server(i, name) for i, name in enumerate(NAMES, 1)))
     stage.register(*(joining_node(name) for name in NAMES))
     return stage
 
@@ -64,7 +64,7 @@ def test_one_run_leaves_other_nodes_alone(twenty: Stage) -> None:
     twenty.register(foreign, joining_node("nobody-knows"), settled_node("old", 1000))
     others = {name: node for name, node in twenty.nodes().items() if name not in NAMES}
 
-    twenty.servers(*(server(i, name) for i, name in enumerate(NAMES, 1)), server(1000, "old"))
+    twenty.have_servers(*(server(i, name) for i, name in enumerate(NAMES, 1)), server(1000, "old"))
     report = twenty.reconcile("--once", "--output", "json").report
 
     assert {name: node for name, node in twenty.nodes().items() if name not in NAMES} == others

@@ -26,7 +26,6 @@ from tests.support.replicas import (
     turns,
     written_out_of_term,
 )
-from tests.support.routed_cluster import have_pods, routes
 from tests.support.sampling import sample
 from tests.support.schemas import published
 from tests.support.stage import Stage, wait_for
@@ -68,7 +67,7 @@ def _lead_and_stand_by(stage: Stage, two: Two, *faults: dict[str, Any]) -> Two:
     The second one is kept from the Lease until the first one has it: it is up by then.
     """
     leading, standby = two
-    have_pods(stage, SIZE)
+    stage.have_pods(SIZE)
     leading.hetzner.set_faults([*faults, _slow(0.3)])
     standby.hetzner.set_faults([_slow(0.1)])
     standby.kubernetes.set_faults([{"kind": "status", "code": 503, "path": LEASES, "count": None}])
@@ -86,7 +85,7 @@ def _is_at_work(replica: Replica) -> bool:
 
 
 def _is_converged(stage: Stage) -> bool:
-    return len(routes(stage)) == len(stage.nodes())
+    return len(stage.routes()) == len(stage.nodes())
 
 
 def _reports(replica: Replica) -> list[dict[str, Any]]:
@@ -273,7 +272,7 @@ def test_once_beside_a_live_leader_is_not_leader(stage: Stage, two: Two) -> None
     """Exit code 1, one line on stderr that names the holder, a report that is valid, and nothing written or asked of
     Hetzner."""
     leading, single = two
-    have_pods(stage, 2)
+    stage.have_pods(2)
     leading.start(*LOOP)
     leading.waits_for_lead()
 
@@ -296,7 +295,7 @@ def test_once_after_a_leader_that_died_waits_for_its_lease_to_run_out(stage: Sta
     dead.waits_for_lead()
     dead.send(signal.SIGKILL)
     dead.ends()
-    have_pods(stage, 2)
+    stage.have_pods(2)
 
     moment = now()
     single.start(*ONCE)
@@ -316,7 +315,7 @@ def test_once_after_a_leader_that_died_waits_for_its_lease_to_run_out(stage: Sta
 
 def test_of_two_runs_from_cron_at_the_same_moment_one_works_at_a_time(stage: Stage, two: Two) -> None:
     """The other one is not the leader, or runs after it; both end, and all is done."""
-    have_pods(stage, SIZE)
+    stage.have_pods(SIZE)
     for replica in two:
         replica.hetzner.set_faults([_slow(0.3)])
 
@@ -341,7 +340,7 @@ def test_who_writes_nothing_needs_no_lease(stage: Stage, two: Two, arguments: tu
     leading, plan_context = two
     leading.start("--interval", "1h", "--configure-cloud-routes=false", "--output", "json")
     leading.waits_for_lead()
-    have_pods(stage, 2)
+    stage.have_pods(2)
 
     plan_context.start(*arguments, "--output", "json")
 

@@ -6,24 +6,8 @@ from typing import Any
 import pytest
 
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from tests.support.balancer_cluster import (
-    a_service,
-    addresses,
-    annotate,
-    asked_of_hetzner,
-    balancers,
-    finalizers,
-    have_services,
-    ingress,
-    patch_service,
-    port,
-    said_of,
-    seen,
-    service_in,
-)
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import patch
-from tests.support.objects import LONG_AGO
+from tests.support.objects import LONG_AGO, a_service, addresses, finalizers, ingress, port, said_of, seen
 from tests.support.stage import Stage
 
 READY, IN_SYNC = "LoadBalancerReady", "LoadBalancerInSync"
@@ -48,18 +32,18 @@ def _converge(stage: Stage) -> None:
     left = [change["key"] for change in report["changes"] if (change["outcome"] or {}).get("state") == "pending"]
     if left == [STATUS]:
         report = one_pass(stage)
-    asked = asked_of_hetzner(stage)
+    asked = stage.asked_of_hetzner()
     assert report["result"] == "no_changes", report
     written = len(stage.writes())
     again = one_pass(stage)
     assert (again["result"], again["changes"]) == ("no_changes", [])
-    assert (asked_of_hetzner(stage), len(stage.writes())) == (asked, written)
+    assert (stage.asked_of_hetzner(), len(stage.writes())) == (asked, written)
 
 
 def _marked_by_others(stage: Stage) -> None:
     """Somebody else has a finalizer and a condition on the Service."""
-    patch_service(stage, {"metadata": {"finalizers": [FOREIGN_FINALIZER]}})
-    patch_service(stage, {"status": {"conditions": [FOREIGN_CONDITION]}}, "web/status")
+    stage.patch_service({"metadata": {"finalizers": [FOREIGN_FINALIZER]}})
+    stage.patch_service({"status": {"conditions": [FOREIGN_CONDITION]}}, "web/status")
 
 
 def _published(balancer: Mapping[str, Any], mode: str = "VIP") -> list[dict[str, str]]:
@@ -69,13 +53,13 @@ def _published(balancer: Mapping[str, Any], mode: str = "VIP") -> list[dict[str,
 def test_one_run_creates_it_and_a_second_one_writes_nothing(balanced: Stage) -> None:
     """By the command: claimed before the load balancer is created with all its parts, and then published. The next run
     sends nothing but reads."""
-    have_services(balanced, a_service("web", 80, 443))
+    balanced.have_services(a_service("web", 80, 443))
     _marked_by_others(balanced)
     balanced.forget()
 
     first = balanced.reconcile("--once", "--output", "json")
 
-    service, (balancer,) = service_in(balanced), balancers(balanced)
+    service, (balancer,) = balanced.service(), balanced.balancers()
     node_ports = {found["port"]: found["nodePort"] for found in service["spec"]["ports"]}
     uid = service["metadata"]["uid"]
     _, kube_system = balanced.cluster.request("GET", "/api/v1/namespaces/kube-system")
@@ -92,7 +76,7 @@ def test_one_run_creates_it_and_a_second_one_writes_nothing(balanced: Stage) -> 
         "proxy": [False, False],
         "targets": EVERYWHERE,
     }
-    assert asked_of_hetzner(balanced) == ["POST load_balancers"]
+    assert balanced.asked_of_hetzner() == ["POST load_balancers"]
     assert finalizers(service) == {FOREIGN_FINALIZER, FINALIZER_BALANCER}
     assert ingress(service) == _published(balancer)
     assert len(ingress(service)) == 3
@@ -112,16 +96,16 @@ def test_one_run_creates_it_and_a_second_one_writes_nothing(balanced: Stage) -> 
 
 def _listens_on(*numbers: int) -> Callable[[Stage], None]:
     """The Service gets these ports. The API server keeps the node ports of those that it had."""
-    return lambda stage: patch_service(stage, {"spec": {"ports": [port(number) for number in numbers]}})
+    return lambda stage: stage.patch_service({"spec": {"ports": [port(number) for number in numbers]}})
 
 
 def _asks(**options: str | None) -> Callable[[Stage], None]:
-    return lambda stage: annotate(stage, **options)
+    return lambda stage: stage.annotate(**options)
 
 
 def _node_2_is_excluded(stage: Stage) -> None:
     label = {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}
-    patch(stage, "web-2", {"metadata": {"labels": label}})
+    stage.patch_node("web-2", {"metadata": {"labels": label}})
 
 
 _SWITCH = ["POST remove_target", "POST add_target"] * 3
@@ -173,17 +157,17 @@ def test_what_changes_is_changed_and_nothing_else(
 ) -> None:
     """One call for what differs, a status that follows what the load balancer does, and what others have put on the
     Service as it was."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     _marked_by_others(balanced)
     one_pass(balanced)
-    before = seen(balancers(balanced)[0])
+    before = seen(balanced.balancers()[0])
     happens(balanced)
 
     _converge(balanced)
 
-    service, (balancer,) = service_in(balanced), balancers(balanced)
+    service, (balancer,) = balanced.service(), balanced.balancers()
     node_ports = {found["port"]: found["nodePort"] for found in service["spec"]["ports"]}
-    assert asked_of_hetzner(balanced) == asked
+    assert balanced.asked_of_hetzner() == asked
     assert seen(balancer) == before | {"ports": node_ports} | becomes
     assert ingress(service) == _published(balancer, "Proxy" if becomes.get("proxy") == [True] else "VIP")
     assert finalizers(service) == {FOREIGN_FINALIZER, FINALIZER_BALANCER}
@@ -203,14 +187,14 @@ def test_the_status_alone_follows_what_is_asked_of_it(
     balanced: Stage, options: dict[str, str], published: Callable[[list[Any]], list[Any]]
 ) -> None:
     """Hetzner hears nothing of it, and when the annotation goes the addresses are back."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
-    everything = ingress(service_in(balanced))
+    everything = ingress(balanced.service())
 
-    annotate(balanced, **options)
+    balanced.annotate(**options)
     _converge(balanced)
-    assert (ingress(service_in(balanced)), asked_of_hetzner(balanced)) == (published(everything), [])
+    assert (ingress(balanced.service()), balanced.asked_of_hetzner()) == (published(everything), [])
 
-    annotate(balanced, **dict.fromkeys(options))
+    balanced.annotate(**dict.fromkeys(options))
     _converge(balanced)
-    assert ingress(service_in(balanced)) == everything
+    assert ingress(balanced.service()) == everything

@@ -12,7 +12,7 @@ from tests.support.stage import Ran, Stage, is_initialised, killed_at_the_end, w
 
 def test_a_node_that_joins_later_is_initialised_and_sigterm_ends_the_loop(stage: Stage) -> None:
     """The loop initializes what joins while it runs; SIGTERM ends it with exit code 0."""
-    stage.servers(server(1, "early"), server(2, "late"))
+    stage.have_servers(server(1, "early"), server(2, "late"))
     stage.register(joining_node("early"))
 
     with killed_at_the_end(stage.start("--interval", "100ms")) as process:
@@ -30,7 +30,7 @@ def test_a_node_that_joins_later_is_initialised_and_sigterm_ends_the_loop(stage:
 @pytest.mark.parametrize("fault", [{"kind": "status", "code": 503}, {"kind": "reset"}, {"kind": "status", "code": 401}])
 def test_the_loop_outlives_an_api_server_that_fails(stage: Stage, fault: dict[str, object]) -> None:
     """Whatever the API server answers for a while, the loop goes on and does its work afterwards."""
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     stage.proxy.set_faults([{**fault, "count": 7}])
 
@@ -44,7 +44,7 @@ def test_a_signal_between_changes_leaves_whole_nodes(stage: Stage) -> None:
     The API server goes silent for those that come after the first eight, so that the signal finds the run at work.
     """
     names = [f"n-{i:03}" for i in range(60)]
-    stage.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    stage.have_servers(*(server(i, name) for i, name in enumerate(names, 1)))
     stage.register(*map(joining_node, names))
     before = stage.nodes()
     first_writes = "/api/v1/nodes/[^/]+/status"

@@ -8,12 +8,9 @@ import pytest
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import private_ip
-from tests.support.lifecycle import AT_ANY_AGE, ago
-from tests.support.objects import joining_node, server, settled_node
+from tests.support.objects import ago, joining_node, pods_of, private_ip, server, settled_node
 from tests.support.permissions import grant, granted, shipped, used
-from tests.support.routed_cluster import all_say, have_pods, pods_of, routes
-from tests.support.stage import Stage, is_initialised
+from tests.support.stage import AT_ANY_AGE, Stage, is_initialised
 
 READ_ONLY_TOKEN = "r" * 64
 
@@ -30,7 +27,7 @@ def _without(verb: str, roles: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.fixture
 def held(stage: Stage) -> Stage:
     """A stage on which every mode has something to do: one Node that joins, and approvals to look at."""
-    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.have_servers(server(1, "web-1"), server(2, "web-2"))
     stage.register(settled_node("web-2", 2), joining_node("web-1"))
     return stage
 
@@ -64,7 +61,7 @@ def test_once_works_with_the_shipped_role(held: Stage, api_server: ApiServer) ->
     """The reconciler's role suffices to initialise a Node, to say so in an Event, and to use an approval up."""
     grant(api_server, "reconciler", shipped("observe.yaml", "reconcile.yaml"))
     kubeconfig = str(api_server.kubeconfig(api_server.token("reconciler"), server=held.proxy.url))
-    held.servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
+    held.have_servers(server(1, "web-1"))  # the settled Node's server is gone: the anchor holds what is planned
     (hold,) = held.reconcile("--dry-run", "--output", "json", KUBECONFIG=kubeconfig).report["holds"]
     held.reconcile("approve", hold["hash"], "--unseen")
     held.forget()
@@ -133,7 +130,7 @@ def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
 ) -> None:
     """Pods are reached all the same, and the report names the verb that is missing."""
     stage = a_stage(action_s=0.0)
-    have_pods(stage, 1)
+    stage.have_pods(1)
     grant(api_server, "observer", shipped("observe.yaml"))
     kubeconfig = str(api_server.kubeconfig(api_server.token("observer"), server=stage.proxy.url))
 
@@ -143,7 +140,7 @@ def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
     assert (ran.code, ran.report["result"]) == (1, "partial")
     assert outcomes["route.create"]["state"] == "applied"
     assert 'cannot patch resource "nodes/status"' in outcomes["node.network_condition"]["why"]
-    assert (routes(stage), all_say(stage)) == ({pods_of(1): private_ip(1)}, {"web-1": None})
+    assert (stage.routes(), stage.all_say()) == ({pods_of(1): private_ip(1)}, {"web-1": None})
 
 
 def test_approve_works_with_the_shipped_role(stage: Stage, api_server: ApiServer) -> None:

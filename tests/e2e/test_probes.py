@@ -13,7 +13,6 @@ from reconciler.sandbox.proxy import FaultProxy
 from tests.support.child_processes import free_ports
 from tests.support.controller import OFTEN, RARELY, Controller, Pages, running, started
 from tests.support.held import cpu_s
-from tests.support.lifecycle import add_servers
 from tests.support.objects import joining_node, server
 from tests.support.replicas import LEASES
 from tests.support.sampling import sample
@@ -145,7 +144,7 @@ def _alive_while_gone(controller: Controller, proxy: FaultProxy, faults: list[di
 def _recovers(stage: Stage, controller: Controller) -> None:
     """A Node that joins now is initialized. Its kubelet goes on reporting: a watch that comes back only after the Node
     has joined hears of it by that."""
-    add_servers(stage, server(2, "late"))
+    stage.add_servers(server(2, "late"))
     stage.register(joining_node("late"))
     reports = count()
 

@@ -37,7 +37,7 @@ def test_servers_of_another_project_that_bear_the_names_of_joining_nodes_are_hel
     """Each initialization is held by the anchor, and the Nodes stay as they are."""
     names = ("new-1", "new-2")
     stage.register(*SETTLED, *map(joining_node, names))
-    stage.servers(*(server(900 + i, name) for i, name in enumerate(names)))
+    stage.have_servers(*(server(900 + i, name) for i, name in enumerate(names)))
     before = stage.nodes()
 
     report = stage.reconcile("--once", "--output", "json").report
@@ -72,7 +72,7 @@ def test_an_empty_project_and_a_cluster_just_being_born_get_a_note_for_each_node
 def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     """An approval in the cluster lets exactly the held changes pass; it does not fit a hold that changed meanwhile."""
     stage.register(*SETTLED, joining_node("new-1"))
-    stage.servers(server(900, "new-1"))
+    stage.have_servers(server(900, "new-1"))
     first = stage.reconcile("--dry-run", "--output", "json").report["holds"][0]["hash"]
 
     refused = stage.reconcile("approve", first)
@@ -81,7 +81,7 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
     assert (approved.code, first in approved.stdout) == (0, True)
 
     stage.register(joining_node("new-2"))
-    stage.servers(server(900, "new-1"), server(901, "new-2"))
+    stage.have_servers(server(900, "new-1"), server(901, "new-2"))
     both = stage.reconcile("--once", "--output", "json").report
     assert (both["summary"]["held"], both["summary"]["applied"]) == (2, 0)
 
@@ -100,7 +100,7 @@ def test_an_approved_hold_passes_once_and_no_other(stage: Stage) -> None:
 def test_approve_on_the_command_line_lets_a_hold_pass_in_that_run(stage: Stage) -> None:
     """``--approve`` is for one run, and leaves nothing in the cluster."""
     stage.register(*SETTLED, joining_node("new-3"))
-    stage.servers(server(900, "new-3"))
+    stage.have_servers(server(900, "new-3"))
     (hold,) = stage.reconcile("--dry-run", "--output", "json").report["holds"]
 
     report = stage.reconcile("--once", "--approve", hold["hash"], "--output", "json").report

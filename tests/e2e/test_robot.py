@@ -28,12 +28,10 @@ from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Request
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.robot import RobotSimulator
-from tests.support.balancer_cluster import LOCATED, a_service, have_services
 from tests.support.in_process import runtime
-from tests.support.lifecycle import AT_ANY_AGE, SHUTDOWN, add_servers, set_ready, taints
-from tests.support.objects import LONG_AGO, joining_node, server
+from tests.support.objects import LOCATED, LONG_AGO, SHUTDOWN, a_service, joining_node, server, taints
 from tests.support.simulators import ImpatientStop
-from tests.support.stage import Ran, Stage
+from tests.support.stage import AT_ANY_AGE, Ran, Stage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,12 +53,12 @@ class Mixed:
     def __init__(self, stage: Stage, clock: SimulatedClock | None = None) -> None:
         self.stage = stage
         stage.environment |= LOCATED
-        stage.servers(*(server(number, name) for number, name in CLOUD.items()))
+        stage.have_servers(*(server(number, name) for number, name in CLOUD.items()))
         self.robot = stage.with_robot(*map(dedicated, DEDICATED), clock=clock)
         stage.register(*(joining_node(name) for name in (*CLOUD.values(), *DEDICATED.values())))
-        have_services(stage, a_service())
+        stage.have_services(a_service())
         self.joined = self.once()
-        set_ready(stage, *CLOUD.values(), *DEDICATED.values(), ready="True")
+        stage.set_ready(*CLOUD.values(), *DEDICATED.values(), ready="True")
 
     def once(self) -> Ran:
         """One run."""
@@ -108,7 +106,7 @@ def test_a_mixed_cluster_joins(mixed: Mixed) -> None:
 
 def test_a_dedicated_server_is_lost(mixed: Mixed) -> None:
     """Its target and its Node go, once the list and a question by number say that it is gone."""
-    set_ready(mixed.stage, "db-1", ready="Unknown", since=LONG_AGO)
+    mixed.stage.set_ready("db-1", ready="Unknown", since=LONG_AGO)
     mixed.robot.replace_world({"servers": [dedicated(12), dedicated(13)]})
     mixed.paths()
 
@@ -122,7 +120,7 @@ def test_a_dedicated_server_is_lost(mixed: Mixed) -> None:
 
 def test_a_dedicated_server_is_switched_off(mixed: Mixed) -> None:
     """Its Node is tainted, and keeps its target."""
-    set_ready(mixed.stage, "db-1", ready="Unknown")
+    mixed.stage.set_ready("db-1", ready="Unknown")
     mixed.robot.replace_world({"servers": [dedicated(11, operating_status="shut off"), *map(dedicated, (12, 13))]})
 
     assert mixed.once().code == 0
@@ -145,9 +143,9 @@ def test_robot_is_out_of_reach(mixed: Mixed, code: int, body: Any, most: int) ->
     mixed.paths()
     assert stage.robot_proxy is not None
     stage.robot_proxy.set_faults([{"kind": "status", "code": code, "body": body, "count": None}])
-    set_ready(stage, "db-1", ready="Unknown", since=LONG_AGO)
+    stage.set_ready("db-1", ready="Unknown", since=LONG_AGO)
     stage.cluster.request("DELETE", "/api/v1/nodes/web-3")
-    add_servers(stage, server(4, "web-4"))
+    stage.add_servers(server(4, "web-4"))
     stage.register(joining_node("web-4"), joining_node("db-4"))
 
     mixed.once()
@@ -254,12 +252,12 @@ def test_robot_fails_in_one_way_after_another(long_lived: tuple[Mixed, Life]) ->
         new one comes."""
         goes, comes = min(cloud), max(cloud) + 1
         delete_server(stage, goes)
-        set_ready(stage, cloud.pop(goes), ready="Unknown", since=LONG_AGO)
+        stage.set_ready(cloud.pop(goes), ready="Unknown", since=LONG_AGO)
         cloud[comes] = f"web-{comes}"
-        add_servers(stage, server(comes, cloud[comes]))
+        stage.add_servers(server(comes, cloud[comes]))
         stage.register(joining_node(cloud[comes]))
         first = life.let_pass(1)
-        set_ready(stage, cloud[comes], ready="True")
+        stage.set_ready(cloud[comes], ready="True")
         assert provider_ids(stage) == {**{name: f"hcloud://{number}" for number, name in cloud.items()}, **kept}
         assert mixed.targets() == ["192.0.2.11", "192.0.2.12", "192.0.2.13", *map(str, cloud)]
         later = life.let_pass(minutes - 1)
@@ -269,7 +267,7 @@ def test_robot_fails_in_one_way_after_another(long_lived: tuple[Mixed, Life]) ->
 
     # A dedicated server is given back, another one has been ordered, and Robot says nothing of either.
     robot.replace_world({"servers": [*map(dedicated, (12, 13)), NEW]})
-    set_ready(stage, "db-1", ready="Unknown", since=LONG_AGO)
+    stage.set_ready("db-1", ready="Unknown", since=LONG_AGO)
     stage.register(joining_node("db-4"))
     life.forget_robot()
     robot.set_faults([{"kind": "maintenance", "count": None}])

@@ -8,22 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import a_server_of, private_ip
 from tests.support.crashing import Operation, crashes, dies_at, wrote_as_expected
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import add_servers, notes, remove_servers
-from tests.support.routed_cluster import (
-    ROUTED,
-    a_pod_node,
-    a_route_to,
-    all_say,
-    delete_node,
-    have_routes,
-    move_server,
-    pods_of,
-    routes,
-    settle,
-)
+from tests.support.objects import ROUTED, a_route_to, a_server_of, notes, pods_of, private_ip
 from tests.support.stage import Stage, killed_at_the_end, wait_for
 
 NODES = 3
@@ -37,26 +24,26 @@ def _status(number: int) -> str:
 
 
 def _more_nodes(stage: Stage) -> None:
-    stage.register(*(a_pod_node(stage, number) for number in (4, 5)))
-    add_servers(stage, a_server_of(4), a_server_of(5))
+    stage.register(*(stage.a_pod_node(number) for number in (4, 5)))
+    stage.add_servers(a_server_of(4), a_server_of(5))
 
 
 def _fewer_nodes(stage: Stage) -> None:
     for number in (2, 3):
-        delete_node(stage, f"web-{number}")
-    remove_servers(stage, 2, 3)
+        stage.delete_node(f"web-{number}")
+    stage.remove_servers(2, 3)
 
 
 OPERATIONS = {
     "create": Operation(_more_nodes, (ADD, _status(4), ADD, _status(5))),
     "replace one led astray": Operation(
-        lambda stage: have_routes(stage, OF_SOMEBODY, a_route_to(1), a_route_to(2, 3), a_route_to(3)), (REMOVE, ADD)
+        lambda stage: stage.have_routes(OF_SOMEBODY, a_route_to(1), a_route_to(2, 3), a_route_to(3)), (REMOVE, ADD)
     ),
     "exchange two": Operation(
-        lambda stage: have_routes(stage, OF_SOMEBODY, a_route_to(1), a_route_to(2, 3), a_route_to(3, 2)),
+        lambda stage: stage.have_routes(OF_SOMEBODY, a_route_to(1), a_route_to(2, 3), a_route_to(3, 2)),
         (REMOVE, ADD, REMOVE, ADD),
     ),
-    "follow a server": Operation(lambda stage: move_server(stage, 2, "10.0.0.55"), (_status(2), REMOVE, ADD)),
+    "follow a server": Operation(lambda stage: stage.move_server(2, "10.0.0.55"), (_status(2), REMOVE, ADD)),
     "delete": Operation(_fewer_nodes, (REMOVE, REMOVE)),
 }
 
@@ -73,8 +60,8 @@ def network(a_stage: Callable[..., Stage]) -> Stage:
 def _begin(stage: Stage, operation: Operation) -> None:
     """The world before the operation, and then what happens."""
     stage.remove_nodes()
-    settle(stage, NODES)
-    have_routes(stage, OF_SOMEBODY, *map(a_route_to, range(1, NODES + 1)))
+    stage.settle(NODES)
+    stage.have_routes(OF_SOMEBODY, *map(a_route_to, range(1, NODES + 1)))
     operation.happens(stage)
     stage.forget()
 
@@ -82,7 +69,7 @@ def _begin(stage: Stage, operation: Operation) -> None:
 def _end_state(stage: Stage) -> Any:
     """Everything of routes and Nodes that does not differ from run to run."""
     addresses = {name: node["status"]["addresses"] for name, node in stage.nodes().items()}
-    return sorted(routes(stage).items()), all_say(stage), addresses
+    return sorted(stage.routes().items()), stage.all_say(), addresses
 
 
 def _undisturbed(stage: Stage, operation: Operation) -> Any:
@@ -117,8 +104,8 @@ def test_the_next_run_begins_while_what_the_killed_one_began_still_goes_on(
 ) -> None:
     """A network is locked while one of its routes changes: another run leaves it at that, and a later one goes on."""
     stage = a_stage(action_s=0.0, action_s_by_command={command: 3600.0})
-    settle(stage, NODES)
-    move_server(stage, 2, "10.0.0.55")
+    stage.settle(NODES)
+    stage.move_server(2, "10.0.0.55")
     with killed_at_the_end(stage.start("--once")):
         wait_for(lambda: any(entry.path.endswith(command) for entry in stage.written_to_hetzner()), command)
 
@@ -127,5 +114,5 @@ def test_the_next_run_begins_while_what_the_killed_one_began_still_goes_on(
     later = one_pass(stage)
 
     assert (early["result"], early["summary"]["failed"], later["result"]) == ("partial", 0, "no_changes")
-    assert routes(stage) == {pods_of(1): private_ip(1), pods_of(2): "10.0.0.55", pods_of(3): private_ip(3)}
+    assert stage.routes() == {pods_of(1): private_ip(1), pods_of(2): "10.0.0.55", pods_of(3): private_ip(3)}
     assert one_pass(stage)["changes"] == []

@@ -5,30 +5,23 @@ from collections.abc import Callable
 import pytest
 
 from desired.model.route import CONDITION_NETWORK
-from tests.support.balancer_cluster import a_server_of, asked_of_hetzner, private_ip, read_of_hetzner
-from tests.support.in_process import ONCE, ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import add_servers, ago, by_key, notes, remove_servers, set_ready
-from tests.support.objects import condition, joining_node
-from tests.support.routed_cluster import (
+from tests.support.in_process import ONCE, ONCE_AT_ANY_AGE, one_pass, pass_during_which
+from tests.support.objects import (
     CIDR,
     ROUTED,
     UNROUTED,
-    a_pod_node,
     a_route_to,
-    all_say,
-    delete_node,
-    have_pods,
-    have_routes,
-    move_server,
+    a_server_of,
+    ago,
+    by_key,
+    condition,
+    joining_node,
     network_condition,
+    network_says,
+    notes,
     of_others,
-    pass_during_which,
     pods_of,
-    routes,
-    said,
-    set_condition,
-    settle,
-    warnings_on,
+    private_ip,
 )
 from tests.support.stage import Stage, is_initialised
 
@@ -60,7 +53,7 @@ def _settled(stage: Stage) -> None:
 def test_one_run_gives_20_nodes_their_routes_and_a_second_one_writes_nothing(network: Stage) -> None:
     """By the command: a route and the condition for each, in HCCM's words; nothing is refused on the way, nothing else
     of the Nodes is touched, and the next run asks for the network once."""
-    have_pods(network, 20, OF_SOMEBODY)
+    network.have_pods(20, OF_SOMEBODY)
     before, began = network.nodes(), ago(seconds=0)
     network.forget()
     given = ("--cluster-cidr", CIDR["RECONCILER_CLUSTER_CIDR"], "--output", "json")
@@ -69,8 +62,8 @@ def test_one_run_gives_20_nodes_their_routes_and_a_second_one_writes_nothing(net
 
     after = network.nodes()
     assert (first.code, first.report["result"], first.report["summary"]["applied"]) == (0, "no_changes", 40)
-    assert routes(network) == _led(*range(1, 21), **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
-    assert all_say(network) == dict.fromkeys(before, ROUTED)
+    assert network.routes() == _led(*range(1, 21), **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
+    assert network.all_say() == dict.fromkeys(before, ROUTED)
     assert {name: of_others(node) for name, node in after.items()} == {n: of_others(v) for n, v in before.items()}
     assert {name: node["spec"] for name, node in after.items()} == {name: node["spec"] for name, node in before.items()}
     for node in after.values():
@@ -86,7 +79,7 @@ def test_one_run_gives_20_nodes_their_routes_and_a_second_one_writes_nothing(net
     second = network.reconcile("--once", *given, RECONCILER_CLUSTER_CIDR=None)
     assert (second.code, second.report["result"], second.report["changes"]) == (0, "no_changes", [])
     assert (network.writes(), network.written_to_hetzner()) == ([], [])
-    assert sorted(path.partition("?")[0] for path in read_of_hetzner(network)) == ["networks", "servers"]
+    assert sorted(path.partition("?")[0] for path in network.read_of_hetzner()) == ["networks", "servers"]
 
 
 def _heard(kind: str, status: str) -> dict[str, str]:
@@ -104,12 +97,12 @@ def _heard(kind: str, status: str) -> dict[str, str]:
 )
 def test_a_kubelet_that_writes_meanwhile_loses_nothing(network: Stage, written: dict[str, str]) -> None:
     """Between the look at a Node and the write of its condition somebody writes another one: both are there."""
-    have_pods(network, 2)
+    network.have_pods(2)
 
-    report = pass_during_which(network, lambda: set_condition(network, "web-1", written))
+    report = pass_during_which(network, lambda: network.set_condition("web-1", written))
 
     assert (report["summary"]["applied"], report["summary"]["failed"]) == (4, 0)
-    assert all_say(network) == {"web-1": ROUTED, "web-2": ROUTED}
+    assert network.all_say() == {"web-1": ROUTED, "web-2": ROUTED}
     others = {found["type"]: found for found in of_others(network.nodes()["web-1"])}
     untouched = {found["type"]: found for found in of_others(network.nodes()["web-2"])}
     assert others == {**untouched, written["type"]: written}
@@ -117,79 +110,79 @@ def test_a_kubelet_that_writes_meanwhile_loses_nothing(network: Stage, written: 
 
 def test_a_node_that_joins_is_routed_in_the_same_pass(network: Stage) -> None:
     """Initialised, routed and told so by one pass, without a warning on the way."""
-    settle(network, 1)
+    network.settle(1)
     joining = joining_node("web-2")
     joining["spec"] |= {"podCIDR": pods_of(2), "podCIDRs": [pods_of(2)]}
     network.register(joining)
-    add_servers(network, a_server_of(2))
+    network.add_servers(a_server_of(2))
 
     report = one_pass(network)
 
     assert (report["result"], report["summary"]["applied"]) == ("no_changes", 3)
     assert is_initialised(network.nodes()["web-2"])
-    assert (routes(network), said(network.nodes()["web-2"])) == (_led(1, 2), ROUTED)
-    assert warnings_on(network, "web-2") == {}
+    assert (network.routes(), network_says(network.nodes()["web-2"])) == (_led(1, 2), ROUTED)
+    assert network.warnings_on("web-2") == {}
     _settled(network)
 
 
 def _was_removed(stage: Stage) -> None:
     """By a person, who drained it, or by an autoscaler."""
-    delete_node(stage, "web-4")
-    remove_servers(stage, 4)
+    stage.delete_node("web-4")
+    stage.remove_servers(4)
 
 
 def _was_lost(stage: Stage) -> None:
-    set_ready(stage, "web-4", ready="Unknown", since=ago(minutes=5))
-    remove_servers(stage, 4)
+    stage.set_ready("web-4", ready="Unknown", since=ago(minutes=5))
+    stage.remove_servers(4)
 
 
 @pytest.mark.parametrize("happens", [_was_removed, _was_lost], ids=["with its Node", "before its Node"])
 def test_the_route_of_a_server_that_is_gone_goes(network: Stage, happens: Callable[[Stage], None]) -> None:
     """The others stay as they are, and so do their Nodes."""
-    settle(network, 4)
+    network.settle(4)
     happens(network)
     network.forget()
 
     report = one_pass(network, ONCE_AT_ANY_AGE)
 
     assert (report["result"], report["holds"]) == ("no_changes", [])
-    assert (routes(network), asked_of_hetzner(network)) == (_led(1, 2, 3), ["POST delete_route"])
+    assert (network.routes(), network.asked_of_hetzner()) == (_led(1, 2, 3), ["POST delete_route"])
     assert sorted(network.nodes()) == ["web-1", "web-2", "web-3"]
     _settled(network)
 
 
 def test_the_route_follows_its_server_to_another_address(network: Stage) -> None:
     """One swap. The condition has no news, and is not written."""
-    settle(network, 3)
+    network.settle(3)
     before = network.nodes()["web-2"]["status"]["conditions"]
-    move_server(network, 2, "10.0.0.55")
+    network.move_server(2, "10.0.0.55")
     network.forget()
 
     report = one_pass(network)
 
     assert (report["result"], report["summary"]["applied"]) == ("no_changes", 2)
     assert {change["kind"] for change in report["changes"]} == {"node.addresses", "route.replace"}
-    assert routes(network) == _led(1, 3, **{pods_of(2): "10.0.0.55"})
-    assert asked_of_hetzner(network) == ["POST delete_route", "POST add_route"]
+    assert network.routes() == _led(1, 3, **{pods_of(2): "10.0.0.55"})
+    assert network.asked_of_hetzner() == ["POST delete_route", "POST add_route"]
     assert network.nodes()["web-2"]["status"]["conditions"] == before
     _settled(network)
 
 
 def test_conditions_go_when_routes_are_switched_off(network: Stage) -> None:
     """What we or HCCM have written: a network plug-in's stays byte for byte, as do the routes."""
-    settle(network, 4)
-    set_condition(network, "web-2", network_condition(*UNROUTED))
-    set_condition(network, "web-3", network_condition(*OF_A_PLUGIN))
-    before, led = network.nodes(), routes(network)
+    network.settle(4)
+    network.set_condition("web-2", network_condition(*UNROUTED))
+    network.set_condition("web-3", network_condition(*OF_A_PLUGIN))
+    before, led = network.nodes(), network.routes()
 
     report = one_pass(network, ONCE, **OFF)
 
     after = network.nodes()
     assert (report["result"], report["summary"]["applied"]) == ("no_changes", 3)
-    assert all_say(network) == {"web-1": None, "web-2": None, "web-3": OF_A_PLUGIN, "web-4": None}
+    assert network.all_say() == {"web-1": None, "web-2": None, "web-3": OF_A_PLUGIN, "web-4": None}
     assert after["web-3"] == before["web-3"]
     assert {name: of_others(node) for name, node in after.items()} == {n: of_others(v) for n, v in before.items()}
-    assert (routes(network), network.written_to_hetzner()) == (led, [])
+    assert (network.routes(), network.written_to_hetzner()) == (led, [])
     network.forget()
     assert one_pass(network, ONCE, **OFF)["changes"] == []
     assert network.writes() == []
@@ -197,39 +190,39 @@ def test_conditions_go_when_routes_are_switched_off(network: Stage) -> None:
 
 def test_a_node_whose_server_is_not_in_the_network_is_told_so(network: Stage) -> None:
     """In HCCM's words, as a condition and a warning, until the server is attached; the other Nodes do not wait."""
-    have_pods(network, 3)
-    move_server(network, 2)
+    network.have_pods(3)
+    network.move_server(2)
 
     report = one_pass(network)
 
-    assert all_say(network) == {"web-1": ROUTED, "web-2": UNROUTED, "web-3": ROUTED}
-    assert (routes(network), notes(report)) == (_led(1, 3), {("node/web-2", "unroutable")})
-    assert warnings_on(network, "web-2") == {"FailedToCreateRoute": "server 2 is not attached to network 7"}
+    assert network.all_say() == {"web-1": ROUTED, "web-2": UNROUTED, "web-3": ROUTED}
+    assert (network.routes(), notes(report)) == (_led(1, 3), {("node/web-2", "unroutable")})
+    assert network.warnings_on("web-2") == {"FailedToCreateRoute": "server 2 is not attached to network 7"}
     _settled(network)
 
-    move_server(network, 2, private_ip(2))
+    network.move_server(2, private_ip(2))
     assert one_pass(network)["result"] == "no_changes"
-    assert (routes(network), set(all_say(network).values())) == (_led(1, 2, 3), {ROUTED})
+    assert (network.routes(), set(network.all_say().values())) == (_led(1, 2, 3), {ROUTED})
     _settled(network)
 
 
 def test_pods_with_ipv6_addresses_are_no_hindrance(network: Stage) -> None:
     """Networks route IPv4 alone: a Node with both kinds is routed, and one with IPv6 pods alone is freed of what HCCM
     says of it."""
-    have_pods(network, 0)
+    network.have_pods(0)
     network.register(
-        a_pod_node(network, 1, pods_of(1), "fd00:10:244:1::/64"),
-        a_pod_node(network, 2, "fd00:10:244:2::/64", pods_of(2), says=UNROUTED),
-        a_pod_node(network, 3, "fd00:10:244:3::/64", says=UNROUTED),
-        a_pod_node(network, 4, "fd00:10:244:4::/64"),
+        network.a_pod_node(1, pods_of(1), "fd00:10:244:1::/64"),
+        network.a_pod_node(2, "fd00:10:244:2::/64", pods_of(2), says=UNROUTED),
+        network.a_pod_node(3, "fd00:10:244:3::/64", says=UNROUTED),
+        network.a_pod_node(4, "fd00:10:244:4::/64"),
     )
-    add_servers(network, *map(a_server_of, range(1, 5)))
+    network.add_servers(*map(a_server_of, range(1, 5)))
 
     report = one_pass(network)
 
     assert (report["result"], notes(report)) == ("no_changes", {("network/7", "unsupported")})
-    assert all_say(network) == {"web-1": ROUTED, "web-2": ROUTED, "web-3": None, "web-4": None}
-    assert routes(network) == _led(1, 2)
+    assert network.all_say() == {"web-1": ROUTED, "web-2": ROUTED, "web-3": None, "web-4": None}
+    assert network.routes() == _led(1, 2)
     _settled(network)
 
 
@@ -249,29 +242,29 @@ def test_what_is_done_by_hand_meanwhile(
 ) -> None:
     """Between the look at the network and the first write somebody changes a route: at most two passes later all is
     as it should be, the routes of others included."""
-    have_pods(network, 3, OF_SOMEBODY, a_route_to(2), a_route_to(3), *found, says=ROUTED)
+    network.have_pods(3, OF_SOMEBODY, a_route_to(2), a_route_to(3), *found, says=ROUTED)
     meanwhile = (OF_SOMEBODY, a_route_to(2), a_route_to(3), *becomes)
 
-    report = pass_during_which(network, lambda: have_routes(network, *meanwhile))
+    report = pass_during_which(network, lambda: network.have_routes(*meanwhile))
 
     assert report["summary"]["failed"] == 0
     one_pass(network)
-    assert routes(network) == _led(1, 2, 3, **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
-    assert set(all_say(network).values()) == {ROUTED}
+    assert network.routes() == _led(1, 2, 3, **{OF_SOMEBODY["destination"]: OF_SOMEBODY["gateway"]})
+    assert set(network.all_say().values()) == {ROUTED}
     _settled(network)
 
 
 def test_a_dead_route_that_gets_a_living_gateway_meanwhile_stays(network: Stage) -> None:
     """What was planned for a black hole is not done to a route that leads to somebody's server by now."""
-    settle(network, 2)
-    have_routes(network, a_route_to(1), a_route_to(2), a_route_to(9))
-    add_servers(network, a_server_of(5))
+    network.settle(2)
+    network.have_routes(a_route_to(1), a_route_to(2), a_route_to(9))
+    network.add_servers(a_server_of(5))
     meanwhile = (a_route_to(1), a_route_to(2), a_route_to(9, 5))
 
-    report = pass_during_which(network, lambda: have_routes(network, *meanwhile))
+    report = pass_during_which(network, lambda: network.have_routes(*meanwhile))
     again = one_pass(network)
 
-    assert routes(network) == _led(1, 2, **{pods_of(9): private_ip(5)})
+    assert network.routes() == _led(1, 2, **{pods_of(9): private_ip(5)})
     assert (report["summary"]["failed"], report["result"], again["result"]) == (0, "refused", "refused")
     assert report["holds"] == again["holds"]
     assert by_key(again)[f"route/7/{pods_of(9)}"]["rule"] == "route-blast-radius"

@@ -8,26 +8,23 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import (
+from tests.support.in_process import one_pass
+from tests.support.objects import (
     IN_NETWORK,
     NETWORK,
     a_server_of,
     a_service,
-    asked_of_hetzner,
-    balancers,
-    delete_service,
+    ago,
+    condition,
     finalizers,
-    have_nodes,
-    have_services,
     ingress,
+    joining_node,
+    public_ipv4,
     said_of,
-    service_in,
-    services,
+    server,
+    settled_node,
 )
-from tests.support.in_process import one_pass
-from tests.support.lifecycle import AT_ANY_AGE, add_servers, ago, patch, set_ready
-from tests.support.objects import condition, joining_node, public_ipv4, server, settled_node
-from tests.support.stage import Stage, is_initialised
+from tests.support.stage import AT_ANY_AGE, Stage, is_initialised
 
 MEMORY = "/api/v1/namespaces/kube-system/configmaps/hcloud-reconciler"
 AT_ONCE = {"--once": "true", AT_ANY_AGE[0]: AT_ANY_AGE[1]}
@@ -40,14 +37,14 @@ def served(balanced: Stage) -> Stage:
     """Three Nodes, a Service that has its load balancer, and the ConfigMap that the chart makes."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hcloud-reconciler"}}
     balanced.cluster.request("POST", MEMORY.rpartition("/")[0], body)
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
     balanced.forget()
     return balanced
 
 
 def _fall_silent(stage: Stage, **how_long: float) -> None:
-    set_ready(stage, *NODES, ready="Unknown", since=ago(**how_long or {"minutes": 31}))
+    stage.set_ready(*NODES, ready="Unknown", since=ago(**how_long or {"minutes": 31}))
 
 
 def _with_the_token_of_another_project(stage: Stage, **network: Any) -> None:
@@ -75,15 +72,15 @@ def test_the_token_of_another_project_while_all_nodes_are_down_makes_no_witness_
         _forget(served)
     _fall_silent(served)
     _with_the_token_of_another_project(served)
-    nodes, service = served.nodes(), service_in(served)
+    nodes, service = served.nodes(), served.service()
 
     reports = [one_pass(served, AT_ONCE, **ROUTED) for _ in range(4)]
 
     assert {report["result"] for report in reports} == {"refused"}
-    assert balancers(served) == []
-    assert (asked_of_hetzner(served), served.writes()) == ([], [])
+    assert served.balancers() == []
+    assert (served.asked_of_hetzner(), served.writes()) == ([], [])
     assert served.nodes() == nodes
-    assert service_in(served) == service
+    assert served.service() == service
     assert {hold["rule"] for hold in reports[-1]["holds"]} >= {"project-anchor"}
 
 
@@ -91,7 +88,7 @@ def test_a_violated_anchor_writes_no_condition_of_a_joining_node(a_stage: Callab
     """Another project has a server with the name of a Node that joins: the Node is not told of a network there."""
     stage = a_stage(action_s=0.0)
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 2)
+    stage.have_nodes(2)
     stage.project.replace_world({"servers": [a_server_of(9) | {"name": "new-1"}], "networks": [NETWORK]})
     joining = joining_node("new-1")
     joining["spec"]["podCIDRs"] = ["10.244.9.0/24"]
@@ -118,7 +115,7 @@ def test_a_cluster_that_was_replaced_whole_is_known_by_what_it_remembers(served:
 
 def test_the_only_worker_is_replaced_and_known_by_its_own_public_address(stage: Stage) -> None:
     """No network, no load balancer, no memory: the address that the new kubelet reports is its server's alone."""
-    stage.servers(server(2, "new-1"))
+    stage.have_servers(server(2, "new-1"))
     new = joining_node("new-1")
     new["status"]["addresses"].append({"type": "InternalIP", "address": public_ipv4(2)})
     stage.register(settled_node("old-1", 1, "Unknown", since=ago(minutes=2)), new)
@@ -161,54 +158,54 @@ def test_a_copy_of_the_cluster_deletes_nothing_of_the_living_one(served: Stage) 
     """A restored etcd, with the identity and the Nodes of a cluster that lives: what goes in the copy stays in the
     project, and what the copy wants besides waits for a kubelet."""
     _fall_silent(served, minutes=2)
-    (living,) = balancers(served)
-    delete_service(served)
-    have_services(served, a_service("more"))
+    (living,) = served.balancers()
+    served.delete_service()
+    served.have_services(a_service("more"))
 
     reports = [one_pass(served, AT_ONCE) for _ in range(3)]
 
     assert {report["result"] for report in reports} == {"refused"}
-    assert balancers(served) == [living]
-    assert finalizers(service_in(served))
-    assert ingress(services(served)["more"]) == []
+    assert served.balancers() == [living]
+    assert finalizers(served.service())
+    assert ingress(served.services()["more"]) == []
     rules = {change["kind"]: change["rule"] for change in reports[-1]["changes"] if change["kind"].startswith("lb.")}
     assert rules == {"lb.delete": "silent-cluster", "lb.create": "silent-cluster"}
 
-    set_ready(served, "web-1", "web-2", ready="True")
+    served.set_ready("web-1", "web-2", ready="True")
     assert one_pass(served, AT_ONCE)["result"] == "no_changes"
-    assert {*services(served)} == {"more"}
-    assert [found["id"] for found in balancers(served)] != [living["id"]]
+    assert {*served.services()} == {"more"}
+    assert [found["id"] for found in served.balancers()] != [living["id"]]
 
 
 def test_a_copy_whose_nodes_say_ready_for_ever_deletes_nothing_of_the_living_one(served: Stage) -> None:
     """No kube-controller-manager takes back what the kubelets of the original have said: their heartbeats are old."""
     for name in NODES:
         said = condition("Ready", "True") | {"lastHeartbeatTime": ago(minutes=101)}
-        patch(served, f"{name}/status", {"status": {"conditions": [said]}})
-    before = balancers(served)
-    delete_service(served)
+        served.patch_node(f"{name}/status", {"status": {"conditions": [said]}})
+    before = served.balancers()
+    served.delete_service()
 
     report = one_pass(served, AT_ONCE)
 
     assert {hold["rule"] for hold in report["holds"]} == {"silent-cluster"}
-    assert balancers(served) == before
+    assert served.balancers() == before
 
 
 def test_a_copy_with_one_machine_of_its_own_deletes_nothing_of_the_living_one(served: Stage) -> None:
     """A restore drill: the Nodes of the original are silent there, and a new one is Ready."""
     _fall_silent(served, minutes=2)
-    add_servers(served, a_server_of(9) | {"name": "drill-1"})
+    served.add_servers(a_server_of(9) | {"name": "drill-1"})
     drill = joining_node("drill-1")
     drill["status"]["conditions"] = [condition("Ready", "True")]
     served.register(drill)
-    (living,) = balancers(served)
-    delete_service(served)
+    (living,) = served.balancers()
+    served.delete_service()
 
     reports = [one_pass(served, AT_ONCE) for _ in range(2)]
 
     assert {hold["rule"] for hold in reports[-1]["holds"]} == {"silent-cluster"}
-    assert balancers(served) == [living]
-    assert finalizers(service_in(served))
+    assert served.balancers() == [living]
+    assert finalizers(served.service())
 
 
 def test_a_newborn_cluster_whose_nodes_are_not_ready_converges_in_one_run(a_stage: Callable[..., Stage]) -> None:
@@ -217,9 +214,9 @@ def test_a_newborn_cluster_whose_nodes_are_not_ready_converges_in_one_run(a_stag
     stage.environment |= IN_NETWORK
     stage.project.replace_world({"servers": [a_server_of(1)], "networks": [NETWORK]})
     stage.register(joining_node("web-1"))
-    have_services(stage, a_service())
+    stage.have_services(a_service())
 
     assert one_pass(stage)["result"] == "no_changes"
 
     assert is_initialised(stage.nodes()["web-1"])
-    assert said_of(service_in(stage))["LoadBalancerReady"][0] == "True"
+    assert said_of(stage.service())["LoadBalancerReady"][0] == "True"

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import a_service, balancers, change_balancer, have_services, seen
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import ago, deletions, questions, set_ready
-from tests.support.routed_cluster import a_route_to, delete_node, have_pods, routes
+from tests.support.objects import a_route_to, a_service, ago, seen
 from tests.support.stage import Stage
 
 NODES = 24
@@ -28,8 +26,8 @@ NO_MEMBERS: dict[str, Any] = {
 def serving(stage: Stage) -> Stage:
     """Twenty-four Nodes, each a target of the one load balancer and with a route to its pods: nothing is left to do."""
     numbers = range(1, NODES + 1)
-    have_pods(stage, NODES, *map(a_route_to, numbers))
-    have_services(stage, a_service(use_private_ip="true"))
+    stage.have_pods(NODES, *map(a_route_to, numbers))
+    stage.have_services(a_service(use_private_ip="true"))
     one_pass(stage)
     assert set(targets(stage)) == set(numbers)
     stage.forget()
@@ -38,14 +36,14 @@ def serving(stage: Stage) -> Stage:
 
 def targets(stage: Stage) -> Mapping[int, str]:
     """Server id → how the only load balancer reaches it."""
-    (balancer,) = balancers(stage)
+    (balancer,) = stage.balancers()
     found: Mapping[int, str] = seen(balancer)["targets"]
     return found
 
 
 def by_id(stage: Stage) -> list[str]:
     """Single servers that Hetzner was asked for, in order."""
-    return [path for path in questions(stage) if path.startswith("/v1/servers/")]
+    return [path for path in stage.questions() if path.startswith("/v1/servers/")]
 
 
 def lose(stage: Stage, *numbers: int) -> None:
@@ -56,7 +54,7 @@ def lose(stage: Stage, *numbers: int) -> None:
     body = {"error": {"code": "not_found", "message": "server not found"}}
     gone = {"kind": "status", "code": 404, "path": f"/v1/servers/({ids})$", "body": body, "count": None}
     stage.hetzner_proxy.set_faults([NO_MEMBERS, gone])
-    set_ready(stage, *(f"web-{number}" for number in numbers), ready="Unknown", since=ago(minutes=5))
+    stage.set_ready(*(f"web-{number}" for number in numbers), ready="Unknown", since=ago(minutes=5))
 
 
 @pytest.mark.parametrize(
@@ -71,35 +69,35 @@ def test_silent_nodes_and_one_list_without_their_servers_empty_nothing(
 ) -> None:
     """The kubelets fell silent just now, as behind a cut network, and one answer lacks the servers: a question by id
     finds them, so that no target and no route goes, and nothing is left over when the list is whole again."""
-    before = targets(serving), routes(serving)
-    set_ready(serving, *(f"web-{number}" for number in range(first, NODES + 1)), ready="Unknown")
+    before = targets(serving), serving.routes()
+    serving.set_ready(*(f"web-{number}" for number in range(first, NODES + 1)), ready="Unknown")
     serving.project.set_faults([{"kind": "list_lacks", "path": "/servers", "count": None, **hidden}])
     serving.hetzner_proxy.set_faults([NO_MEMBERS])
 
     report = one_pass(serving, ONCE_AT_ANY_AGE)
 
-    assert (targets(serving), routes(serving)) == before
-    assert (serving.written_to_hetzner(), deletions(serving)) == ([], [])
+    assert (targets(serving), serving.routes()) == before
+    assert (serving.written_to_hetzner(), serving.deletions()) == ([], [])
     assert report["result"] == "incomplete"
     assert len(by_id(serving)) == 10
 
     serving.project.clear_faults()
     serving.hetzner_proxy.clear_faults()
-    assert (one_pass(serving, ONCE_AT_ANY_AGE)["result"], targets(serving), routes(serving)) == ("no_changes", *before)
+    assert (one_pass(serving, ONCE_AT_ANY_AGE)["result"], targets(serving), serving.routes()) == ("no_changes", *before)
 
 
 def test_nodes_that_are_gone_and_a_list_without_their_servers_empty_nothing(serving: Stage) -> None:
     """Somebody deleted the Nodes, and no Node claims what the list lacks: a target is asked for by its own id, a route
     by those that the network says are in it."""
-    before = targets(serving), routes(serving)
+    before = targets(serving), serving.routes()
     for number in (2, 3, 4):
-        delete_node(serving, f"web-{number}")
+        serving.delete_node(f"web-{number}")
     serving.project.set_faults([{"kind": "list_lacks", "path": "/servers", "count": None, "ids": [2, 3, 4]}])
     serving.hetzner_proxy.set_faults([NO_MEMBERS])
 
     one_pass(serving, ONCE_AT_ANY_AGE)
 
-    assert (targets(serving), routes(serving), serving.written_to_hetzner()) == (*before, [])
+    assert (targets(serving), serving.routes(), serving.written_to_hetzner()) == (*before, [])
     assert sorted(by_id(serving)) == [f"/v1/servers/{number}" for number in (2, 3, 4)]
 
 
@@ -113,7 +111,7 @@ def test_target_route_and_node_of_a_server_that_is_gone_go_in_one_pass(serving: 
     assert (report["result"], report["holds"]) == ("no_changes", [])
     left = {1, *range(3, NODES + 1)}
     assert set(targets(serving)) == left
-    assert len(routes(serving)) == len(left)
+    assert len(serving.routes()) == len(left)
     assert "web-2" not in serving.nodes()
     assert by_id(serving) == ["/v1/servers/2"] * 2
 
@@ -124,12 +122,12 @@ def test_more_dead_targets_than_questions_go_in_one_run(serving: Stage) -> None:
     dead = range(2, NODES + 1)
     lose(serving, *dead)
     for number in dead:
-        delete_node(serving, f"web-{number}")
+        serving.delete_node(f"web-{number}")
 
     report = one_pass(serving, ONCE_AT_ANY_AGE)
 
     assert (report["result"], report["holds"]) == ("no_changes", [])
-    assert (set(targets(serving)), len(routes(serving))) == ({1}, 1)
+    assert (set(targets(serving)), len(serving.routes())) == ({1}, 1)
     assert sorted(by_id(serving)) == sorted(f"/v1/servers/{number}" for number in dead)
 
     serving.forget()
@@ -140,13 +138,13 @@ def test_more_dead_targets_than_questions_go_in_one_run(serving: Stage) -> None:
 def test_a_type_that_takes_nothing_takes_nothing_away(serving: Stage, number: int) -> None:
     """Hetzner says that the type of the load balancer has room for no port, no target and no certificate, or for less:
     that is no limit, so that nothing goes and nothing is refused."""
-    (balancer,) = balancers(serving)
+    (balancer,) = serving.balancers()
     limits = dict.fromkeys(("max_services", "max_targets", "max_assigned_certificates", "max_connections"), number)
-    change_balancer(serving, load_balancer_type={**balancer["load_balancer_type"], **limits})
+    serving.change_balancer(load_balancer_type={**balancer["load_balancer_type"], **limits})
 
     report = one_pass(serving, ONCE_AT_ANY_AGE)
 
     assert set(targets(serving)) == set(range(1, NODES + 1))
-    assert [found["listen_port"] for found in balancers(serving)[0]["services"]] == [80]
+    assert [found["listen_port"] for found in serving.balancers()[0]["services"]] == [80]
     assert [note for note in report["notes"] if note["kind"] == "limit"] == []
     assert (report["result"], report["holds"]) == ("no_changes", [])

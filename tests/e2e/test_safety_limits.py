@@ -6,19 +6,9 @@ from collections.abc import Callable
 from actuators.apply import PARALLEL_CHANGES
 from desired.plan.kinds import Api
 from reconciler.sandbox.hetzner import HetznerSimulator
-from tests.support.balancer_cluster import (
-    LOCATED,
-    a_service,
-    balancers,
-    have_nodes,
-    have_services,
-    said_of,
-    service_in,
-)
 from tests.support.controller import running
 from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import ago, deletions, notes, set_ready
-from tests.support.objects import server, settled_node
+from tests.support.objects import LOCATED, a_service, ago, notes, said_of, server, settled_node
 from tests.support.stage import Stage
 
 EIGHT = range(1, 9)
@@ -27,9 +17,9 @@ FIVE = [f"web-{i}" for i in range(1, 6)]
 
 def _five_of_eight_are_silent(stage: Stage) -> None:
     """Since five minutes; their servers are gone from the project, and nobody announced it."""
-    stage.servers(*(server(i, f"web-{i}") for i in EIGHT if i > 5))
+    stage.have_servers(*(server(i, f"web-{i}") for i in EIGHT if i > 5))
     stage.register(*(settled_node(f"web-{i}", i) for i in EIGHT))
-    set_ready(stage, *FIVE, ready="Unknown", since=ago(minutes=5))
+    stage.set_ready(*FIVE, ready="Unknown", since=ago(minutes=5))
 
 
 def test_an_api_server_an_hour_ahead_gives_up_no_node(stage: Stage) -> None:
@@ -39,7 +29,7 @@ def test_an_api_server_an_hour_ahead_gives_up_no_node(stage: Stage) -> None:
 
     report = one_pass(stage, ONCE_AT_ANY_AGE)
 
-    assert (len(stage.nodes()), deletions(stage)) == (8, [])
+    assert (len(stage.nodes()), stage.deletions()) == (8, [])
     assert ("plan", "clock-skew") in notes(report)
     assert report["holds"][0]["rule"] == "node-blast-radius"
 
@@ -51,7 +41,7 @@ def test_one_api_server_of_three_an_hour_ahead_gives_up_no_node(stage: Stage) ->
 
     one_pass(stage, ONCE_AT_ANY_AGE)
 
-    assert (len(stage.nodes()), deletions(stage)) == (8, [])
+    assert (len(stage.nodes()), stage.deletions()) == (8, [])
 
 
 def test_forty_services_and_a_quota_of_five_cost_one_try_a_minute(a_stage: Callable[..., Stage]) -> None:
@@ -59,17 +49,17 @@ def test_forty_services_and_a_quota_of_five_cost_one_try_a_minute(a_stage: Calla
     All others wait, and say why."""
     stage = a_stage(action_s=0.0, load_balancer_limit=5)
     stage.environment |= LOCATED
-    have_nodes(stage, 2)
-    have_services(stage, *(a_service(f"web-{i:02}") for i in range(40)))
+    stage.have_nodes(2)
+    stage.have_services(*(a_service(f"web-{i:02}") for i in range(40)))
     stage.forget()
 
     with running(stage, "--interval", "200ms") as loop:
         loop.wait_for_passes(20)
 
     tried = [entry for entry in stage.written_to_hetzner() if entry.path == "/v1/load_balancers"]
-    assert len(balancers(stage)) == 5
+    assert len(stage.balancers()) == 5
     assert len(tried) <= 5 + PARALLEL_CHANGES[Api.HETZNER] + 2
-    refused = said_of(service_in(stage, "web-39"))["LoadBalancerInSync"]
+    refused = said_of(stage.service("web-39"))["LoadBalancerInSync"]
     assert refused == ("False", "SyncFailed")
 
 
@@ -77,15 +67,15 @@ def test_runs_under_cron_leave_a_quarter_of_the_allowance(a_stage: Callable[...,
     """Somebody else has used up most of it: changes are begun as long as there is more, and what is left waits."""
     stage = a_stage(action_s=0.0, rate_limit=240, load_balancer_limit=1000)
     stage.environment |= LOCATED
-    have_nodes(stage, 2)
-    have_services(stage, *(a_service(f"web-{i:02}") for i in range(40)))
+    stage.have_nodes(2)
+    stage.have_services(*(a_service(f"web-{i:02}") for i in range(40)))
     for _ in range(160):
         assert _asks(stage) == 200
     stage.forget()
 
     ran = stage.reconcile("--once", "--output", "json")
 
-    assert 0 < len(balancers(stage)) < 40
+    assert 0 < len(stage.balancers()) < 40
     assert "kept for other clients" in ran.stdout
     assert len(stage.asked_hetzner()) < 40
 

@@ -7,17 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import (
-    a_service,
-    annotate,
-    balancers,
-    have_nodes,
-    have_services,
-    private_ip,
-    seen,
-)
 from tests.support.in_process import ONCE, one_pass
-from tests.support.objects import public_ipv4
+from tests.support.objects import a_service, private_ip, public_ipv4, seen
 from tests.support.stage import Stage
 
 LB = "HCLOUD_LOAD_BALANCERS_"
@@ -47,7 +38,7 @@ def rules_of(report: Mapping[str, Any]) -> set[str]:
 def standing(stage: Stage) -> dict[str, Any]:
     """Load balancer → what it leads to and by which address, and how it is reached."""
     kept = ("targets", "public", "private")
-    return {found["name"]: {part: seen(found)[part] for part in kept} for found in balancers(stage)}
+    return {found["name"]: {part: seen(found)[part] for part in kept} for found in stage.balancers()}
 
 
 def reached(stage: Stage) -> dict[int, str]:
@@ -82,7 +73,7 @@ def switch_off(stage: Stage, *numbers: int) -> None:
 def internal(balanced: Stage) -> Stage:
     """Four Services, each reached through the network alone, as settings for all say."""
     balanced.environment |= INTERNAL
-    have_services(balanced, *map(a_service, ("api", "db", "mail", "web")))
+    balanced.have_services(*map(a_service, ("api", "db", "mail", "web")))
     assert one_pass(balanced)["result"] == "no_changes"
     assert {(each["public"], *each["targets"].values()) for each in standing(balanced).values()} == {
         (False, "private", "private", "private")
@@ -131,7 +122,7 @@ def test_another_network_and_no_private_addresses(balanced: Stage) -> None:
     balanced.environment |= {f"{LB}USE_PRIVATE_IP": "true"}
     world = balanced.project.world()["hetzner"]
     balanced.project.replace_world({**world, "networks": [*world["networks"], OTHER_NETWORK]})
-    have_services(balanced, a_service(disable_public_network="true"))
+    balanced.have_services(a_service(disable_public_network="true"))
     one_pass(balanced)
     before = standing(balanced)
 
@@ -149,10 +140,10 @@ def test_another_network_and_no_private_addresses(balanced: Stage) -> None:
 def pools(balanced: Stage) -> Stage:
     """Three Nodes of pool a and three of pool b, and a Service that asks for those of a."""
     balanced.remove_nodes()
-    have_nodes(balanced, 6)
+    balanced.have_nodes(6)
     for number in range(1, 7):
         change_node(balanced, number, {"metadata": {"labels": {"pool": "a" if number <= 3 else "b"}}})
-    have_services(balanced, a_service(node_selector="pool=a"))
+    balanced.have_services(a_service(node_selector="pool=a"))
     one_pass(balanced)
     assert reached(balanced) == dict.fromkeys((1, 2, 3), "public")
     return balanced
@@ -162,7 +153,7 @@ def test_one_edit_to_a_pool_that_does_not_answer(pools: Stage) -> None:
     """Other Nodes, other addresses and no public interface at once: the former pool and the interface stay while the
     new one fails its health checks, and follow without a word when it answers."""
     silence(pools, 4, 5, 6)
-    annotate(pools, node_selector="pool=b", use_private_ip="true", disable_public_network="true")
+    pools.annotate(node_selector="pool=b", use_private_ip="true", disable_public_network="true")
 
     for _ in range(2):
         report = one_pass(pools)
@@ -179,14 +170,14 @@ def test_one_edit_to_a_pool_that_does_not_answer(pools: Stage) -> None:
 def test_a_selector_of_a_pool_that_is_off(pools: Stage) -> None:
     """What answers stays until what replaces it answers, and nothing is left of the detour when the edit is undone."""
     switch_off(pools, 4, 5, 6)
-    annotate(pools, node_selector="pool=b")
+    pools.annotate(node_selector="pool=b")
 
     for _ in range(2):
         report = one_pass(pools)
         assert (report["result"], rules_of(report)) == ("refused", {"target-floor"})
         assert reached(pools).keys() >= {1, 2, 3}
 
-    annotate(pools, node_selector="pool=a")
+    pools.annotate(node_selector="pool=a")
     assert (one_pass(pools)["result"], reached(pools)) == ("no_changes", dict.fromkeys((1, 2, 3), "public"))
 
 
@@ -194,8 +185,8 @@ def test_a_selector_of_a_pool_that_is_off(pools: Stage) -> None:
 def four(balanced: Stage) -> Stage:
     """Four Nodes and a Service."""
     balanced.remove_nodes()
-    have_nodes(balanced, 4)
-    have_services(balanced, a_service())
+    balanced.have_nodes(4)
+    balanced.have_services(a_service())
     one_pass(balanced)
     return balanced
 

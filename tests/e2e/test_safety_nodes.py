@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.balancer_cluster import private_ip
 from tests.support.in_process import ONCE, one_pass
-from tests.support.lifecycle import change_servers, notes
-from tests.support.objects import joining_node, server, settled_node
-from tests.support.routed_cluster import ROUTED, UNROUTED, all_say, move_server, settle
+from tests.support.objects import ROUTED, UNROUTED, joining_node, notes, private_ip, server, settled_node
 from tests.support.stage import Stage, is_initialised
 
 
@@ -24,7 +21,9 @@ def _addresses(node: Mapping[str, Any]) -> list[dict[str, str]]:
 def test_nodes_whose_servers_swapped_names_keep_their_own(stage: Stage) -> None:
     """Logs and shells go to a Hostname: it stays the Node's, also of one that joins on a server with another Node's
     name, and what another controller had swapped already is put right."""
-    stage.servers(server(1, "web-2"), server(2, "web-1"), server(3, "web-1"), server(4, "web-5"), server(5, "web-4"))
+    stage.have_servers(
+        server(1, "web-2"), server(2, "web-1"), server(3, "web-1"), server(4, "web-5"), server(5, "web-4")
+    )
     stage.register(*(settled_node(f"web-{i}", i) for i in (1, 2)))
     joins = joining_node("web-3")
     joins["spec"]["providerID"] = "hcloud://3"
@@ -45,16 +44,16 @@ def test_nodes_whose_servers_swapped_names_keep_their_own(stage: Stage) -> None:
 
 def test_an_address_that_two_servers_seem_to_have_is_given_to_no_further_node(stage: Stage) -> None:
     """A list of two moments shows the address of web-1 on a new server as well: the new Node waits for it."""
-    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.have_servers(server(1, "web-1"), server(2, "web-2"))
     stage.register(settled_node("web-1", 1), joining_node("web-2"))
     (theirs,) = _published(stage, "ExternalIP")["web-1"]
-    change_servers(stage, 2, public_net={"ipv4": {"ip": theirs}})
+    stage.change_servers(2, public_net={"ipv4": {"ip": theirs}})
 
     held = one_pass(stage)
 
     assert (held["changes"], notes(held)) == ([], {("node/web-1", "ambiguous"), ("node/web-2", "ambiguous")})
     assert _published(stage, "ExternalIP") == {"web-1": [theirs], "web-2": []}
-    change_servers(stage, 2, public_net={"ipv4": {"ip": "192.0.2.77"}})
+    stage.change_servers(2, public_net={"ipv4": {"ip": "192.0.2.77"}})
     assert one_pass(stage)["result"] == "no_changes"
     assert _published(stage, "ExternalIP") == {"web-1": [theirs], "web-2": ["192.0.2.77"]}
 
@@ -65,7 +64,7 @@ ELSEWHERE = {"id": 8, "name": "staging", "ip_range": "10.9.0.0/16", "subnets": [
 def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) -> None:
     """HCLOUD_NETWORK names another network of the project: all is held, pass after pass, and once it is corrected
     nothing is left of it."""
-    settle(stage, 8)
+    stage.settle(8)
     world = stage.project.world()["hetzner"]
     stage.project.replace_world({**world, "networks": [*world["networks"], ELSEWHERE]})
     kept = {f"web-{number}": [private_ip(number)] for number in range(1, 9)}
@@ -74,7 +73,7 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
     reports = [one_pass(stage, ONCE, HCLOUD_NETWORK="staging") for _ in range(2)]
 
     assert _published(stage, "InternalIP") == kept
-    assert all_say(stage) == dict.fromkeys(kept, ROUTED)
+    assert stage.all_say() == dict.fromkeys(kept, ROUTED)
     for report in reports:
         assert report["result"] == "refused"
         assert {(hold["rule"], hold["value"], hold["limit"], len(hold["keys"])) for hold in report["holds"]} == {
@@ -87,20 +86,22 @@ def test_a_mistyped_network_takes_no_address_and_closes_no_node(stage: Stage) ->
 def test_few_servers_may_leave_the_network_and_more_need_a_person(stage: Stage) -> None:
     """Two of eight were taken out on purpose: their Nodes follow. A third one is counted with these, also in a later
     pass, and follows when a person says so."""
-    settle(stage, 8)
+    stage.settle(8)
     for number in (1, 2):
-        move_server(stage, number)
+        stage.move_server(number)
 
     first = one_pass(stage)
-    move_server(stage, 3)
+    stage.move_server(3)
     second = one_pass(stage)
 
     assert first["holds"] == []
-    assert {name for name, said in all_say(stage).items() if said == UNROUTED} == {"web-1", "web-2"}
+    assert {name for name, said in stage.all_say().items() if said == UNROUTED} == {"web-1", "web-2"}
     assert [(hold["rule"], hold["value"], hold["limit"]) for hold in second["holds"]] == [
         ("address-blast-radius", "3", "2")
     ] * 2
     approvals = [flag for hold in second["holds"] for flag in ("--approve", hold["hash"])]
     stage.reconcile("--once", *approvals)
     without = {name for name, ips in _published(stage, "InternalIP").items() if not ips}
-    assert without == {name for name, said in all_say(stage).items() if said == UNROUTED} == {"web-1", "web-2", "web-3"}
+    assert (
+        without == {name for name, said in stage.all_say().items() if said == UNROUTED} == {"web-1", "web-2", "web-3"}
+    )

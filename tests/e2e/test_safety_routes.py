@@ -4,10 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.balancer_cluster import a_server_of, private_ip
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import add_servers, by_key
-from tests.support.routed_cluster import ROUTED, a_route_to, all_say, have_routes, pods_of, routes, settle
+from tests.support.objects import ROUTED, a_route_to, a_server_of, by_key, pods_of, private_ip
 from tests.support.stage import Stage
 
 
@@ -20,19 +18,19 @@ def network(a_stage: Callable[..., Stage]) -> Stage:
 def test_a_strangers_route_to_a_living_server_is_not_replaced_without_approval(network: Stage) -> None:
     """Somebody leads the pods of web-1 through a server of his own. It stays, pass after pass, until a person has said
     that it may go; what other Nodes ask for does not wait for that."""
-    settle(network, 4)
-    add_servers(network, a_server_of(90))
-    have_routes(network, a_route_to(1, 90), a_route_to(2, 3), a_route_to(3), a_route_to(4))
+    network.settle(4)
+    network.add_servers(a_server_of(90))
+    network.have_routes(a_route_to(1, 90), a_route_to(2, 3), a_route_to(3), a_route_to(4))
     theirs = f"route/7/{pods_of(1)}"
 
     held, again = one_pass(network), one_pass(network)
 
-    assert routes(network) == {pods_of(1): private_ip(90)} | {pods_of(n): private_ip(n) for n in (2, 3, 4)}
+    assert network.routes() == {pods_of(1): private_ip(90)} | {pods_of(n): private_ip(n) for n in (2, 3, 4)}
     assert [by_key(report)[theirs]["rule"] for report in (held, again)] == ["route-blast-radius"] * 2
-    assert all_say(network) == dict.fromkeys(("web-1", "web-2", "web-3", "web-4"), ROUTED)
+    assert network.all_say() == dict.fromkeys(("web-1", "web-2", "web-3", "web-4"), ROUTED)
 
     (hold,) = again["holds"]
     assert (hold["keys"], hold["value"], hold["limit"]) == ([theirs], "1", "0")
     approved = network.reconcile("--once", "--approve", hold["hash"], "--output", "json").report
     assert approved["result"] == "no_changes"
-    assert routes(network)[pods_of(1)] == private_ip(1)
+    assert network.routes()[pods_of(1)] == private_ip(1)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import a_service, balancers, have_services
 from tests.support.in_process import ONCE, one_pass
+from tests.support.objects import a_service
 from tests.support.stage import Stage
 
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
@@ -19,7 +19,7 @@ def remembering(balanced: Stage) -> Stage:
     """The stage with the ConfigMap that the chart brings, and four Services."""
     body = {"metadata": {"name": "hcloud-reconciler-status", "namespace": "kube-system"}}
     balanced.cluster.request("POST", CONFIG_MAPS, body)
-    have_services(balanced, *map(a_service, NAMES))
+    balanced.have_services(*map(a_service, NAMES))
     return balanced
 
 
@@ -33,7 +33,7 @@ def settled(stage: Stage, **variables: str) -> None:
 def world(stage: Stage) -> list[tuple[bool, int, int]]:
     """Of each load balancer: whether it is public, how many networks it is in, and how many targets it has."""
     return [
-        (each["public_net"]["enabled"], len(each["private_net"]), len(each["targets"])) for each in balancers(stage)
+        (each["public_net"]["enabled"], len(each["private_net"]), len(each["targets"])) for each in stage.balancers()
     ]
 
 
@@ -88,7 +88,7 @@ def test_a_setting_for_all_is_approved_and_taken_back(remembering: Stage, variab
     def state() -> list[bool]:
         return [
             each["public_net"]["enabled"] if field == "public" else each["services"][0]["proxyprotocol"]
-            for each in balancers(remembering)
+            for each in remembering.balancers()
         ]
 
     first = state()

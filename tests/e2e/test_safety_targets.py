@@ -6,19 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import (
-    IN_NETWORK,
-    NETWORK,
-    a_service,
-    annotate,
-    asked_of_hetzner,
-    balancers,
-    have_nodes,
-    have_services,
-    private_ip,
-)
-from tests.support.balancer_cluster import change_balancer as somebody_changes
 from tests.support.in_process import ONCE, one_pass
+from tests.support.objects import IN_NETWORK, NETWORK, a_service, private_ip
 from tests.support.stage import Stage
 
 CLOUD = {"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"}
@@ -40,10 +29,10 @@ def shared(a_stage: Callable[..., Stage]) -> Stage:
     reached through the network. Hetzner drops what is reached so when the load balancer leaves."""
     stage = a_stage(action_s=0.0, private_targets_at_detachment="dropped")
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 3, networks=[SHARED_NETWORK])
-    have_services(stage, a_service())
+    stage.have_nodes(3, networks=[SHARED_NETWORK])
+    stage.have_services(a_service())
     one_pass(stage)
-    somebody_changes(stage, targets=[*balancers(stage)[0]["targets"], ROBOT, SELECTOR])
+    stage.change_balancer(targets=[*stage.balancers()[0]["targets"], ROBOT, SELECTOR])
     stage.forget()
     return stage
 
@@ -51,7 +40,7 @@ def shared(a_stage: Callable[..., Stage]) -> Stage:
 def targets(stage: Stage) -> set[str]:
     """What the only load balancer leads to."""
     names = []
-    for found in balancers(stage)[0]["targets"]:
+    for found in stage.balancers()[0]["targets"]:
         private = " private" if found.get("use_private_ip") else ""
         value = next(iter(found[found["type"]].values()))
         names.append(f"{found['type']} {value}{private}")
@@ -60,7 +49,7 @@ def targets(stage: Stage) -> set[str]:
 
 def private_address(stage: Stage) -> list[str]:
     """Of the only load balancer."""
-    return [place["ip"] for place in balancers(stage)[0]["private_net"]]
+    return [place["ip"] for place in stage.balancers()[0]["private_net"]]
 
 
 FOREIGN = {"ip 10.0.1.77", "label_selector role in (edge, worker),!spare private"}
@@ -71,7 +60,7 @@ PRIVATE = {f"server {number} private" for number in (1, 2, 3)}
 def test_a_move_in_the_network_gives_back_what_others_have_added(shared: Stage) -> None:
     """Another private address is another attachment, and everything private goes with the one before: that is held,
     the plan says what comes back, and with an approval it does."""
-    annotate(shared, private_ipv4="10.0.0.99")
+    shared.annotate(private_ipv4="10.0.0.99")
     planned = one_pass(shared, DRY_RUN)
     (hold,) = holds_of(planned, "target-floor")
     assert (one_pass(shared)["result"], targets(shared)) == ("refused", PUBLIC | FOREIGN)
@@ -103,12 +92,12 @@ def test_a_network_that_is_not_configured_any_more_costs_others_nothing(shared: 
 def test_a_move_that_empties_a_load_balancer_is_held(balanced: Stage) -> None:
     """All its Nodes are reached through the network that it leaves: nobody would be served until it is back. With
     approval it moves, and all of them are targets again."""
-    have_services(balanced, a_service(use_private_ip="true"))
+    balanced.have_services(a_service(use_private_ip="true"))
     one_pass(balanced)
     before = private_address(balanced)
     assert targets(balanced) == PRIVATE
 
-    annotate(balanced, private_ipv4="10.0.0.99")
+    balanced.annotate(private_ipv4="10.0.0.99")
     report = one_pass(balanced)
 
     (hold,) = holds_of(report, "target-floor")
@@ -122,15 +111,15 @@ def test_a_move_that_empties_a_load_balancer_is_held(balanced: Stage) -> None:
 
 def test_a_move_of_what_serves_nobody_is_not_held(balanced: Stage) -> None:
     """Where nothing answers there is nothing to lose."""
-    have_services(balanced, a_service(use_private_ip="true"))
+    balanced.have_services(a_service(use_private_ip="true"))
     one_pass(balanced)
     world = balanced.project.world()["hetzner"]
     off = [found | {"status": "off"} for found in world["servers"]]
-    unsaid = [target | {"health_status": []} for target in balancers(balanced)[0]["targets"]]
+    unsaid = [target | {"health_status": []} for target in balanced.balancers()[0]["targets"]]
     balanced.project.replace_world(world | {"servers": off})
-    somebody_changes(balanced, targets=unsaid)
+    balanced.change_balancer(targets=unsaid)
 
-    annotate(balanced, private_ipv4="10.0.0.99")
+    balanced.annotate(private_ipv4="10.0.0.99")
     report = one_pass(balanced)
 
     assert (report["holds"], private_address(balanced), targets(balanced)) == ([], ["10.0.0.99"], PRIVATE)
@@ -148,10 +137,10 @@ def holds_of(report: Mapping[str, Any], rule: str) -> list[Any]:
 def test_one_target_goes_first_and_a_firewall_that_drops_it_holds_the_others(balanced: Stage) -> None:
     """Public to private addresses, behind a firewall: one target goes and does not answer. The others go on to serve,
     and are held; an approval lets all of them go, and back to public addresses needs none."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
     balanced.project.set_faults([NO_ANSWER])
-    annotate(balanced, use_private_ip="true", disable_public_network="true")
+    balanced.annotate(use_private_ip="true", disable_public_network="true")
 
     failed = one_pass(balanced)
     assert targets(balanced) == {"server 1 private", "server 2", "server 3"}
@@ -160,13 +149,13 @@ def test_one_target_goes_first_and_a_firewall_that_drops_it_holds_the_others(bal
 
     balanced.forget()
     again = one_pass(balanced)
-    assert (holds_of(again, "target-health")[0]["hash"], asked_of_hetzner(balanced)) == (hold["hash"], [])
-    assert balancers(balanced)[0]["public_net"]["enabled"] is True
+    assert (holds_of(again, "target-health")[0]["hash"], balanced.asked_of_hetzner()) == (hold["hash"], [])
+    assert balanced.balancers()[0]["public_net"]["enabled"] is True
 
-    annotate(balanced, use_private_ip="false", disable_public_network="false")
+    balanced.annotate(use_private_ip="false", disable_public_network="false")
     assert (one_pass(balanced)["result"], targets(balanced)) == ("no_changes", PUBLIC)
 
-    annotate(balanced, use_private_ip="true")
+    balanced.annotate(use_private_ip="true")
     (hold,) = holds_of(one_pass(balanced), "target-health")
     approved = one_pass(balanced, ONCE | {"--approve": hold["hash"]})
     assert (approved["result"], targets(balanced)) == ("no_changes", PRIVATE)
@@ -177,10 +166,10 @@ def test_as_many_targets_follow_as_answer(a_stage: Callable[..., Stage]) -> None
     finds out how far it is."""
     stage = a_stage(action_s=0.0)
     stage.environment |= IN_NETWORK
-    have_nodes(stage, 8)
-    have_services(stage, a_service())
+    stage.have_nodes(8)
+    stage.have_services(a_service())
     one_pass(stage)
-    annotate(stage, use_private_ip="true")
+    stage.annotate(use_private_ip="true")
 
     switched = []
     for _ in range(4):
@@ -199,10 +188,10 @@ def test_as_many_targets_follow_as_answer(a_stage: Callable[..., Stage]) -> None
 
 def test_what_nobody_was_served_by_is_switched_at_once(balanced: Stage) -> None:
     """Nothing answered before: there is nothing that could be looked at, and nothing to lose."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
     balanced.project.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"]}])
-    annotate(balanced, use_private_ip="true")
+    balanced.annotate(use_private_ip="true")
 
     assert (one_pass(balanced)["result"], targets(balanced)) == ("no_changes", PRIVATE)
 
@@ -210,10 +199,10 @@ def test_what_nobody_was_served_by_is_switched_at_once(balanced: Stage) -> None:
 def test_a_port_that_never_answers_sends_no_target_ahead(balanced: Stage) -> None:
     """One of two ports answers nobody: what the other one serves is switched with the same care."""
     nobody = {"kind": "no_answer", "ranges": ["0.0.0.0/0"], "ports": [9090]}
-    have_services(balanced, a_service("web", 80, 9090))
+    balanced.have_services(a_service("web", 80, 9090))
     balanced.project.set_faults([nobody, NO_ANSWER])
     one_pass(balanced)
-    annotate(balanced, use_private_ip="true")
+    balanced.annotate(use_private_ip="true")
 
     assert one_pass(balanced)["result"] == "refused"
     assert targets(balanced) == {"server 1 private", "server 2", "server 3"}
@@ -221,10 +210,10 @@ def test_a_port_that_never_answers_sends_no_target_ahead(balanced: Stage) -> Non
 
 def test_an_edited_health_check_sends_no_target_ahead(balanced: Stage) -> None:
     """Nothing is known of any target for a while: none is switched until it is, and then one goes first."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     one_pass(balanced)
     balanced.project.set_faults([{"kind": "no_answer", "ranges": ["0.0.0.0/0"], "status": "unknown"}])
-    annotate(balanced, use_private_ip="true")
+    balanced.annotate(use_private_ip="true")
 
     one_pass(balanced)
     assert (one_pass(balanced)["summary"]["waiting"], targets(balanced)) == (3, PUBLIC)

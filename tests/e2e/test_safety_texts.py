@@ -5,19 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import (
-    SERVICES,
-    a_service,
-    annotate,
-    delete_service,
-    have_services,
-    ingress,
-    port,
-    said_of,
-    service_in,
-    services,
-)
+from tests.support.objects import a_service, ingress, port, said_of
 from tests.support.stage import Stage
+from tests.support.world import SERVICES
 
 POISONED = {
     "duration": {"protocol": "http", "http_timeout_idle": "9" * 60_000 + "s"},
@@ -31,13 +21,13 @@ _HERE = "so deep"
 
 def test_a_poisoned_service_costs_itself_alone(balanced: Stage) -> None:
     """Durations, selectors and lists without end took minutes, each pass anew, and nobody was served."""
-    have_services(balanced, a_service("good"), *(a_service(name) for name in POISONED))
+    balanced.have_services(a_service("good"), *(a_service(name) for name in POISONED))
     for name, options in POISONED.items():
-        annotate(balanced, name, **options)
+        balanced.annotate(name, **options)
 
     ran = balanced.reconcile("--once", "--output=json", "--detailed-exitcode")
 
-    found = services(balanced)
+    found = balanced.services()
     told = {note["key"]: note["text"] for note in ran.report["notes"] if note["kind"] == "malformed"}
     assert ran.code == 0, ran.stderr
     assert ingress(found["good"])
@@ -52,7 +42,7 @@ def test_a_poisoned_service_costs_itself_alone(balanced: Stage) -> None:
 def test_an_object_that_is_nested_without_end_costs_itself_alone(balanced: Stage) -> None:
     """Whoever may write one Service may give it ten thousand levels of managed fields: no list of Services could be
     decoded with it, and each pass ended in a traceback."""
-    have_services(balanced, a_service("good"))
+    balanced.have_services(a_service("good"))
     deep = '{"f:metadata":' * DEEP + "{}" + "}" * DEEP
     poisoned = json.dumps(_with_managed_fields(a_service("poisoned"), _HERE)).replace(f'"{_HERE}"', deep)
     status, answer = balanced.cluster.request("POST", SERVICES, poisoned.encode())
@@ -61,8 +51,8 @@ def test_an_object_that_is_nested_without_end_costs_itself_alone(balanced: Stage
     ran = balanced.reconcile("--once", "--output=json", "--detailed-exitcode")
 
     assert ran.code == 0, ran.stderr
-    assert ingress(service_in(balanced, "good"))
-    assert ingress(service_in(balanced, "poisoned"))
+    assert ingress(balanced.service("good"))
+    assert ingress(balanced.service("poisoned"))
 
 
 def _with_managed_fields(service: dict[str, Any], fields: str) -> dict[str, Any]:
@@ -74,7 +64,7 @@ def _with_managed_fields(service: dict[str, Any], fields: str) -> dict[str, Any]
 @pytest.mark.parametrize("flag", ["--interval", "--request-timeout", "--delete-not-ready-for", "--given-up-after"])
 def test_a_duration_that_nobody_can_wait_for_is_bad_usage(balanced: Stage, flag: str) -> None:
     """It was taken, something was written, and then it ended in a traceback."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
 
     ran = balanced.reconcile(flag, "99999999999999999h")
 
@@ -89,13 +79,13 @@ def test_an_object_with_thousands_of_faults_has_ten_events(balanced: Stage) -> N
     ports = [port(number, "UDP") for number in range(1, 301)]
     many = a_service("many")
     many["spec"] |= {"ports": [port(80), *ports], "allocateLoadBalancerNodePorts": False}
-    have_services(balanced, many, a_service("good"))
+    balanced.have_services(many, a_service("good"))
 
     ran = balanced.reconcile("--once", "--output=json")
 
     told = [e for e in _events(balanced) if e["involvedObject"]["name"] == "many"]
     assert ran.code == 0, ran.stderr
-    assert ingress(service_in(balanced, "good"))
+    assert ingress(balanced.service("good"))
     assert len(told) == 10
     (more,) = [e["message"] for e in told if e["reason"] == "MoreWarnings"]
     assert more.startswith("and 292 more warnings on this object: 292 UnsupportedProtocolConfigured; the first of them")
@@ -112,9 +102,9 @@ def _events(stage: Stage) -> list[dict[str, Any]]:
 
 def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced: Stage) -> None:
     """It stayed for ever, and every run said that there was nothing to do."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     assert balanced.reconcile("--once").code == 0
-    delete_service(balanced)
+    balanced.delete_service()
     balanced.forget()
 
     ran = balanced.reconcile("--once", "--detailed-exitcode", "--output=json", HCLOUD_LOAD_BALANCERS_ENABLED="false")
@@ -129,14 +119,14 @@ def test_a_service_that_waits_for_a_part_that_is_switched_off_is_named(balanced:
     assert told == [note["text"]]
     patch = json.loads(note["text"].rpartition(" -p ")[2].strip("'"))
     place = int(patch[1]["path"].rpartition("/")[2])
-    assert service_in(balanced)["metadata"]["finalizers"][place] == patch[0]["value"]
+    assert balanced.service()["metadata"]["finalizers"][place] == patch[0]["value"]
     assert balanced.reconcile("--once", "--controllers=*").code == 0
-    assert services(balanced) == {}
+    assert balanced.services() == {}
 
 
 def test_passwords_in_addresses_are_never_printed(balanced: Stage) -> None:
     """Not in a report, not in the log of every request, and not in an error."""
-    have_services(balanced, a_service())
+    balanced.have_services(a_service())
     address = balanced.environment["HCLOUD_ENDPOINT"].replace("//", "//somebody:s3cr3t-w0rd@")
     proxies = {"HTTPS_PROXY": "http://somebody:s3cr3t-w0rd@127.0.0.1:1", "HCLOUD_DEBUG": "true"}
 

@@ -14,7 +14,7 @@ NAMES = ("web-1", "web-2", "web-3")
 @pytest.fixture
 def joining(stage: Stage) -> Stage:
     """The stage with two Nodes that join."""
-    stage.servers(*(server(number, name) for number, name in enumerate(NAMES, 1)))
+    stage.have_servers(*(server(number, name) for number, name in enumerate(NAMES, 1)))
     stage.register(*map(joining_node, NAMES[:2]))
     return stage
 

@@ -10,9 +10,8 @@ import pytest
 
 from desired.names import LEASE as LEASE_NAME
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import LOCATED, a_service, balancers, have_services
 from tests.support.controller import RARELY, Controller, running, started
-from tests.support.objects import server, settled_node
+from tests.support.objects import LOCATED, a_service, server, settled_node
 from tests.support.replicas import LEASE, LEASES
 from tests.support.sampling import sample
 from tests.support.stage import DEADLINE_S, Stage, is_initialised, killed_at_the_end, wait_for
@@ -173,15 +172,15 @@ def test_sigterm_while_an_action_goes_on(a_stage: Callable[..., Stage]) -> None:
     """Hetzner works on what was asked for, for ever: the next run goes on from there."""
     stage = a_stage(action_s=FOR_EVER_S)
     stage.environment |= LOCATED
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(settled_node("web-1", 1))
-    have_services(stage, a_service())
+    stage.have_services(a_service())
 
     with started(stage) as controller:
         wait_for(lambda: "/v1/actions" in stage.asked_hetzner(), "a question about the action")
         _ends_well(controller, ENDS_WITHIN_S)
 
-    assert len(balancers(stage)) == 1
+    assert len(stage.balancers()) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -10,24 +10,9 @@ from typing import Any
 import pytest
 
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
-from tests.support.balancer_cluster import (
-    LOCATED,
-    a_service,
-    asked_of_hetzner,
-    balancers,
-    change_balancer,
-    delete_service,
-    finalizers,
-    have_services,
-    ingress,
-    service_in,
-    services,
-)
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import by_key
-from tests.support.objects import server, settled_node
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Stage
+from tests.support.objects import LOCATED, a_service, by_key, finalizers, ingress, server, settled_node
+from tests.support.stage import SimulatedCluster, Stage
 
 NAMED = a_service("web", name="shop")
 BALANCER = "load_balancer/default/web"
@@ -38,7 +23,7 @@ def ours(a_stage: Callable[..., Stage]) -> Stage:
     """The stage of the real cluster, with a Node on server 1. The project has another one, for the other cluster."""
     stage = a_stage(action_s=0.0)
     stage.environment |= LOCATED
-    stage.servers(server(1, "ours-1"), server(2, "theirs-1"))
+    stage.have_servers(server(1, "ours-1"), server(2, "theirs-1"))
     stage.register(settled_node("ours-1", 1))
     return stage
 
@@ -58,18 +43,18 @@ def theirs(ours: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
 
 def _with_label(project: Stage, uid: str) -> list[dict[str, Any]]:
     """The load balancers of the Service with this UID."""
-    return [found for found in balancers(project) if found["labels"].get(LABEL_SERVICE_UID) == uid]
+    return [found for found in project.balancers() if found["labels"].get(LABEL_SERVICE_UID) == uid]
 
 
 def _uid(stage: Stage) -> str:
-    uid: str = service_in(stage)["metadata"]["uid"]
+    uid: str = stage.service()["metadata"]["uid"]
     return uid
 
 
 def test_each_has_its_own_and_deletes_its_own(ours: Stage, theirs: Stage) -> None:
     """Both create one, change it and release it; that of the other stays as it is to the last byte."""
     for stage in (ours, theirs):
-        have_services(stage, a_service())
+        stage.have_services(a_service())
         assert one_pass(stage)["result"] == "no_changes"
     (mine,), (other,) = (_with_label(ours, _uid(stage)) for stage in (ours, theirs))
     assert mine["labels"][LABEL_CLUSTER_UID] != other["labels"][LABEL_CLUSTER_UID]
@@ -79,24 +64,24 @@ def test_each_has_its_own_and_deletes_its_own(ours: Stage, theirs: Stage) -> Non
     for stage in (ours, theirs):
         report = one_pass(stage)
         assert (report["changes"], report["notes"]) == ([], [])
-    assert asked_of_hetzner(ours) == []
+    assert ours.asked_of_hetzner() == []
 
-    delete_service(ours)
+    ours.delete_service()
     assert one_pass(ours)["result"] == "no_changes"
-    assert (services(ours), balancers(ours)) == ({}, [other])
+    assert (ours.services(), ours.balancers()) == ({}, [other])
     assert one_pass(theirs)["changes"] == []
 
-    delete_service(theirs)
+    theirs.delete_service()
     one_pass(theirs)
-    assert (services(theirs), balancers(ours)) == ({}, [])
+    assert (theirs.services(), ours.balancers()) == ({}, [])
 
 
 def test_the_second_to_ask_for_a_name_is_refused(ours: Stage, theirs: Stage) -> None:
     """It is told whose that load balancer is. Nothing is written to it, nor claimed, nor deleted with its Service."""
-    have_services(theirs, NAMED)
+    theirs.have_services(NAMED)
     one_pass(theirs)
-    (before,) = balancers(ours)
-    have_services(ours, NAMED)
+    (before,) = ours.balancers()
+    ours.have_services(NAMED)
     ours.forget()
 
     report = one_pass(ours)
@@ -104,21 +89,21 @@ def test_the_second_to_ask_for_a_name_is_refused(ours: Stage, theirs: Stage) -> 
     change = by_key(report)[BALANCER]
     assert (report["result"], change["verdict"], change["rule"]) == ("refused", "refused", "foreign-owner")
     assert any(before["labels"][LABEL_CLUSTER_UID] in note["text"] for note in report["notes"])
-    assert (finalizers(service_in(ours)), ingress(service_in(ours))) == (set(), [])
+    assert (finalizers(ours.service()), ingress(ours.service())) == (set(), [])
 
-    delete_service(ours)
+    ours.delete_service()
     one_pass(ours)
-    assert (services(ours), balancers(ours), asked_of_hetzner(ours)) == ({}, [before], [])
+    assert (ours.services(), ours.balancers(), ours.asked_of_hetzner()) == ({}, [before], [])
     assert one_pass(theirs)["changes"] == []
 
 
 def test_what_hccm_made_for_the_other_cluster_is_held(ours: Stage, theirs: Stage) -> None:
     """HCCM names no cluster, only a Service, and that is none of ours: a person has to say so."""
-    have_services(theirs, NAMED)
+    theirs.have_services(NAMED)
     one_pass(theirs)
-    change_balancer(ours, labels={LABEL_SERVICE_UID: _uid(theirs)})
-    (before,) = balancers(ours)
-    have_services(ours, NAMED)
+    ours.change_balancer(labels={LABEL_SERVICE_UID: _uid(theirs)})
+    (before,) = ours.balancers()
+    ours.have_services(NAMED)
     ours.forget()
 
     report = one_pass(ours)
@@ -126,15 +111,15 @@ def test_what_hccm_made_for_the_other_cluster_is_held(ours: Stage, theirs: Stage
 
     (hold,) = report["holds"]
     assert (hold["rule"], hold["keys"]) == ("adoption", [BALANCER, f"{BALANCER}/target/server:2"])
-    assert (balancers(ours), asked_of_hetzner(ours), untouched["changes"]) == ([before], [], [])
+    assert (ours.balancers(), ours.asked_of_hetzner(), untouched["changes"]) == ([before], [], [])
 
 
 def test_orphans_of_the_other_cluster_are_none_of_ours(ours: Stage, theirs: Stage) -> None:
     """Without its Service theirs is an orphan of theirs: ours neither notes it nor offers to delete it."""
-    have_services(theirs, a_service())
+    theirs.have_services(a_service())
     one_pass(theirs)
     theirs.remove_services()
-    have_services(ours, a_service())
+    ours.have_services(a_service())
     one_pass(ours)
 
     mine, other = (json.loads(stage.reconcile("orphans", "--output", "json").stdout) for stage in (ours, theirs))
@@ -146,22 +131,22 @@ def test_orphans_of_the_other_cluster_are_none_of_ours(ours: Stage, theirs: Stag
 def test_what_the_other_cluster_has_released_is_adopted_by_name(ours: Stage, theirs: Stage) -> None:
     """In use it is held, as a person has to say that nobody needs it there; empty it is adopted at once. The other
     cluster, and its list of orphans, have nothing to do with it any more."""
-    have_services(theirs, a_service("web", name="shop", deletion_policy="retain"))
+    theirs.have_services(a_service("web", name="shop", deletion_policy="retain"))
     one_pass(theirs)
-    delete_service(theirs)
+    theirs.delete_service()
     one_pass(theirs)
-    (released,) = balancers(ours)
-    have_services(ours, NAMED)
+    (released,) = ours.balancers()
+    ours.have_services(NAMED)
 
     (hold,) = one_pass(ours)["holds"]
-    assert (hold["rule"], BALANCER in hold["keys"], balancers(ours)) == ("adoption", True, [released])
+    assert (hold["rule"], BALANCER in hold["keys"], ours.balancers()) == ("adoption", True, [released])
 
-    change_balancer(ours, services=[], targets=[])
+    ours.change_balancer(services=[], targets=[])
     assert one_pass(ours)["result"] == "no_changes"
 
-    (adopted,) = balancers(ours)
+    (adopted,) = ours.balancers()
     assert (adopted["id"], adopted["labels"][LABEL_SERVICE_UID]) == (released["id"], _uid(ours))
     assert adopted["labels"][LABEL_CLUSTER_UID] != released["labels"][LABEL_CLUSTER_UID]
-    assert ingress(service_in(ours)) != []
+    assert ingress(ours.service()) != []
     assert one_pass(theirs)["changes"] == []
     assert json.loads(theirs.reconcile("orphans", "--output", "json").stdout)["orphans"] == []

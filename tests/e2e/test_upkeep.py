@@ -7,8 +7,7 @@ import pytest
 
 from tests.builders import SERVER_LABELS
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import SHUTDOWN, ago, change_servers, notes, patch, set_ready, taints
-from tests.support.objects import public_ipv4, server, settled_node
+from tests.support.objects import SHUTDOWN, ago, notes, public_ipv4, server, settled_node, taints
 from tests.support.stage import Stage
 
 NETWORK = {"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16", "subnets": [{"ip_range": "10.0.1.0/24"}]}
@@ -18,7 +17,7 @@ TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-
 @pytest.fixture
 def settled(stage: Stage) -> Stage:
     """Three Nodes that need nothing."""
-    stage.servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), networks=[NETWORK])
+    stage.have_servers(*(server(i, f"web-{i}") for i in (1, 2, 3)), networks=[NETWORK])
     stage.register(*(settled_node(f"web-{i}", i) for i in (1, 2, 3)))
     return stage
 
@@ -42,7 +41,7 @@ def _addresses(stage: Stage, name: str) -> list[tuple[str, str]]:
 
 def test_labels_follow_a_resize(settled: Stage) -> None:
     """Two servers were resized: one PATCH for each of their Nodes on the next pass, and one list of servers in all."""
-    change_servers(settled, 1, 2, server_type="cpx42")
+    settled.change_servers(1, 2, server_type="cpx42")
 
     settled.forget()
     ran = settled.reconcile("--once", "--output", "json")
@@ -61,7 +60,7 @@ def test_labels_follow_a_resize(settled: Stage) -> None:
 
 def test_silent_nodes_with_living_servers_cost_nothing_more(stage: Stage) -> None:
     """100 Nodes that are not Ready: two pages of the one list, no question about any of them, no write."""
-    stage.servers(*(server(i, f"web-{i}") for i in range(1, 101)))
+    stage.have_servers(*(server(i, f"web-{i}") for i in range(1, 101)))
     stage.register(*(settled_node(f"web-{i}", i, ready="Unknown", since=ago(minutes=5)) for i in range(1, 101)))
 
     _run(stage)
@@ -73,14 +72,14 @@ def test_silent_nodes_with_living_servers_cost_nothing_more(stage: Stage) -> Non
 def test_the_shutdown_taint_follows_the_server(settled: Stage, ready: str) -> None:
     """Switched off, the Node is tainted; switched on it is not any more, whether or not the kubelet reports."""
     others = taints(settled.nodes()["web-1"])
-    set_ready(settled, "web-1", ready="Unknown")
+    settled.set_ready("web-1", ready="Unknown")
 
-    change_servers(settled, 1, status="off")
+    settled.change_servers(1, status="off")
     _run(settled)
     assert taints(settled.nodes()["web-1"]) == {*others, SHUTDOWN}
 
-    set_ready(settled, "web-1", ready=ready)
-    change_servers(settled, 1, status="running")
+    settled.set_ready("web-1", ready=ready)
+    settled.change_servers(1, status="running")
     _run(settled)
     assert taints(settled.nodes()["web-1"]) == others
     assert settled.asked_hetzner() == ["/v1/servers"]
@@ -98,8 +97,8 @@ def test_labels_that_somebody_edited(settled: Stage) -> None:
         "instance.hetzner.cloud/provided-by": None,
         "example.com/team": "red",
     }
-    patch(settled, "web-1", {"metadata": {"labels": edited}})
-    patch(settled, "web-2", {"metadata": {"labels": {"failure-domain.beta.kubernetes.io/region": "elsewhere"}}})
+    settled.patch_node("web-1", {"metadata": {"labels": edited}})
+    settled.patch_node("web-2", {"metadata": {"labels": {"failure-domain.beta.kubernetes.io/region": "elsewhere"}}})
 
     report = _run(settled)
 
@@ -121,11 +120,11 @@ def test_addresses_follow_the_private_network(settled: Stage) -> None:
     """Attached, the Node has an InternalIP; attached under another address, that one; detached, none. The others'
     addresses are not written."""
     for number in (2, 3):
-        change_servers(settled, number, private_net=[{"network": 7, "ip": f"10.0.1.2{number}"}])
+        settled.change_servers(number, private_net=[{"network": 7, "ip": f"10.0.1.2{number}"}])
     _run(settled, HCLOUD_NETWORK="cluster")
     public = [("Hostname", "web-1"), ("ExternalIP", public_ipv4(1))]
     for private_ip in ("10.0.1.5", "10.0.1.6", None):
-        change_servers(settled, 1, private_net=[{"network": 7, "ip": private_ip}] if private_ip else [])
+        settled.change_servers(1, private_net=[{"network": 7, "ip": private_ip}] if private_ip else [])
 
         _run(settled, HCLOUD_NETWORK="cluster")
 
@@ -139,10 +138,10 @@ def test_addresses_follow_the_private_network(settled: Stage) -> None:
 
 def test_no_address_goes_away_because_the_network_could_not_be_read(settled: Stage) -> None:
     """While Hetzner does not say what is attached to the network, addresses stay; labels are kept true all the same."""
-    change_servers(settled, 1, private_net=[{"network": 7, "ip": "10.0.1.5"}])
+    settled.change_servers(1, private_net=[{"network": 7, "ip": "10.0.1.5"}])
     _run(settled, HCLOUD_NETWORK="cluster")
     before = _addresses(settled, "web-1")
-    change_servers(settled, 1, private_net=[], server_type="cpx42")
+    settled.change_servers(1, private_net=[], server_type="cpx42")
     settled.hetzner_proxy.set_faults([{"kind": "status", "code": 422, "path": "/v1/networks", "count": None}])
 
     report = one_pass(settled, HCLOUD_NETWORK="cluster")

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Stage
+from tests.support.stage import SimulatedCluster, Stage
 
 
 @pytest.fixture

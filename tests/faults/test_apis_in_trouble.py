@@ -8,8 +8,7 @@ import pytest
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.serving import BackgroundLoop
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Ran, Stage, is_initialised
+from tests.support.stage import Ran, SimulatedCluster, Stage, is_initialised
 
 pytestmark = pytest.mark.processes
 
@@ -20,7 +19,7 @@ IMPATIENT = ("--request-timeout", "300ms")
 @pytest.fixture
 def joining(stage: Stage, cluster: SimulatedCluster) -> Stage:
     """Two settled Nodes and one that joins."""
-    stage.servers(*(server(i, f"n-{i}") for i in (1, 2, 3)))
+    stage.have_servers(*(server(i, f"n-{i}") for i in (1, 2, 3)))
     cluster.holds(settled_node("n-1", 1), settled_node("n-2", 2), joining_node("n-3"))
     return stage
 
@@ -165,7 +164,7 @@ def test_a_throttling_api_server_is_waited_for(joining: Stage, headers: dict[str
 def test_a_write_that_fails_leaves_the_others_alone(joining: Stage, cluster: SimulatedCluster) -> None:
     """A Node whose writes are refused is a failed change; the others are initialized: result ``partial``, exit 1."""
     names = [f"n-{i}" for i in range(1, 6)]
-    joining.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    joining.have_servers(*(server(i, name) for i, name in enumerate(names, 1)))
     cluster.holds(*map(joining_node, names))
     body = {"kind": "Status", "message": "an admission webhook says no", "reason": "Forbidden"}
     joining.proxy.set_faults(
@@ -195,7 +194,7 @@ def test_a_write_that_was_carried_out_unheard_is_no_failure(joining: Stage, faul
 
 def test_two_servers_of_one_name_make_a_node_ambiguous_and_no_other(stage: Stage, cluster: SimulatedCluster) -> None:
     """Which of them is the Node cannot be told: it is noted and left as it is, and the others are initialized."""
-    stage.servers(server(1, "n-1"), server(2, "n-2"), server(3, "n-2"), server(4, "n-3"))
+    stage.have_servers(server(1, "n-1"), server(2, "n-2"), server(3, "n-2"), server(4, "n-3"))
     cluster.holds(*map(joining_node, ("n-1", "n-2", "n-3")))
 
     ran = stage.reconcile("--once", "--output", "json")
@@ -211,7 +210,7 @@ def test_two_servers_of_one_name_make_a_node_ambiguous_and_no_other(stage: Stage
 def test_a_list_that_shrinks_while_it_is_paged_is_read_again(stage: Stage, cluster: SimulatedCluster) -> None:
     """120 servers, one deleted between two pages: the list is read once more, and all joining Nodes are recognized."""
     names = [f"n-{i}" for i in range(1, 121)]
-    stage.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    stage.have_servers(*(server(i, name) for i, name in enumerate(names, 1)))
     cluster.holds(*map(joining_node, names[1:]))
     stage.project.set_faults([{"kind": "list_shrinks", "path": "/servers"}])
 
@@ -224,7 +223,7 @@ def test_a_list_that_shrinks_while_it_is_paged_is_read_again(stage: Stage, clust
 def test_a_list_that_never_adds_up_is_incomplete(joining: Stage, hetzner: FaultProxy) -> None:
     """A page that does not arrive: no Node is recognized by its name, since another of that name may be on it."""
     names = [f"n-{i}" for i in range(1, 121)]
-    joining.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    joining.have_servers(*(server(i, name) for i, name in enumerate(names, 1)))
     hetzner.set_faults([{"kind": "status", "code": 503, "path": "/v1/servers", "query": "page=2", "count": None}])
 
     ran = joining.reconcile("--once", "--output", "json", "--detailed-exitcode", *IMPATIENT)
@@ -240,7 +239,7 @@ def test_an_idle_pass_with_100_servers_and_a_network_costs_three_hetzner_request
 ) -> None:
     """Two pages of servers and one network, whatever the number of Nodes."""
     servers = [server(i, f"n-{i}") for i in range(1, 101)]
-    stage.servers(*servers, networks=[{"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16"}])
+    stage.have_servers(*servers, networks=[{"id": 7, "name": "cluster", "ip_range": "10.0.0.0/16"}])
     cluster.holds(*(settled_node(f"n-{i}", i) for i in range(1, 101)))
 
     for network in ("7", "cluster"):

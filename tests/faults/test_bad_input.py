@@ -10,8 +10,7 @@ import pytest
 
 from tests.support.assets import ROOT
 from tests.support.objects import joining_node, server
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Stage, clean_environment
+from tests.support.stage import SimulatedCluster, Stage, clean_environment
 
 pytestmark = pytest.mark.processes
 
@@ -123,7 +122,7 @@ def test_a_certificate_that_is_not_trusted_is_named(stage: Stage, tmp_path: Path
 
 def test_closed_stdout_ends_quietly(stage: Stage, cluster: SimulatedCluster) -> None:
     """``reconcile --dry-run | head -1`` prints no traceback."""
-    stage.servers(*(server(i, f"n-{i}") for i in range(1, 400)))
+    stage.have_servers(*(server(i, f"n-{i}") for i in range(1, 400)))
     cluster.holds(*(joining_node(f"n-{i}") for i in range(1, 400)))
     process = stage.start("--dry-run")
     assert process.stdout is not None
@@ -166,7 +165,7 @@ def test_a_closed_pipe_hides_no_error(stage: Stage) -> None:
 )
 def test_nobody_reads_any_more(stage: Stage, line: str) -> None:
     """``| true``, or ``head`` that has seen enough: nothing is said of it, and it is no failure."""
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     reading, writing = os.pipe()
     os.close(reading)
@@ -224,7 +223,7 @@ def test_foreign_text_cannot_steer_the_terminal(stage: Stage) -> None:
 
 def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(stage: Stage) -> None:
     """HTTP_PROXY, as company machines have it, does not come between the command and a loopback address."""
-    stage.servers(server(1, "n-1"))
+    stage.have_servers(server(1, "n-1"))
     stage.register(joining_node("n-1"))
 
     ran = stage.reconcile("--once", HTTP_PROXY="http://127.0.0.1:9", http_proxy="http://127.0.0.1:9")
@@ -235,7 +234,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(stage: Stage) 
 
 def test_only_of_a_key_that_nobody_knows_is_said(stage: Stage) -> None:
     """A typing error in ``--only`` is an error, and does not look like a converged world."""
-    stage.servers(server(1, "worker-1"))
+    stage.have_servers(server(1, "worker-1"))
     stage.register(joining_node("worker-1"))
 
     ran = stage.reconcile("--once", "--only", "node/wroker-1")
@@ -247,7 +246,7 @@ def test_only_of_a_key_that_nobody_knows_is_said(stage: Stage) -> None:
 
 def test_a_mode_on_the_command_line_overrules_the_other_in_the_environment(stage: Stage) -> None:
     """Who looks with ``--dry-run`` in a shell made for ``--once`` changes nothing."""
-    stage.servers(server(1, "n-1"))
+    stage.have_servers(server(1, "n-1"))
     stage.register(joining_node("n-1"))
     stage.forget()
 
@@ -259,7 +258,7 @@ def test_a_mode_on_the_command_line_overrules_the_other_in_the_environment(stage
 def test_a_malformed_node_among_a_thousand_is_isolated(stage: Stage, cluster: SimulatedCluster) -> None:
     """One Node that cannot be decoded is noted; the other 999 are planned."""
     names = [f"n-{i}" for i in range(1, 1001)]
-    stage.servers(*(server(i, name) for i, name in enumerate(names, 1)))
+    stage.have_servers(*(server(i, name) for i, name in enumerate(names, 1)))
     cluster.holds(*map(joining_node, names))
     _, listed = cluster.request("GET", "/api/v1/nodes")
     (bad,) = [node for node in listed["items"] if node["metadata"]["name"] == "n-500"]
@@ -292,7 +291,7 @@ def test_help_loads_no_client_library() -> None:
 
 def test_no_run_loads_the_typed_api(stage: Stage) -> None:
     """A whole run that initializes a Node never imports ``CoreV1Api``, which costs more than the run."""
-    stage.servers(server(1, "n-1"))
+    stage.have_servers(server(1, "n-1"))
     stage.register(joining_node("n-1"))
     code = (
         "import sys\n"

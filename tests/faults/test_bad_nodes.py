@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import SHUTDOWN, notes
-from tests.support.objects import joining_node, public_ipv4, server, settled_node
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Stage
+from tests.support.objects import SHUTDOWN, joining_node, notes, public_ipv4, server, settled_node
+from tests.support.stage import SimulatedCluster, Stage
 
 Object = dict[str, Any]
 NODE_IP = "alpha.kubernetes.io/provided-node-ip"
@@ -245,7 +243,7 @@ def test_what_is_wrong_stays_with_the_one_it_concerns(stage: Stage, cluster: Sim
     A second run finds nothing to write.
     """
     healthy, servers = zip(*(_healthy(f"well-{i}", i) for i in (91, 92)), strict=True)
-    stage.servers(*servers, server(93, "joiner"), *world.servers, networks=[NETWORK])
+    stage.have_servers(*servers, server(93, "joiner"), *world.servers, networks=[NETWORK])
     cluster.holds(*healthy, joining_node("joiner"), *world.nodes)
     before = stage.nodes()
 

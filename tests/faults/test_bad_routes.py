@@ -7,25 +7,22 @@ from typing import Any
 import pytest
 
 from reconciler.sandbox.hetzner import HetznerOptions
-from tests.support.balancer_cluster import NETWORK, a_server_of, asked_of_hetzner, private_ip
 from tests.support.in_process import ONCE, one_pass
-from tests.support.lifecycle import add_servers, by_key, notes, set_ready
-from tests.support.objects import LONG_AGO, joining_node, server
-from tests.support.routed_cluster import (
+from tests.support.objects import (
+    LONG_AGO,
+    NETWORK,
     ROUTED,
     UNROUTED,
-    a_pod_node,
     a_route_to,
-    all_say,
-    change_network,
-    have_pods,
-    have_routes,
+    a_server_of,
+    by_key,
+    joining_node,
+    notes,
     pods_of,
-    routes,
-    settle,
+    private_ip,
+    server,
 )
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Stage
+from tests.support.stage import SimulatedCluster, Stage
 
 
 @pytest.fixture
@@ -60,7 +57,7 @@ def _without_network(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("happens", "configured"),
     [
-        pytest.param(lambda stage: change_network(stage, name="old"), "private", id="renamed"),
+        pytest.param(lambda stage: stage.change_network(name="old"), "private", id="renamed"),
         pytest.param(_without_network, "private", id="deleted"),
         pytest.param(_without_network, "7", id="deleted, and configured by id"),
         pytest.param(lambda _stage: None, "8", id="another id"),
@@ -70,7 +67,7 @@ def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
     network: Stage, happens: Callable[[Stage], None], configured: str
 ) -> None:
     """No Node loses its addresses or its condition by it, and no network its routes."""
-    settle(network, 2)
+    network.settle(2)
     happens(network)
     before, world = network.nodes(), network.project.world()["hetzner"]
     network.forget()
@@ -85,8 +82,8 @@ def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(
 
 def test_a_network_that_is_configured_by_id_may_be_renamed(network: Stage) -> None:
     """Its id says which it is."""
-    settle(network, 2)
-    change_network(network, name="old")
+    network.settle(2)
+    network.change_network(name="old")
 
     report = one_pass(network, ONCE, HCLOUD_NETWORK="7")
 
@@ -114,9 +111,9 @@ def test_routes_of_another_project_are_none_of_ours(
     network: Stage, ready: str, theirs: tuple[Mapping[str, str], ...]
 ) -> None:
     """Though they are in our range, and lead to nobody, or to a server that is no Node: all is held, and said."""
-    settle(network, 3)
+    network.settle(3)
     _another_project(network, *theirs)
-    set_ready(network, "web-1", "web-2", "web-3", ready=ready, since=LONG_AGO)
+    network.set_ready("web-1", "web-2", "web-3", ready=ready, since=LONG_AGO)
     before = network.nodes()
     network.forget()
 
@@ -124,7 +121,7 @@ def test_routes_of_another_project_are_none_of_ours(
 
     assert (report["result"], len(report["holds"]) > 0) == ("refused", True)
     assert {change["verdict"] for change in report["changes"]} <= {"held", "waiting"}
-    assert routes(network) == {route["destination"]: route["gateway"] for route in theirs}
+    assert network.routes() == {route["destination"]: route["gateway"] for route in theirs}
     assert network.nodes() == before
     _nothing_was_written(network)
 
@@ -136,55 +133,55 @@ def _of_others(count: int) -> list[dict[str, str]]:
 def test_a_network_that_is_nearly_full(network: Stage) -> None:
     """Two of four Nodes get their routes; of the others each is told why not, and nothing is tried in vain. When room
     is made the next one gets its route."""
-    have_pods(network, 4, *_of_others(98))
+    network.have_pods(4, *_of_others(98))
 
     report = one_pass(network)
 
     assert report["sections"]["routes"] | {"why_incomplete": None} == {
         "complete": True, "count": 100, "expected": 100, "why_incomplete": None, "limit": 100
     }  # fmt: skip
-    assert asked_of_hetzner(network) == ["POST add_route"] * 2
-    assert all_say(network) == {"web-1": ROUTED, "web-2": ROUTED, "web-3": UNROUTED, "web-4": UNROUTED}
+    assert network.asked_of_hetzner() == ["POST add_route"] * 2
+    assert network.all_say() == {"web-1": ROUTED, "web-2": ROUTED, "web-3": UNROUTED, "web-4": UNROUTED}
     assert notes(report) >= {("node/web-3", "limit"), ("node/web-4", "limit"), ("network/7", "limit")}
     _nothing_was_refused(network)
     network.forget()
     assert one_pass(network)["changes"] == []
 
-    have_routes(network, *_of_others(97), a_route_to(1), a_route_to(2))
+    network.have_routes(*_of_others(97), a_route_to(1), a_route_to(2))
     one_pass(network)
-    assert all_say(network) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": UNROUTED}
+    assert network.all_say() == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": UNROUTED}
     _nothing_was_refused(network)
 
 
 def test_a_full_network_makes_room_of_what_leads_nowhere(network: Stage) -> None:
     """A black hole of ours goes before the Node's own route comes, and no route of others."""
-    have_pods(network, 1, *_of_others(99), a_route_to(9))
+    network.have_pods(1, *_of_others(99), a_route_to(9))
 
     report = one_pass(network)
 
     assert (report["result"], report["summary"]["applied"]) == ("no_changes", 3)
-    assert asked_of_hetzner(network) == ["POST delete_route", "POST add_route"]
-    assert routes(network) == {route["destination"]: route["gateway"] for route in _of_others(99)} | _led(1)
+    assert network.asked_of_hetzner() == ["POST delete_route", "POST add_route"]
+    assert network.routes() == {route["destination"]: route["gateway"] for route in _of_others(99)} | _led(1)
     _nothing_was_refused(network)
 
 
 def test_a_cluster_cidr_over_a_subnet_is_an_error_that_touches_no_route(network: Stage) -> None:
     """Not those of others in it, nor one to our Nodes' pods, nor what they say; all else is done as ever."""
-    have_pods(network, 2, a_route_to(8), *_of_others(1))
-    add_servers(network, server(9, "new"))
+    network.have_pods(2, a_route_to(8), *_of_others(1))
+    network.add_servers(server(9, "new"))
     network.register(joining_node("new"))
-    before, said = routes(network), all_say(network)
+    before, said = network.routes(), network.all_say()
 
     ran = network.reconcile("--once", "--cluster-cidr", "10.0.0.0/8")
 
     (line,) = (line for line in ran.stderr.splitlines() if "error" in line)
     assert ran.code == 1
     assert line.startswith("reconcile: error: --cluster-cidr 10.0.0.0/8 covers subnet 10.0.0.0/24 of network")
-    assert (routes(network), all_say(network)) == (before, said)
+    assert (network.routes(), network.all_say()) == (before, said)
     assert network.nodes()["new"]["spec"]["providerID"] == "hcloud://9"
 
     assert network.reconcile("--once").code == 0
-    assert routes(network) == _led(1, 2) | {route["destination"]: route["gateway"] for route in _of_others(1)}
+    assert network.routes() == _led(1, 2) | {route["destination"]: route["gateway"] for route in _of_others(1)}
 
 
 TWICE = "10.244.50.0/24"
@@ -219,30 +216,30 @@ def _odd_server(number: int, what: str) -> dict[str, Any]:
 def test_each_odd_node_is_named_and_harms_no_other(network: Stage) -> None:
     """One pass with all of them: what can be routed is, nothing that cannot is tried, and the next pass writes
     nothing."""
-    have_pods(network, 2, {"destination": "10.244.47.0/24", "gateway": "10.0.0.91"})
+    network.have_pods(2, {"destination": "10.244.47.0/24", "gateway": "10.0.0.91"})
     numbers = dict(enumerate(ODD, 20))
     for number, what in numbers.items():
-        node = a_pod_node(network, number)
+        node = network.a_pod_node(number)
         pod_cidrs, _ = ODD[what]
         node["spec"] |= {"podCIDRs": list(pod_cidrs), "podCIDR": pod_cidrs[0] if pod_cidrs else ""}
         network.register(node)
-    add_servers(network, *(_odd_server(number, what) for number, what in numbers.items()))
+    network.add_servers(*(_odd_server(number, what) for number, what in numbers.items()))
 
     report = one_pass(network)
 
     found = {what: {kind for key, kind in notes(report) if key == f"node/web-{n}"} for n, what in numbers.items()}
     assert found == {what: kinds for what, (_, kinds) in ODD.items()}
     of_node = {what: private_ip(number) for number, what in numbers.items()}
-    assert routes(network) == _led(1, 2) | {
+    assert network.routes() == _led(1, 2) | {
         "10.244.41.0/24": of_node["two"],
         "10.244.42.0/24": of_node["two"],
         "10.244.44.0/24": of_node["one good, one not"],
         "10.244.46.0/24": of_node["attached twice"],
         "10.244.47.0/24": "10.0.0.91",
     }
-    said = {what: all_say(network)[f"web-{number}"] for number, what in numbers.items()}
+    said = {what: network.all_say()[f"web-{number}"] for number, what in numbers.items()}
     assert said == {what: None if what == "none" else UNROUTED if kinds else ROUTED for what, (_, kinds) in ODD.items()}
-    assert {all_say(network)[name] for name in ("web-1", "web-2")} == {ROUTED}
+    assert {network.all_say()[name] for name in ("web-1", "web-2")} == {ROUTED}
     _nothing_was_refused(network)
     network.forget()
     assert by_key(one_pass(network)) == {}

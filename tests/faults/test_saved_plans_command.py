@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.objects import joining_node, server
-from tests.support.simulated_cluster import SimulatedCluster
-from tests.support.stage import Stage
+from tests.support.stage import SimulatedCluster, Stage
 
 FILE = "my plan.json"
 
@@ -20,14 +19,14 @@ FILE = "my plan.json"
 def joining(stage: Stage) -> Stage:
     """A cluster in which one Node joins, and a Lease that writers take."""
     stage.environment["RECONCILER_LEADER_ELECT"] = "true"
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     return stage
 
 
 def joins_as_well(stage: Stage) -> None:
     """Another Node."""
-    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.have_servers(server(1, "web-1"), server(2, "web-2"))
     stage.register(joining_node("web-2"))
 
 

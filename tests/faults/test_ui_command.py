@@ -50,7 +50,7 @@ def running(stage: Stage, *arguments: str) -> Iterator[str]:
 def test_it_follows_the_cluster_and_only_reads(stage: Stage) -> None:
     """What is changed by hand is on the page after the next interval; a token that is revoked is told, and the page
     stays."""
-    stage.servers(server(1, "web-1"), server(2, "web-2"))
+    stage.have_servers(server(1, "web-1"), server(2, "web-2"))
     stage.register(joining_node("web-1"))
     with running(stage, "--interval", "200ms") as url:
         follows(url, lambda page: "node/web-1" in page.by_id("main").keys)
@@ -66,7 +66,7 @@ def test_it_follows_the_cluster_and_only_reads(stage: Stage) -> None:
 
 def test_a_captured_cluster(stage: Stage, tmp_path: Path) -> None:
     """Planned once; nothing is asked of anybody."""
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     assert stage.reconcile("capture", "--to", str(tmp_path / "world.json")).code == 0
     stage.forget()

@@ -26,7 +26,7 @@ def at_a_terminal(stage: Stage, *arguments: str, has_stdin: bool = True) -> Iter
 def joining(stage: Stage) -> Stage:
     """A cluster in which one Node joins, and a Lease that writers take."""
     stage.environment["RECONCILER_LEADER_ELECT"] = "true"
-    stage.servers(server(1, "web-1"))
+    stage.have_servers(server(1, "web-1"))
     stage.register(joining_node("web-1"))
     return stage
 
@@ -111,7 +111,7 @@ def test_what_was_not_shown_is_not_applied(joining: Stage) -> None:
     """A Node that joins while the person reads is in no plan that they have seen."""
     with at_a_terminal(joining, "apply") as terminal:
         terminal.read_until("[y/N] ")
-        joining.servers(server(1, "web-1"), server(2, "web-2"))
+        joining.have_servers(server(1, "web-1"), server(2, "web-2"))
         joining.register(joining_node("web-2"))
         terminal.type("y\n")
         assert terminal.end() == 0

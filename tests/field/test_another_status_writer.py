@@ -11,11 +11,9 @@ from reconciler.passes.history import History
 from reconciler.passes.one_pass import converge
 from reconciler.sandbox.exchange import Exchange, Request
 from reconciler.sandbox.kubernetes import KubernetesSimulator
-from tests.support.balancer_cluster import balancers
 from tests.support.in_process import one_pass, runtime
-from tests.support.simulated_cluster import SimulatedCluster
 from tests.support.simulators import ImpatientStop
-from tests.support.stage import Stage
+from tests.support.stage import SimulatedCluster, Stage
 
 SERVICE = "/api/v1/namespaces/default/services/web"
 CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
@@ -72,7 +70,7 @@ def test_servicelb_before_us(field: Callable[[str], Stage]) -> None:
     report = one_pass(stage)
 
     assert report["holds"] == []
-    assert len(balancers(stage)) == 1
+    assert len(stage.balancers()) == 1
 
 
 def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
@@ -96,7 +94,7 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     _, service = stage.cluster.request("GET", SERVICE)
     assert service["status"]["loadBalancer"]["ingress"] == [{"ip": "10.20.0.5", "ipMode": "VIP"}]
     ready = next(found for found in service["status"]["conditions"] if found["type"] == "LoadBalancerReady")
-    own = balancers(stage)[0]["public_net"]["ipv4"]["ip"]
+    own = stage.balancers()[0]["public_net"]["ipv4"]["ip"]
     assert (ready["status"], ready["reason"]) == ("False", "OtherAddressPublished")
     assert ready["message"].startswith(
         "published 10.20.0.5 (written by 'cilium-operator'), which load balancer 1 does not have; its own addresses are"

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import balancers, patch_service
 from tests.support.in_process import one_pass
-from tests.support.lifecycle import change_servers, hetzner_says
-from tests.support.stage import Stage
+from tests.support.stage import Stage, hetzner_says
 
 WORLD = "04-ip-families"
 IPV4, IPV6 = "198.18.0.1", "2001:db8:0:1::1"
@@ -23,13 +21,13 @@ def targets(stage: Stage) -> list[tuple[str, str]]:
 def have_families(stage: Stage, *families: str) -> None:
     """The Service takes traffic by these."""
     policy = "PreferDualStack" if len(families) > 1 else "SingleStack"
-    patch_service(stage, {"spec": {"ipFamilyPolicy": policy, "ipFamilies": families}}, "six")
+    stage.patch_service({"spec": {"ipFamilyPolicy": policy, "ipFamilies": families}}, "six")
 
 
 def without_public(stage: Stage, family: str) -> None:
     """The only server has no public address of this family."""
     (server,) = stage.project.world()["hetzner"]["servers"]
-    change_servers(stage, 1, public_net={**server["public_net"], family: None})
+    stage.change_servers(1, public_net={**server["public_net"], family: None})
 
 
 @pytest.mark.parametrize(
@@ -104,6 +102,6 @@ def test_a_server_that_loses_the_family_keeps_its_target(field: Callable[[str], 
     report = one_pass(stage)
 
     assert len(targets(stage)) == 1
-    assert len(balancers(stage)) == 1
+    assert len(stage.balancers()) == 1
     (note,) = [note for note in report["notes"] if note["kind"] == "unusable-target"]
     assert "target of Node w-1 unchanged: " in note["text"]

@@ -8,8 +8,7 @@ import pytest
 
 from desired.model.route import CONDITION_NETWORK
 from tests.support.in_process import ONCE, one_pass
-from tests.support.lifecycle import patch
-from tests.support.routed_cluster import UNROUTED, have_routes, network_condition, routes
+from tests.support.objects import UNROUTED, network_condition
 from tests.support.stage import Stage
 
 WORLD = "14-network-without-cluster-cidr"
@@ -42,12 +41,12 @@ def test_nothing_of_routes_is_written(field: Callable[[str], Stage], flags: Mapp
     """Nodes join and get their private addresses; routes and conditions stay as they are, and one note names the flag.
     The next pass has nothing to do."""
     stage = field(WORLD)
-    have_routes(stage, *LEFT)
-    before = routes(stage)
+    stage.have_routes(*LEFT)
+    before = stage.routes()
 
     first, second = (one_pass(stage, {**ONCE, **flags}, **NETWORK) for _ in range(2))
 
-    assert (routes(stage), _said(stage)) == (before, {name: [] for name in stage.nodes()})
+    assert (stage.routes(), _said(stage)) == (before, {name: [] for name in stage.nodes()})
     assert stage.nodes()["w-9"]["spec"]["providerID"] == "hcloud://9"
     addresses = stage.nodes()["w-1"]["status"]["addresses"]
     assert {"type": "InternalIP", "address": "10.0.0.3"} in addresses
@@ -73,7 +72,7 @@ def test_a_node_that_was_closed_by_routes(
     Node."""
     stage = field(WORLD)
     conditions = [*stage.nodes()["w-3"]["status"]["conditions"], network_condition(*UNROUTED)]
-    patch(stage, "w-3/status", {"status": {"conditions": conditions}})
+    stage.patch_node("w-3/status", {"status": {"conditions": conditions}})
 
     report = one_pass(stage, ONCE, **variables)
 

@@ -12,10 +12,8 @@ import pytest
 from desired.model.route import CONDITION_NETWORK
 from reconciler.config.config import ConfigurationError
 from reconciler.config.variables import VARIABLES
-from tests.support.balancer_cluster import a_service, balancers, have_services, ingress, service_in
 from tests.support.in_process import ONCE, one_pass
-from tests.support.lifecycle import patch
-from tests.support.routed_cluster import UNROUTED, have_routes, network_condition, routes
+from tests.support.objects import UNROUTED, a_service, ingress, network_condition
 from tests.support.stage import Stage
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrate-from-hccm.md"
@@ -40,7 +38,7 @@ def written(stage: Stage) -> dict[str, Any]:
     nodes = stage.nodes()
     node = nodes["w-1"]
     found: dict[str, Any] = {
-        "routes": len(routes(stage)),
+        "routes": len(stage.routes()),
         "closed": {name for name, said in _network_conditions(nodes).items() if said == "True"},
         "open": {name for name, said in _network_conditions(nodes).items() if said == "False"},
         "addresses": [address["address"] for address in node["status"].get("addresses", [])[1:]],
@@ -49,7 +47,7 @@ def written(stage: Stage) -> dict[str, Any]:
         "published": ["v6" if ":" in entry["ip"] else entry["ip"].partition(".")[0] for entry in _published(stage)],
         "load balancer": {},
     }
-    for balancer in balancers(stage):
+    for balancer in stage.balancers():
         (service,) = balancer["services"]
         check = service["health_check"]
         found["load balancer"] = {
@@ -75,7 +73,7 @@ def _network_conditions(nodes: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _published(stage: Stage) -> list[dict[str, str]]:
-    return ingress(service_in(stage)) if "loadBalancer" in service_in(stage)["status"] else []
+    return ingress(stage.service()) if "loadBalancer" in stage.service()["status"] else []
 
 
 BALANCER: Mapping[str, Any] = {
@@ -241,10 +239,10 @@ ROWS = (
 def test_what_is_written(field: Callable[[str], Stage], row: Row) -> None:
     """Beside routes and a closed Node that an earlier run has left, a Node that joins and a Service."""
     stage = field("14-network-without-cluster-cidr")
-    have_services(stage, a_service())
-    have_routes(stage, STALE)
+    stage.have_services(a_service())
+    stage.have_routes(STALE)
     conditions = [*stage.nodes()["w-3"]["status"]["conditions"], network_condition(*UNROUTED)]
-    patch(stage, "w-3/status", {"status": {"conditions": conditions}})
+    stage.patch_node("w-3/status", {"status": {"conditions": conditions}})
 
     one_pass(stage, {**ONCE, **row.flags}, **{**LOCATED, **row.variables})
 

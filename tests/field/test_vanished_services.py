@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.balancer_cluster import balancers, delete_service, finalizers, patch_service, service_in
 from tests.support.in_process import ONCE, one_pass
+from tests.support.objects import finalizers
 from tests.support.stage import Stage
 
 
@@ -15,8 +15,8 @@ def vanished(field: Callable[[str], Stage]) -> Stage:
     """05: another controller has taken the shared finalizer away, and the only Service is deleted."""
     stage = field("05-shared-finalizer")
     one_pass(stage)
-    patch_service(stage, {"metadata": {"finalizers": []}})
-    delete_service(stage)
+    stage.patch_service({"metadata": {"finalizers": []}})
+    stage.delete_service()
     return stage
 
 
@@ -38,7 +38,7 @@ def test_it_waits_for_an_approval(vanished: Stage, flags: dict[str, str]) -> Non
         assert hold["rule"] == "ip-loss"
         assert "was not released" in hold["why"]
         assert "protect it against deletion" in hold["why"]
-        assert len(balancers(vanished)) == 1
+        assert len(vanished.balancers()) == 1
 
 
 def test_it_goes_once_that_is_approved(vanished: Stage) -> None:
@@ -47,7 +47,7 @@ def test_it_goes_once_that_is_approved(vanished: Stage) -> None:
 
     one_pass(vanished, {**ONCE, "--approve": hold["hash"]})
 
-    assert balancers(vanished) == []
+    assert vanished.balancers() == []
     assert one_pass(vanished, {})["changes"] == []
 
 
@@ -64,13 +64,13 @@ def test_the_finalizer_is_lost_while_the_service_lives(field: Callable[[str], St
     """It is put back, and told as another controller's work: a later deletion would leave the load balancer behind."""
     stage = field("05-shared-finalizer")
     one_pass(stage)
-    patch_service(stage, {"metadata": {"finalizers": []}})
+    stage.patch_service({"metadata": {"finalizers": []}})
 
     (change,) = one_pass(stage)["changes"]
 
     assert (change["key"], change["kind"]) == ("service/default/web/finalizer", "service.claim")
     assert "another controller" in change["consequences"][0]
-    assert finalizers(service_in(stage)) == {"service.kubernetes.io/load-balancer-cleanup"}
+    assert finalizers(stage.service()) == {"service.kubernetes.io/load-balancer-cleanup"}
     _, listed = stage.cluster.request("GET", "/api/v1/namespaces/default/events")
     (event,) = [event for event in listed["items"] if event["reason"] == "FinalizerRestored"]
     assert "--disable servicelb" in event["message"]

@@ -7,20 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reconciler.sandbox.proxy import FaultProxy
-from tests.support.balancer_cluster import (
-    NETWORK,
-    a_service,
-    annotate,
-    balancers,
-    delete_service,
-    have_services,
-    patch_service,
-    port,
-    services,
-)
-from tests.support.lifecycle import patch
-from tests.support.objects import condition, joining_node
-from tests.support.routed_cluster import pods_of, routes
+from tests.support.objects import NETWORK, a_service, condition, joining_node, pods_of, port
 from tests.support.stage import Stage, is_initialised
 
 MOST_NODES, FEWEST_NODES = 12, 4
@@ -98,20 +85,20 @@ class Churn:
         """What is not yet as it should be, in words; nothing when all is."""
         stage = self._stage
         nodes, servers = stage.nodes(), {server["name"]: server for server in self._servers()}
-        wanted = {name for name, service in services(stage).items() if service["spec"]["type"] == "LoadBalancer"}
-        found = {balancer["labels"].get("hcloud-ccm/service-uid"): balancer for balancer in balancers(stage)}
-        uids = {name: service["metadata"]["uid"] for name, service in services(stage).items()}
+        wanted = {name for name, service in stage.services().items() if service["spec"]["type"] == "LoadBalancer"}
+        found = {balancer["labels"].get("hcloud-ccm/service-uid"): balancer for balancer in stage.balancers()}
+        uids = {name: service["metadata"]["uid"] for name, service in stage.services().items()}
         routed = {node["spec"]["podCIDR"] for node in nodes.values()}
         said = [f"{name} is not initialized" for name, node in nodes.items() if not is_initialised(node)]
         said += [f"{name} has no server" for name in nodes.keys() - servers.keys()]
-        said += [f"{cidr} is routed wrongly" for cidr in (routed ^ routes(stage).keys()) - self._led_to_others()]
+        said += [f"{cidr} is routed wrongly" for cidr in (routed ^ stage.routes().keys()) - self._led_to_others()]
         said += [f"load balancer of {uid} is nobody's" for uid in found.keys() - {uids[name] for name in wanted}]
         for name in wanted:
             balancer = found.get(uids[name])
             if balancer is None:
                 said.append(f"{name} has no load balancer")
                 continue
-            ports = {each["port"] for each in services(stage)[name]["spec"]["ports"]}
+            ports = {each["port"] for each in stage.services()[name]["spec"]["ports"]}
             targets = {target["server"]["id"] for target in balancer["targets"]}
             if ports != {each["listen_port"] for each in balancer["services"]}:
                 said.append(f"{name} has other ports than it wants")
@@ -127,7 +114,7 @@ class Churn:
         holders = [*world["servers"], *world["load_balancers"]]
         taken = {place["ip"] for holder in holders for place in holder.get("private_net", ())}
         pods = {node["spec"]["podCIDR"] for node in self._stage.nodes().values()}
-        return {cidr for cidr, gateway in routes(self._stage).items() if gateway in taken and cidr not in pods}
+        return {cidr for cidr, gateway in self._stage.routes().items() if gateway in taken and cidr not in pods}
 
     def _join(self) -> str | None:
         nodes = self._stage.nodes()
@@ -165,10 +152,10 @@ class Churn:
         return "a heartbeat"
 
     def _make_service(self) -> str | None:
-        free = [f"web-{n}" for n in range(MOST_SERVICES) if f"web-{n}" not in services(self._stage)]
+        free = [f"web-{n}" for n in range(MOST_SERVICES) if f"web-{n}" not in self._stage.services()]
         if not free:
             return None
-        have_services(self._stage, a_service(self._rng.choice(free), *self._ports()))
+        self._stage.have_services(a_service(self._rng.choice(free), *self._ports()))
         return "a Service comes"
 
     def _change_service(self) -> str | None:
@@ -176,20 +163,20 @@ class Churn:
         if name is None:
             return None
         if self._rng.random() < 0.5:
-            annotate(self._stage, name, algorithm_type=self._rng.choice(_ALGORITHMS))
+            self._stage.annotate(name, algorithm_type=self._rng.choice(_ALGORITHMS))
         else:
-            patch_service(self._stage, {"spec": {"ports": [port(number) for number in self._ports()]}}, name)
+            self._stage.patch_service({"spec": {"ports": [port(number) for number in self._ports()]}}, name)
         return "a Service changes"
 
     def _remove_service(self) -> str | None:
         name = self._live_service()
         if name is None:
             return None
-        delete_service(self._stage, name)
+        self._stage.delete_service(name)
         return "a Service goes"
 
     def _remove_route(self) -> str | None:
-        routed = routes(self._stage)
+        routed = self._stage.routes()
         cidr = self._any(sorted(routed.keys() - self._spoilt))
         if cidr is None:
             return None
@@ -206,7 +193,7 @@ class Churn:
     def _remove_target(self) -> str | None:
         places = {
             f"{balancer['id']} {target['server']['id']}": (balancer["id"], target["server"]["id"])
-            for balancer in balancers(self._stage)
+            for balancer in self._stage.balancers()
             for target in balancer["targets"]
         }
         chosen = self._any(sorted(places.keys() - self._spoilt))
@@ -219,14 +206,14 @@ class Churn:
         return "a target vanishes" if done else None
 
     def _add_listener(self) -> str | None:
-        balancer = self._any([balancer["id"] for balancer in balancers(self._stage)])
+        balancer = self._any([balancer["id"] for balancer in self._stage.balancers()])
         number = self._rng.randint(9000, 9999)
         body = {"protocol": "tcp", "listen_port": number, "destination_port": 30000, "proxyprotocol": False}
         done = balancer and self._asked("POST", f"/load_balancers/{balancer}/actions/add_service", body)
         return "a foreign listener" if done else None
 
     def _live_service(self) -> str | None:
-        found = services(self._stage).items()
+        found = self._stage.services().items()
         live = [name for name, service in found if "deletionTimestamp" not in service["metadata"]]
         return self._rng.choice(sorted(live)) if live else None
 
@@ -238,7 +225,7 @@ class Churn:
 
     def _patched(self, what: str, body: dict[str, Any]) -> None:
         with contextlib.suppress(AssertionError):  # it is gone by now
-            patch(self._stage, what, body)
+            self._stage.patch_node(what, body)
 
     def _servers(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._stage.project.world()["hetzner"]["servers"]
@@ -246,4 +233,4 @@ class Churn:
 
     def _asked(self, method: str, path: str, body: Any = None) -> bool:
         """Whether the project's owner got what was asked for."""
-        return self._stage.owner(method, path, body)[0] < 300
+        return self._stage.to_project(method, path, body)[0] < 300

@@ -3,23 +3,20 @@
 from reconciler.cli.approve import approve
 from reconciler.sandbox.exchange import Exchange
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import (
+from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
+from tests.support.objects import (
+    ROUTED,
+    a_route_to,
     a_server_of,
     a_service,
-    annotate,
-    balancers,
-    delete_service,
-    have_services,
+    ago,
     ingress,
+    joining_node,
+    pods_of,
     private_ip,
     said_of,
-    service_in,
-    services,
+    settled_node,
 )
-from tests.support.in_process import ONCE_AT_ANY_AGE, one_pass
-from tests.support.lifecycle import ago
-from tests.support.objects import joining_node, settled_node
-from tests.support.routed_cluster import ROUTED, a_route_to, all_say, have_pods, pods_of, routes
 from tests.support.stage import Stage
 
 
@@ -28,14 +25,14 @@ def made_eventful(stage: Stage) -> Stage:
     one when a person says so, and that ask for what they cannot have; routes that are missing, lead elsewhere or
     nowhere."""
     stray = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
-    have_pods(
-        stage, 3, a_route_to(2, 1), a_route_to(9), load_balancers=[{"id": 70, "name": "shop", "services": [stray]}]
+    stage.have_pods(
+        3, a_route_to(2, 1), a_route_to(9), load_balancers=[{"id": 70, "name": "shop", "services": [stray]}]
     )
     world = stage.project.world()["hetzner"]
     stage.project.replace_world({**world, "servers": [*world["servers"], a_server_of(4)]})
     stage.register(joining_node("web-4"), settled_node("lost", 9, "Unknown", since=ago(minutes=5)))
-    have_services(
-        stage, a_service(), a_service("shop", name="shop", deletion_policy="delete"), a_service("bad", type="lb99")
+    stage.have_services(
+        a_service(), a_service("shop", name="shop", deletion_policy="delete"), a_service("bad", type="lb99")
     )
     return stage
 
@@ -51,20 +48,20 @@ def everything(stage: Stage, cluster: ApiServer) -> list[Exchange]:
     first = one_pass(stage, ONCE_AT_ANY_AGE)
     sent = stage.proxy.journal.entries()
     (hold,) = first["holds"]
-    assert routes(stage) == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
-    assert all_say(stage) == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
+    assert stage.routes() == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
+    assert stage.all_say() == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
     assert approve(hold["hash"], {"--unseen": "true", "--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
     stage.forget()
 
-    annotate(stage, use_private_ip="true", disable_public_network="true")
+    stage.annotate(use_private_ip="true", disable_public_network="true")
     for _ in range(3):  # one target goes first, and the rest once it answers
         one_pass(stage, ONCE_AT_ANY_AGE)
     assert sorted(stage.nodes()) == ["web-1", "web-2", "web-3", "web-4"]
-    assert [len(ingress(service_in(stage, name))) for name in ("web", "shop", "bad")] == [1, 3, 0]
-    assert said_of(service_in(stage, "bad"))["LoadBalancerInSync"][0] == "False"
+    assert [len(ingress(stage.service(name))) for name in ("web", "shop", "bad")] == [1, 3, 0]
+    assert said_of(stage.service("bad"))["LoadBalancerInSync"][0] == "False"
 
     for name in ("web", "shop", "bad"):
-        delete_service(stage, name)
+        stage.delete_service(name)
     one_pass(stage, ONCE_AT_ANY_AGE)
-    assert (services(stage), balancers(stage)) == ({}, [])
+    assert (stage.services(), stage.balancers()) == ({}, [])
     return [*sent, *stage.proxy.journal.entries()]

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerSimulator
-from tests.support.lifecycle import AUTOSCALER, ago, hetzner_says, of_control_plane
-from tests.support.objects import LONG_AGO, server, settled_node
+from tests.support.objects import AUTOSCALER, LONG_AGO, ago, of_control_plane, server, settled_node
+from tests.support.stage import hetzner_says
 
 Fault = Mapping[str, Any]
 """A fault of the proxy, without the members that say which requests it hits."""

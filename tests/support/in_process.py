@@ -1,12 +1,16 @@
 """The product in this process, on a stage: the same passes as the command's, in a tenth of its time."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
+from actuators.outcome import Outcome
+from desired.plan.change import Change
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
+from reconciler.passes.context import Progress
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.report.json_report import report_as_json
 from reconciler.runtime import Runtime, build_runtime
@@ -39,3 +43,34 @@ def one_pass(stage: Stage, flags: Mapping[str, str] = ONCE, /, **variables: str)
             else converge(built.plan_context, connections.apply_context)
         )
     return report_as_json(report)
+
+
+@dataclass
+class _Interrupted:
+    """Progress of a pass during which something happens, before the first of its writes."""
+
+    progress: Progress
+    happens: Callable[[], object]
+    has_happened: bool = False
+
+    def begin(self, changes: Sequence[Change]) -> None:
+        if not self.has_happened:
+            self.has_happened = True
+            self.happens()
+        self.progress.begin(changes)
+
+    def done(self, change: Change, outcome: Outcome) -> None:
+        self.progress.done(change, outcome)
+
+    def end(self) -> None:
+        self.progress.end()
+
+
+def pass_during_which(stage: Stage, happens: Callable[[], object], /, **variables: str) -> Mapping[str, Any]:
+    """The JSON report of one pass. When it has observed, and not written yet, this happens."""
+    with runtime(stage, ONCE, ImpatientStop(), **variables) as built:
+        assert built.connections is not None
+        apply_context = replace(
+            built.connections.apply_context, progress=_Interrupted(built.connections.apply_context.progress, happens)
+        )
+        return report_as_json(converge(built.plan_context, apply_context))

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.lifecycle import patch
 from tests.support.objects import joining_node
 from tests.support.stage import Stage
 
@@ -51,12 +50,12 @@ def kubelet_node(name: str, node_ip: str, **labels: str) -> dict[str, Any]:
 
 def fall_silent(stage: Stage, name: str) -> None:
     """The kubelet stops, or its machine does: nothing renews the Lease, nobody looks after its pods."""
-    patch(stage, name, {"metadata": {"labels": {_LABEL: _DEAD}}})
+    stage.patch_node(name, {"metadata": {"labels": {_LABEL: _DEAD}}})
 
 
 def come_back(stage: Stage, name: str) -> None:
     """The kubelet starts again on the Node that it left."""
-    patch(stage, name, {"metadata": {"labels": {_LABEL: _ALIVE}}})
+    stage.patch_node(name, {"metadata": {"labels": {_LABEL: _ALIVE}}})
     status, listed = stage.cluster.request("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={name}")
     assert status == 200, listed
     for pod in listed["items"]:

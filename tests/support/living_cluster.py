@@ -5,12 +5,10 @@ from functools import partial
 from typing import Any
 
 from tests.support.apiserver import ApiServer
-from tests.support.balancer_cluster import LOCATED, a_service, have_services, ingress, service_in
 from tests.support.control_plane import CLUSTER_CIDR
 from tests.support.kubelets import NODE_IP, fall_silent, kubelet_node
-from tests.support.lifecycle import taints
 from tests.support.measured import DEADLINE_S
-from tests.support.objects import UNINITIALIZED
+from tests.support.objects import LOCATED, UNINITIALIZED, a_service, ingress, taints
 from tests.support.permissions import grant, shipped
 from tests.support.stage import Stage, wait_for
 
@@ -40,7 +38,7 @@ class LivingCluster:
         self.stage = stage
         self._servers: dict[str, int] = {}
         self._empty()
-        stage.servers(networks=[NETWORK])
+        stage.have_servers(networks=[NETWORK])
         self.token = _token_of_account(api_server)
         stage.environment |= LOCATED | {
             "HCLOUD_NETWORK": NETWORK["name"],
@@ -103,7 +101,7 @@ class LivingCluster:
         """Give the pods of a Deployment a load balancer; ``options`` are annotations by the names of their options."""
         service = a_service(app, **options)
         service["spec"]["externalTrafficPolicy"] = policy
-        have_services(self.stage, service)
+        self.stage.have_services(service)
 
     # What users see
 
@@ -180,7 +178,7 @@ class LivingCluster:
 
     def _balancers_of(self, app: str) -> list[dict[str, Any]]:
         """Those that have an address which the Service publishes."""
-        published = {entry.get("ip") for entry in ingress(service_in(self.stage, app))}
+        published = {entry.get("ip") for entry in ingress(self.stage.service(app))}
         return [found for found in self.balancers() if found["public_net"]["ipv4"]["ip"] in published]
 
     def _address(self, name: str) -> str:
@@ -222,7 +220,7 @@ class LivingCluster:
         assert status in (200, 201), answer
 
     def _owner(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        status, answer = self.stage.owner(method, path, body)
+        status, answer = self.stage.to_project(method, path, body)
         assert status < 300, answer
         return answer
 

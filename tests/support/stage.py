@@ -1,4 +1,4 @@
-"""A stage for end-to-end tests: a Kubernetes API and a Hetzner simulator behind fault proxies, and the command."""
+"""The door to the API server, real or simulated: both APIs behind fault proxies, and the command on them."""
 
 import json
 import os
@@ -15,21 +15,58 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange
+from reconciler.sandbox.exchange import Exchange, Request
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.warm_start import Process, start_command
+from tests.support.world import World, to_simulator
 
 DEADLINE_S = 60.0
+AT_ANY_AGE = ("--delete-min-age", "0s")
+"""A Node of a test is a second old, and its age is the API server's to say."""
+SERVER_LIST = "/v1/servers?page=1&per_page=50&sort=id:asc"
+"""The question with which every pass begins."""
 _CHANGES_NOTHING = (
     "/events",
     "/selfsubjectaccessreviews",
     "/selfsubjectreviews",
     "/configmaps/hcloud-reconciler-status",  # nothing is decided by what is published
 )
+
+
+class SimulatedCluster:
+    """The Kubernetes simulator with the interface of a real API server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._loop = BackgroundLoop()
+        self._folder = folder
+        clock = SimulatedClock()
+        self.simulator = KubernetesSimulator(clock)
+        self._server = SimulatorServer(self._loop, self.simulator, clock).start()
+        self.url = self._server.url
+
+    def close(self) -> None:
+        """Close the port."""
+        self._server.stop()
+        self._loop.close()
+
+    def holds(self, *nodes: dict[str, Any]) -> None:
+        """Make these the cluster's Nodes."""
+        self.simulator.replace_world({"nodes": list(nodes)})
+
+    def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and decoded JSON of one request with all rights."""
+        return to_simulator(self.simulator, method, path, body)
+
+    def kubeconfig(self, token: str | None = None, *, server: str | None = None) -> Path:
+        """A kubeconfig file, for another address of the same server if ``server`` is given."""
+        file = self._folder / "kubeconfig"
+        file.write_text(json.dumps(self.simulator.kubeconfig(server or self.url, token)))
+        return file
 
 
 class Cluster(Protocol):
@@ -59,7 +96,7 @@ class Ran:
         return loaded
 
 
-class Stage:
+class Stage(World):
     """Everything around one run of the command. ``options`` are those of the project, None for the usual ones."""
 
     def __init__(
@@ -78,7 +115,7 @@ class Stage:
         self._robot_ports: tuple[FaultProxy | SimulatorServer, ...] = ()
         self.robot_proxy: FaultProxy | None = None
         """None until ``with_robot``."""
-        self.environment: dict[str, str] = {
+        self.environment = {
             "HCLOUD_ENDPOINT": f"{self.hetzner_proxy.url}/v1",
             "HCLOUD_TOKEN": HetznerSimulator.TOKEN,
             "KUBECONFIG": str(cluster.kubeconfig(server=self.proxy.url)),
@@ -143,22 +180,32 @@ class Stage:
         """What was sent to Hetzner other than reads."""
         return writes_in(self.hetzner_proxy)
 
+    def asked_of_hetzner(self) -> list[str]:
+        """Method and last part of the path of each write to Hetzner, in order."""
+        return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in self.written_to_hetzner()]
+
+    def read_of_hetzner(self) -> list[str]:
+        """The paths of all reads, sorted."""
+        read = (entry.path for entry in self.hetzner_proxy.journal.entries() if entry.method == "GET")
+        return sorted(path.removeprefix("/v1/") for path in read)
+
+    def questions(self) -> list[str]:
+        """The paths of what Hetzner was asked about single servers."""
+        return [path for path in self.asked_hetzner() if path != "/v1/servers"]
+
+    def deletions(self) -> list[str]:
+        """The paths of the deletions that were sent to the API server, whatever became of them."""
+        return [entry.path for entry in self.proxy.journal.entries() if entry.method == "DELETE"]
+
     def forget(self) -> None:
         """Empty all request logs."""
         self.proxy.journal.clear()
         self.hetzner_proxy.journal.clear()
         self.hetzner.journal.clear()
 
-    def nodes(self) -> dict[str, Any]:
-        """Name → Node, as the API server has them."""
-        _, listed = self.cluster.request("GET", "/api/v1/nodes")
-        return {node["metadata"]["name"]: node for node in listed["items"]}
-
-    def register(self, *nodes: Mapping[str, Any]) -> None:
-        """Create Nodes with their status, as kubelets do."""
-        for node in nodes:
-            status, answer = self.cluster.request("POST", "/api/v1/nodes", node)
-            assert status == 201, answer
+    def to_cluster(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Past the fault proxy."""
+        return self.cluster.request(method, path, body)
 
     def remove_nodes(self) -> None:
         """Empty a real cluster of Nodes, whoever holds them."""
@@ -182,8 +229,8 @@ class Stage:
         for name in ("hcloud-reconciler", "hcloud-reconciler-status"):
             self.cluster.request("DELETE", f"/api/v1/namespaces/kube-system/configmaps/{name}")
 
-    def owner(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and body of what Hetzner answers to the project's owner, past the fault proxy: ``/servers?name=a``."""
+    def to_project(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Past the fault proxy."""
         headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.hetzner.url}/v1{path}", data, headers, method=method)
@@ -194,15 +241,16 @@ class Stage:
             with refused:
                 return refused.code, json.load(refused)
 
-    def servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Make these the project's servers and networks."""
-        self.project.replace_world({"servers": list(servers), "networks": list(networks)})
-
 
 def writes_in(proxy: FaultProxy) -> list[Exchange]:
     """What passed there that changes something other than Events."""
     sent = proxy.journal.entries()
     return [e for e in sent if e.method != "GET" and not any(part in e.path for part in _CHANGES_NOTHING)]
+
+
+def hetzner_says(project: HetznerSimulator, url: str) -> Any:
+    """The body of what Hetzner answers to this question, ``SERVER_LIST`` for example, without anybody noticing."""
+    return project.handle(Request.of("GET", url, headers={"Authorization": f"Bearer {HetznerSimulator.TOKEN}"})).body
 
 
 def clean_environment() -> dict[str, str]:
