@@ -88,7 +88,7 @@ def _play_large(nodes: int, services: int) -> None:
     identity = {"metadata": {"name": "kube-system", "uid": "11111111-2222-3333-4444-555555555555"}}
     cluster = {"nodes": large_nodes(nodes), "services": large_services(services), "namespaces": [identity]}
     hetzner = HetznerSimulator(clock, world=large_project(nodes))
-    run = Run(DirectSimulation(hetzner, KubernetesSimulator(clock, world=cluster), clock), LARGE)  # type: ignore[arg-type]
+    run = Run(DirectSimulation(hetzner, KubernetesSimulator(clock, world=cluster), clock), LARGE)
     run.plan()
     if nodes > 100:
         return

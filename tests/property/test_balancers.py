@@ -35,7 +35,7 @@ choices = st.builds(
 )
 
 
-def a_run(world: World, options: HetznerOptions) -> Run:
+def a_run(world: World, options: HetznerOptions) -> Run[DirectSimulation]:
     """The product before this world."""
     clock = SimulatedClock(source=START.timestamp)
     hetzner = HetznerSimulator(clock, options, world=world.project)
@@ -44,15 +44,15 @@ def a_run(world: World, options: HetznerOptions) -> Run:
         network="7" if world.has_network else None,
         balancer_defaults=Options(location="fsn1"),
     )
-    return Run(DirectSimulation(hetzner, kubernetes, clock), settings)  # type: ignore[arg-type]
+    return Run(DirectSimulation(hetzner, kubernetes, clock), settings)
 
 
-def balancers(run: Run) -> Mapping[int, Any]:
+def balancers(run: Run[DirectSimulation]) -> Mapping[int, Any]:
     """Id → load balancer, as it truly is."""
     return {found["id"]: found for found in run.sim.hetzner.world()["hetzner"]["load_balancers"]}
 
 
-def approved(run: Run) -> Report:
+def approved(run: Run[DirectSimulation]) -> Report:
     """A pass after everything that was held was approved."""
     report = run.plan()
     run.approved = tuple(hold.hash for hold in report.holds)
@@ -82,7 +82,7 @@ def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: Hetz
         assert [(change.key, change.reason) for change in may_be_made(run)] == []
 
 
-def may_be_made(run: Run) -> list[Change]:
+def may_be_made(run: Run[DirectSimulation]) -> list[Change]:
     """The changes that a pass would make now."""
     planned = (line.change for line in run.plan().lines)
     return [change for change in planned if change.decision.verdict is Verdict.ALLOWED]
@@ -137,7 +137,7 @@ def test_traffic_never_stops(world: World, options: HetznerOptions) -> None:
 refusals = some("add_target", "add_target", "add_service", "enable_public_interface", "change_algorithm")
 
 
-def alive(run: Run, balancer: Mapping[str, Any]) -> set[int]:
+def alive(run: Run[DirectSimulation], balancer: Mapping[str, Any]) -> set[int]:
     """Servers that get traffic and are there."""
     there = {found["id"] for found in run.sim.hetzner.world()["hetzner"]["servers"]}
     return {t["server"]["id"] for t in balancer["targets"] if t["type"] == "server"} & there

@@ -34,7 +34,7 @@ def explained(world: World) -> list[Explained]:
         HetznerSimulator(clock, world=world.project), KubernetesSimulator(clock, world=world.cluster), clock
     )
     settings = Settings(network="7" if world.has_network else None, balancer_defaults=Options(location="fsn1"))
-    snapshot = observe_world(Run(sim, settings).readers, settings).snapshot  # type: ignore[arg-type]
+    snapshot = observe_world(Run(sim, settings).readers, settings).snapshot
     plan = judge(compute_plan(snapshot, settings), snapshot, settings)
     said = []
     for service in snapshot.services or ():

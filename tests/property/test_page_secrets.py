@@ -148,7 +148,7 @@ def marked(project: Mapping[str, Any], cluster: Mapping[str, Any], broken: Seque
     clock = SimulatedClock(source=START.timestamp)
     hetzner, kubernetes = HetznerSimulator(clock, world=project), KubernetesSimulator(clock, world=cluster)
     sim = DirectSimulation(Marked(hetzner, broken), Marked(kubernetes, broken), clock)  # type: ignore[arg-type]
-    return plan_once(Run(sim, settings).plan_context)  # type: ignore[arg-type]
+    return plan_once(Run(sim, settings).plan_context)
 
 
 broken = st.lists(some("/nodes", "/servers", "/services", "/load_balancers", "/networks/7", "/kube-system"), max_size=2)

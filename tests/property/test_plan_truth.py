@@ -58,13 +58,13 @@ _JUDGED_ANEW = frozenset({GuardName.PROJECT_ANCHOR, GuardName.CERTIFICATE_ISSUAN
 certificate that is not issued yet."""
 
 
-def a_run(world: PlanWorld) -> Run:
+def a_run(world: PlanWorld) -> Run[DirectSimulation]:
     """The product before this world."""
     clock = SimulatedClock(source=START.timestamp)
     hetzner = HetznerSimulator(clock, HetznerOptions(rate_limit=1_000_000), world=world.project)
     kubernetes = KubernetesSimulator(clock, world=world.cluster)
     robot = None if world.account is None else RobotSimulator(clock, world={"servers": list(world.account)})
-    return Run(DirectSimulation(hetzner, kubernetes, clock, robot=robot), world.settings)  # type: ignore[arg-type]
+    return Run(DirectSimulation(hetzner, kubernetes, clock, robot=robot), world.settings)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Apply:
     """Each change that was carried out, in the order of time; one that was twice, twice."""
 
 
-def applied(run: Run) -> Apply:
+def applied(run: Run[DirectSimulation]) -> Apply:
     """A whole pass, observed where it acts."""
     done: list[Change] = []
 
@@ -88,7 +88,7 @@ def applied(run: Run) -> Apply:
     return Apply(run.converge(), tuple(done))
 
 
-def approve(run: Run, hold_hash: str) -> None:
+def approve(run: Run[DirectSimulation], hold_hash: str) -> None:
     """What a person does about a hold."""
     now = run.sim.clock.now()
     approval = Grant(Source.CLUSTER, hold_hash, "somebody", now)

@@ -54,11 +54,11 @@ class Witness:
         return {route["destination"] for route in self.stage.routes}
 
 
-def a_run(stage: Stage, witness: Witness) -> Run:
+def a_run(stage: Stage, witness: Witness) -> Run[DirectSimulation]:
     """The product before this stage."""
     settings = Settings(network=str(NETWORK_ID), routes=True, cluster_cidr=IPv4Network(CLUSTER_CIDR))
     sim = DirectSimulation(witness, stage.kubernetes, stage.clock)  # type: ignore[arg-type]
-    return Run(sim, settings)  # type: ignore[arg-type]
+    return Run(sim, settings)
 
 
 @law_of_passes

@@ -22,6 +22,7 @@ from reconciler.passes.saved_plan import SavedPlanProblem, _hash_of, read_plan, 
 from reconciler.report.documents import to_json
 from reconciler.result import Report
 from tests.property.strategies import SEED, WORLDS, Test, law_of_passes, some
+from tests.support.direct import DirectSimulation
 from tests.support.harm_stage import GUEST_IP, HOME, Stage, Start, a_stage, pods
 from tests.support.harm_truth import balancer_of, is_wanted, machine_of
 from tests.support.passes import Run
@@ -104,7 +105,7 @@ def _lesser_law(test: Test) -> Test:
     return tried
 
 
-def _a_world(start: Start, before: Sequence[Step]) -> tuple[Stage, Run]:
+def _a_world(start: Start, before: Sequence[Step]) -> tuple[Stage, Run[DirectSimulation]]:
     """A converged world in which this has happened since, and its controller."""
     stage = a_stage(start)
     _happen(stage, before)
@@ -117,7 +118,7 @@ def _happen(stage: Stage, script: Sequence[Step]) -> None:
     stage.truth.changed()
 
 
-def _carried_out(run: Run) -> tuple[Report, list[list[Change]]]:
+def _carried_out(run: Run[DirectSimulation]) -> tuple[Report, list[list[Change]]]:
     """The report of a pass, and the changes that each of its rounds has sent."""
     rounds: list[list[Change]] = []
     begin = run.ears.begin

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.builders import SERVER_LABELS
-from tests.support.balanced_passes import NETWORK
-from tests.support.objects import server, settled_node
+from tests.support.objects import NETWORK, server, settled_node
 from tests.support.passes import Run
 from tests.support.simulators import Simulation, ago
 

@@ -5,9 +5,8 @@ The clients are the real ones; only what carries bytes is replaced, one adapter 
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from typing import Any
@@ -20,26 +19,32 @@ from kubernetes.client import ApiClient, Configuration
 from requests.adapters import BaseAdapter
 
 from actuators.http.hetzner import HetznerConnection
-from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.http.kubernetes import KubernetesConnection
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
-from reconciler.observe.robot import RobotCache
-from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Robot
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Exchange, Journal, Request, Simulator, readable_body
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
-from tests.support.simulators import ImpatientStop
+from tests.support.simulators import ImpatientStop, Simulated
 
 HETZNER_URL = "http://hetzner.test/v1"
 KUBERNETES_URL = "http://kubernetes.test"
 ROBOT_URL = "http://robot.test"
 
 
+Refusal = tuple[int, Mapping[str, Any]]
+"""Status and body of an answer in place of the API's."""
+Trouble = Callable[[str, str], Refusal | Exception | None]
+"""What a call with this method and path meets; None: nothing."""
+
+
 class Line:
-    """A simulator at the other end of a line that never breaks; one request at a time."""
+    """A simulator at the other end of a line, which answers one request at a time."""
+
+    trouble: Trouble = staticmethod(lambda _method, _path: None)
+    """What goes wrong on the line. What meets it does not arrive."""
 
     def __init__(self, simulator: Simulator, clock: SimulatedClock) -> None:
         self._simulator = simulator
@@ -47,12 +52,16 @@ class Line:
         self._lock = threading.Lock()
         self.journal = Journal()
 
-    def ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes
-    ) -> "tuple[int, dict[str, str], bytes]":
-        """Status, headers and body of one answer."""
+    def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of one answer, of the API or of whoever is in its place. Raises what the trouble
+        has it raise."""
         parts = urlsplit(url)
         target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        met = self.trouble(method, target)
+        if isinstance(met, Exception):
+            raise met
+        if met is not None:
+            return met[0], {"Content-Type": "application/json"}, json.dumps(met[1]).encode()
         with self._lock:
             answer = self._simulator.handle(Request.of(method, target, body, headers))
         client = headers.get("User-Agent", "")
@@ -110,8 +119,8 @@ class PoolLine:
 
 
 @dataclass
-class DirectSimulation:
-    """The simulators at the ends of such lines: what ``Run`` needs of a ``Simulation``, without ports and files."""
+class DirectSimulation(Simulated):
+    """The simulators at the ends of such lines."""
 
     hetzner: HetznerSimulator
     kubernetes: KubernetesSimulator
@@ -120,35 +129,34 @@ class DirectSimulation:
     robot: Simulator | None = None
     """None where Robot is not enabled, or has no credentials."""
     robot_login: RobotLogin = field(default_factory=lambda: RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD))
+    environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.project = self.hetzner
         self.hetzner_line, self.kubernetes_line = Line(self.hetzner, self.clock), Line(self.kubernetes, self.clock)
         self._robot_reader: RobotReader | None = None
 
-    def hetzner_connection(self) -> HetznerConnection:
+    def journals(self) -> tuple[Journal, Journal]:
+        """Those of the lines."""
+        return self.kubernetes_line.journal, self.hetzner_line.journal
+
+    def hetzner_connection(self, *, read_only: bool = False) -> HetznerConnection:
         """The product's connection to Hetzner."""
         client = hcloud.Client(HetznerSimulator.TOKEN, api_endpoint=HETZNER_URL)
         retry = Retry(self.stop, Patience())
-        connection = HetznerConnection(client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=False)
+        connection = HetznerConnection(client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=read_only)
         client._client._session.mount(HETZNER_URL, SessionLine(self.hetzner_line))
         return connection
 
-    def kubernetes_connection(self) -> KubernetesConnection:
+    def kubernetes_connection(self, *, token: str | None = None, read_only: bool = False) -> KubernetesConnection:
         """The product's connection to the API server."""
         configuration = Configuration()
         configuration.host = KUBERNETES_URL
-        configuration.api_key = {"authorization": f"Bearer {KubernetesSimulator.TOKEN}"}
+        configuration.api_key = {"authorization": f"Bearer {token or KubernetesSimulator.TOKEN}"}
         client = ApiClient(configuration)
         client.rest_client.pool_manager = PoolLine(self.kubernetes_line)  # type: ignore[assignment]
         retry = Retry(self.stop, Patience())
-        return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=False)
-
-    def robot_readers(self) -> Robot | None:
-        """What a pass reads Robot with; None where there is none."""
-        reader = self.robot_reader()
-        if reader is None:
-            return None
-        return Robot(RobotCache(reader, timedelta(minutes=5), self.clock.timestamp), Confirmer(reader))
+        return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=read_only)
 
     def robot_reader(self) -> RobotReader | None:
         """The one reader of Robot; None where there is none."""
@@ -163,11 +171,3 @@ class DirectSimulation:
             )
             self._robot_reader._opened().mount(ROBOT_URL, SessionLine(Line(self.robot, self.clock)))
         return self._robot_reader
-
-    def kubernetes_reader(self) -> KubernetesReader:
-        """A reader of the API server."""
-        return KubernetesReader(self.kubernetes_connection())
-
-    def kubernetes_writer(self) -> KubernetesWriter:
-        """A writer to the API server."""
-        return KubernetesWriter(self.kubernetes_connection())

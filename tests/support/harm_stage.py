@@ -292,7 +292,7 @@ class Stage:
     waited: dict[str, float] = field(default_factory=dict)
     """Node or Service → seconds for which it had waited, while a loop was at work, until the last run had initialized
     or published it."""
-    _loops: dict[str, Run] = field(default_factory=dict)
+    _loops: dict[str, Run[DirectSimulation]] = field(default_factory=dict)
     _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _of_loops: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _metal_lenses: dict[str, MetalLens] = field(default_factory=dict)
@@ -373,7 +373,7 @@ class Stage:
         assert not found, f"{cluster} through {list(lies)} in {'the loop' if loop else '--once'}: {found}"
         return report
 
-    def _passes(self, product: Run) -> Report:
+    def _passes(self, product: Run[DirectSimulation]) -> Report:
         """A pass of a loop, and those that are called for meanwhile, until nothing goes on any more that they left."""
         self._is_called = False
         report = product.converge()
@@ -385,7 +385,7 @@ class Stage:
         """All controllers are other processes from now on."""
         self._loops.clear()
 
-    def controller(self, cluster: str = "a") -> Run:
+    def controller(self, cluster: str = "a") -> Run[DirectSimulation]:
         """A controller of this cluster that nobody lies to, and that remembers nothing."""
         return self._controller(cluster, (), loop=False)
 
@@ -499,7 +499,7 @@ class Stage:
         unsettled = self.unsettled()
         assert not unsettled, f"left undone: {unsettled}"
 
-    def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run:
+    def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run[DirectSimulation]:
         settings = self._mistaken(lies)
         known = self._loops.get(cluster) if loop else None
         if known is not None and self._configured[cluster] != settings:
@@ -508,7 +508,7 @@ class Stage:
         metal_lens = self._metal_of_loops.get(cluster) if known else self._new_metal_lens()
         if known is None:
             lenses = self._new_lenses(cluster)
-            known = Run(self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)  # type: ignore[arg-type]
+            known = Run[DirectSimulation](self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)
             known.records = records_in(known.sim, settings, lasts=loop)
             if loop:
                 self._configured[cluster] = settings
@@ -533,7 +533,7 @@ class Stage:
             known.time = SharedTime(truth.clock)
             connection = known.readers.hetzner._connection
             connection._retry = Retry(known.sim.stop, sleep=known.time.sleep)
-        line = known.sim.kubernetes_line  # type: ignore[attr-defined]
+        line = known.sim.kubernetes_line
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
         hetzner, kubernetes = self._lenses[cluster]
         hetzner.begin(lies, truth.projects[ELSEWHERE] if "token" in lies else None)
@@ -569,7 +569,7 @@ class Stage:
         elsewhere, before = RobotSimulator(clock, world=others), RobotSimulator(clock, world=past)
         return MetalLens(self.truth.robot, elsewhere, before)
 
-    def _log_in(self, run: Run, lens: MetalLens, lies: Collection[str]) -> None:
+    def _log_in(self, run: Run[DirectSimulation], lens: MetalLens, lies: Collection[str]) -> None:
         """Tell the controller the password, unless that has just been changed without a word to it."""
         robot = run.readers.robot
         assert robot is not None

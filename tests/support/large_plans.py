@@ -6,10 +6,8 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from tests.routes import gateway_of, pods_of
-from tests.support.balanced_passes import NETWORK, load_balancer_service
-from tests.support.objects import joining_node, server
-from tests.support.passes import Run
-from tests.support.routed_passes import ROUTED
+from tests.support.objects import NETWORK, joining_node, server
+from tests.support.passes import ROUTED, Run, load_balancer_service
 from tests.support.simulators import Simulation
 
 _LOCATIONS = ("nbg1", "fsn1", "hel1")

@@ -1,18 +1,22 @@
 """A product that is wired to a simulation, and whole passes of it."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from actuators.apply import within_budget
 from actuators.approvals import approve, use_up
 from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
-from actuators.http.hetzner import HetznerReader, HetznerWriter
+from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
-from actuators.outcome import Outcome
+from actuators.outcome import Applied, Outcome
 from actuators.services import write_conditions
 from actuators.writers import Writers
 from desired.model.settings import Settings
@@ -34,12 +38,19 @@ from reconciler.result import Report
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.conditions import ConditionSink
 from reconciler.telemetry.events import Event
+from tests.balancers import IN_NETWORK as PRIVATE
+from tests.balancers import LOCATED
+from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.balancer_stage import PassingTime
-from tests.support.objects import UNINITIALIZED
+from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
 from tests.support.shared_time import SharedTime
-from tests.support.simulators import Simulation
+from tests.support.simulators import TIMEOUT_S, Simulated, Simulation
 
 NAMESPACE = "kube-system"
+BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
+"""Keys of what ``load_balancer_service()`` has, and of itself."""
+ROUTED = replace(PRIVATE, routes=True, cluster_cidr=CLUSTER_CIDR)
+"""Settings with which routes are made in network 7."""
 
 
 @dataclass
@@ -75,11 +86,14 @@ class Ears:
         self.ended += 1
 
 
+W = TypeVar("W", bound=Simulated, default=Simulation)
+
+
 @dataclass
-class Run:
+class Run(Generic[W]):
     """A product that is wired to one simulation."""
 
-    sim: Simulation
+    sim: W
     settings: Settings = field(default_factory=Settings)
     approved: tuple[str, ...] = ()
     approve_flags: str = ""
@@ -158,10 +172,10 @@ class Run:
         reader, writer = self.sim.kubernetes_reader(), self.sim.kubernetes_writer()
         now = self.sim.clock.now()
         approve(reader, writer, NAMESPACE, Grant(Source.CLUSTER, hold_hash, "somebody", now), now)
-        self.sim.kubernetes_proxy.journal.clear()
+        self.sim.forget()
 
 
-def records_in(sim: Simulation, settings: Settings, *, lasts: bool = False) -> Records:
+def records_in(sim: Simulated, settings: Settings, *, lasts: bool = False) -> Records:
     """The records of a new process of this cluster."""
     read = partial(observe_config_map, sim.kubernetes_reader(), NAMESPACE)
     write = partial(put, sim.kubernetes_writer(), NAMESPACE)
@@ -170,7 +184,7 @@ def records_in(sim: Simulation, settings: Settings, *, lasts: bool = False) -> R
     return Records(main, ConfigMap(STATUS_CONFIG_MAP, *status, "ccm-0"), settings, lasts=lasts)
 
 
-def just_before_the_writes(run: Run, happens: Callable[[Simulation], object]) -> None:
+def just_before_the_writes(run: Run[W], happens: Callable[[W], object]) -> None:
     """Let something happen once, between the plan and what is done about it."""
     begin, todo = run.ears.begin, [happens]
 
@@ -182,7 +196,7 @@ def just_before_the_writes(run: Run, happens: Callable[[Simulation], object]) ->
     run.ears.begin = begin_after_it  # type: ignore[method-assign]
 
 
-def planned(sim: Simulation, kind: str, settings: Settings | None = None) -> tuple[Change, Snapshot]:
+def planned(sim: Simulated, kind: str, settings: Settings | None = None) -> tuple[Change, Snapshot]:
     """The one change of this kind that the world asks for, and the snapshot from which it was planned.
 
     The journals of both APIs begin anew after the reading.
@@ -190,8 +204,7 @@ def planned(sim: Simulation, kind: str, settings: Settings | None = None) -> tup
     chosen = settings or Settings()
     snapshot = observe_world(sim.readers(), chosen).snapshot
     (change,) = (change for change in compute_plan(snapshot, chosen).changes if change.kind == kind)
-    sim.kubernetes_proxy.journal.clear()
-    sim.hetzner_proxy.journal.clear()
+    sim.forget()
     return change, snapshot
 
 
@@ -202,3 +215,122 @@ def initialized(run: Run) -> list[str]:
         for name, node in run.sim.nodes().items()
         if node["spec"].get("providerID") and UNINITIALIZED not in node["spec"].get("taints", [])
     ]
+
+
+def load_balancer_service(name: str = "web", **annotations: str) -> dict[str, Any]:
+    """A Service that wants a load balancer for one port."""
+    port = {"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP", "nodePort": 30080}
+    return {
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+        "spec": {"type": "LoadBalancer", "ports": [port], "clusterIP": "10.96.0.1"},
+    }
+
+
+def a_balanced_run(
+    simulate: Callable[..., Simulation], *services: dict[str, Any], settings: Settings = LOCATED, **project: Any
+) -> Run:
+    """A run in a world with a Node in order, one that joins, their servers and network, and these Services; by default
+    ``load_balancer_service()``."""
+    servers = [
+        server(number, f"web-{number}", private_net=[{"network": 7, "ip": f"10.0.0.{number + 1}"}]) for number in (1, 2)
+    ]
+    sim = simulate(
+        nodes=[settled_node("web-1", 1), joining_node("web-2")],
+        project={"servers": servers, "networks": [NETWORK], **project},
+    )
+    sim.have_services(*(services or (load_balancer_service(),)))
+    return Run(sim, settings)
+
+
+def a_run_of_joining_nodes(
+    simulate: Callable[..., Simulation], nodes: int, services: int = 0, *, settings: Settings = ROUTED, **run: Any
+) -> Run:
+    """A run in a world with so many Nodes that join, from number 1 on, and so many new Services ``web-1`` and on.
+    ``run`` are fields of the run."""
+    numbers = range(1, nodes + 1)
+    servers = [server(n, f"web-{n}", private_net=[{"network": NETWORK["id"], "ip": gateway_of(n)}]) for n in numbers]
+    sim = simulate(nodes=[_joining_node(n) for n in numbers], project={"servers": servers, "networks": [NETWORK]})
+    sim.have_services(*(load_balancer_service(f"web-{number}") for number in range(1, services + 1)))
+    return Run(sim, settings, **run)
+
+
+def written(run: Run) -> list[str]:
+    """Method and last part of the path of each write to Hetzner, in order."""
+    writes = (entry for entry in run.sim.sent_to_hetzner() if entry.method != "GET")
+    return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in writes]
+
+
+def outcomes(report: Report) -> dict[str, type | None]:
+    """Key → how each change ended."""
+    return {line.change.key: None if line.outcome is None else type(line.outcome) for line in report.lines}
+
+
+def published(run: Run, name: str = "web") -> list[str]:
+    """The addresses in the Service's status."""
+    balancer = run.sim.objects("services")[name].get("status", {}).get("loadBalancer", {})
+    return [entry["ip"] for entry in balancer.get("ingress", [])]
+
+
+def routes_to(nodes: int) -> Mapping[str, str]:
+    """The same as it should be: a route to the pods of each Node."""
+    return {pods_of(number): gateway_of(number) for number in range(1, nodes + 1)}
+
+
+def routed_nodes(run: Run) -> frozenset[str]:
+    """Names of the Nodes that are told that they have their routes."""
+    return frozenset(
+        name
+        for name, node in run.sim.nodes().items()
+        for each in node["status"]["conditions"]
+        if (each["type"], each["status"], each["reason"]) == ("NetworkUnavailable", "False", "RouteCreated")
+    )
+
+
+def added(run: Run) -> int:
+    """How many routes were asked for so far."""
+    return sum(entry.path.endswith("/add_route") for entry in run.sim.sent_to_hetzner())
+
+
+class Milestones(Ears):
+    """Ears that know when so many changes of each kind were applied in this run."""
+
+    def __init__(self, **wanted: int) -> None:
+        """``wanted`` is how many of which kind: ``service_status=3``."""
+        super().__init__()
+        self._missing = Counter({kind.replace("_", ".", 1): number for kind, number in wanted.items()})
+        self._reached = {kind: threading.Event() for kind in self._missing}
+
+    def done(self, change: Change, outcome: Outcome) -> None:
+        """Note how a change ended."""
+        super().done(change, outcome)
+        if isinstance(outcome, Applied) and change.kind in self._missing:
+            self._missing[change.kind] -= 1
+            if self._missing[change.kind] == 0:
+                self._reached[change.kind].set()
+
+    def await_all(self, *kinds: str) -> None:
+        """Wait until all of these kinds were applied. Raises AssertionError when they are not for a long time."""
+        for kind in kinds:
+            assert self._reached[kind].wait(TIMEOUT_S), f"{self._missing[kind]} of {kind} are waiting"
+
+
+class PatientWriter(HetznerWriter):
+    """Adds no route before ``before`` has returned, which is told how many were added so far."""
+
+    def __init__(self, connection: HetznerConnection, before: Callable[[int], object]) -> None:
+        super().__init__(connection)
+        self._before = before
+        self._added = 0
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
+        """POST, when it is time."""
+        if path.endswith("/add_route"):
+            self._before(self._added)
+            self._added += 1
+        return super().post(path, body, repeatable=repeatable)
+
+
+def _joining_node(number: int) -> dict[str, Any]:
+    node = joining_node(f"web-{number}")
+    pods = pods_of(number)
+    return {**node, "spec": {**node["spec"], "podCIDR": pods, "podCIDRs": [pods]}}

@@ -1,13 +1,10 @@
 """The running controller in simulated time, without ports: hours of passes in seconds, and when each call went out."""
 
-import json
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-
-import requests
 
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection
@@ -27,7 +24,7 @@ from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.pass_logger import Measured, Meter
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
-from tests.support.direct import DirectSimulation, SessionLine
+from tests.support.direct import DirectSimulation
 from tests.support.passes import Run
 from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
@@ -36,30 +33,6 @@ if TYPE_CHECKING:
     from reconciler.result import Report
 
 HOUR_S = 3600.0
-Refusal = tuple[int, Mapping[str, Any]]
-"""Status and body of an answer in place of the API's."""
-Trouble = Callable[[str, str], Refusal | Exception | None]
-"""What a call with this method and path meets; None: nothing."""
-
-
-class TroubledLine(SessionLine):
-    """The line to Hetzner, and what goes wrong on it."""
-
-    trouble: Trouble = staticmethod(lambda _method, _path: None)
-
-    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
-        """The answer of the API, or of whoever is in its place. Raises what the trouble has it raise."""
-        met = self.trouble(str(request.method), request.path_url)
-        if isinstance(met, Exception):
-            raise met
-        if met is None:
-            return super().send(request, *args, **options)
-        answer = requests.Response()
-        answer.status_code, body = met[0], dict(met[1])
-        answer.headers.update({"Content-Type": "application/json"})
-        answer._content = json.dumps(body).encode()
-        answer.request, answer.url = request, str(request.url)
-        return answer
 
 
 @dataclass
@@ -88,7 +61,7 @@ class SimulatedLoop:
         self.reports: list[tuple[float, Report]] = []
         now = self.clock.timestamp
         self.history = History(now, lambda: 0.0)
-        self.run = Run(self.sim, self.settings, history=self.history)  # type: ignore[arg-type]
+        self.run = Run(self.sim, self.settings, history=self.history)
         connection = self._connection()
         self.budget = CallBudget(now)
         if self.is_budgeted:
@@ -99,8 +72,7 @@ class SimulatedLoop:
         if self.takes_time:
             self.run.time = self.time
             connection._retry = Retry(self.sim.stop, budget=RetryBudget(), sleep=self.time.sleep)
-        self.line = TroubledLine(self.sim.hetzner_line)
-        connection._session.mount("http://hetzner.test/v1", self.line)
+        self.line = self.sim.hetzner_line
 
     def pass_hours(self, hours: float) -> None:
         """Let the controller run for so long."""

@@ -1,11 +1,12 @@
-"""Both simulators on real ports, a fault proxy before each, and the product's own connections to them.
+"""The door to this process: the simulators of all APIs, on time that a test lets pass, and the product's connections.
 
-Belongs here: what unit tests of clients, actuators and passes share. Journals of the proxies have what a client sent,
-those of the servers what arrived.
+``Simulation`` has them on real ports with a fault proxy before each, for tests of transport; ``direct`` has them at
+the ends of lines that need no port, for whole passes in milliseconds.
 """
 
 import json
 import threading
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,19 +17,22 @@ from typing import Any
 
 from actuators.http import hetzner as hetzner_client
 from actuators.http import kubernetes as kubernetes_client
+from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
+from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Simulator
+from reconciler.sandbox.exchange import Exchange, Journal, Simulator
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator
 from reconciler.sandbox.serving import BackgroundLoop, SimulatorServer
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
+from tests.support.world import Raw, World, to_simulator
 
 USER_AGENT = "tests/1.0"
 READ_ONLY_TOKEN = "r" * 64
@@ -55,8 +59,97 @@ class ImpatientStop(threading.Event):
         return self.is_set()
 
 
+class Simulated(World):
+    """A world whose API server is simulated as well, and how the product reaches it."""
+
+    hetzner: HetznerSimulator
+    kubernetes: KubernetesSimulator
+    stop: threading.Event
+
+    @abstractmethod
+    def journals(self) -> tuple[Journal, Journal]:
+        """What clients have sent, to Kubernetes and to Hetzner."""
+
+    @abstractmethod
+    def kubernetes_connection(self, *, token: str | None = None, read_only: bool = False) -> KubernetesConnection:
+        """The product's connection to the API server; it never really waits between tries."""
+
+    @abstractmethod
+    def hetzner_connection(self, *, read_only: bool = False) -> HetznerConnection:
+        """The product's connection to Hetzner; it never really waits between tries."""
+
+    @abstractmethod
+    def robot_reader(self) -> RobotReader | None:
+        """A reader of Robot, whose time is that of the simulation; None where Robot is not enabled."""
+
+    def to_cluster(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Past all clients: no journal has it."""
+        return to_simulator(self.kubernetes, method, path, body)
+
+    def kubernetes_reader(self) -> KubernetesReader:
+        """A reader of the API server."""
+        return KubernetesReader(self.kubernetes_connection(read_only=True))
+
+    def kubernetes_writer(self, token: str | None = None) -> KubernetesWriter:
+        """A writer to the API server."""
+        return KubernetesWriter(self.kubernetes_connection(token=token))
+
+    def hetzner_reader(self) -> HetznerReader:
+        """A reader of Hetzner."""
+        return HetznerReader(self.hetzner_connection(read_only=True))
+
+    def hetzner_writer(self) -> HetznerWriter:
+        """A writer to Hetzner."""
+        return HetznerWriter(self.hetzner_connection())
+
+    def robot_readers(self) -> Robot | None:
+        """What a pass reads Robot with; None where Robot is not enabled."""
+        account = self.robot_reader()
+        return None if account is None else reads_robot(account, self.clock)
+
+    def readers(self) -> Readers:
+        """What a pass reads with. It remembers what it asked by id, as in a loop."""
+        reader = self.hetzner_reader()
+        return Readers(self.kubernetes_reader(), reader, Confirmer(reader), robot=self.robot_readers())
+
+    def sent_to_kubernetes(self, *methods: str) -> list[Exchange]:
+        """What clients sent to the API server, with these methods only when some are given."""
+        return [entry for entry in self.journals()[0].entries() if not methods or entry.method in methods]
+
+    def sent_to_hetzner(self) -> list[Exchange]:
+        """What clients sent to Hetzner."""
+        return self.journals()[1].entries()
+
+    def written(self) -> list[Exchange]:
+        """Writes that clients sent to the API server, Events left out."""
+        return [entry for entry in self.sent_to_kubernetes() if entry.method != "GET" and "/events" not in entry.path]
+
+    def forget(self) -> None:
+        """Empty the journals."""
+        for journal in self.journals():
+            journal.clear()
+
+    def objects(self, section: str) -> dict[str, Raw]:
+        """Name → object of one section of the Kubernetes world, as it truly is."""
+        listed = self.kubernetes.world()["kubernetes"].get(section, [])
+        return {found["metadata"]["name"]: found for found in listed}
+
+    def nodes(self) -> dict[str, Raw]:
+        """Name → Node, as it truly is."""
+        return self.objects("nodes")
+
+    def services(self) -> dict[str, Raw]:
+        """Name → Service, as it truly is."""
+        return self.objects("services")
+
+
+def reads_robot(account: RobotReader, clock: SimulatedClock) -> Robot:
+    """What a pass reads Robot with."""
+    return Robot(RobotCache(account, timedelta(minutes=5), clock.timestamp), Confirmer(account))
+
+
 @dataclass
-class Simulation:
+class Simulation(Simulated):
     """A small world on ports of its own."""
 
     clock: SimulatedClock
@@ -71,6 +164,14 @@ class Simulation:
     robot: RobotSimulator | None = None
     """None where Robot is not enabled."""
     robot_proxy: FaultProxy | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.project = self.hetzner
+
+    def journals(self) -> tuple[Journal, Journal]:
+        """Those of the proxies."""
+        return self.kubernetes_proxy.journal, self.hetzner_proxy.journal
 
     @property
     def endpoint(self) -> str:
@@ -85,7 +186,7 @@ class Simulation:
 
     def kubernetes_connection(
         self, *, token: str | None = None, read_only: bool = False, timeout_s: float = TIMEOUT_S, attempts: int = 5
-    ) -> kubernetes_client.KubernetesConnection:
+    ) -> KubernetesConnection:
         """The product's connection to the API server; it never really waits between tries."""
         return kubernetes_client.connect(
             str(self.kubeconfig(token)),
@@ -102,7 +203,7 @@ class Simulation:
         read_only: bool = False,
         timeout_s: float = TIMEOUT_S,
         attempts: int = 5,
-    ) -> hetzner_client.HetznerConnection:
+    ) -> HetznerConnection:
         """The product's connection to Hetzner; it never really waits between tries."""
         return hetzner_client.connect(
             token,
@@ -113,29 +214,12 @@ class Simulation:
             read_only=read_only,
         )
 
-    def kubernetes_reader(self) -> kubernetes_client.KubernetesReader:
-        """A reader of the API server."""
-        return kubernetes_client.KubernetesReader(self.kubernetes_connection(read_only=True))
-
-    def kubernetes_writer(self, token: str | None = None) -> kubernetes_client.KubernetesWriter:
-        """A writer to the API server."""
-        return kubernetes_client.KubernetesWriter(self.kubernetes_connection(token=token))
-
-    def hetzner_reader(self) -> hetzner_client.HetznerReader:
-        """A reader of Hetzner."""
-        return hetzner_client.HetznerReader(self.hetzner_connection(read_only=True))
-
-    def hetzner_writer(self) -> hetzner_client.HetznerWriter:
-        """A writer to Hetzner."""
-        return hetzner_client.HetznerWriter(self.hetzner_connection())
-
-    def robot_reader(self, login: RobotLogin | None = None) -> RobotReader | None:
-        """A reader of Robot, by default with the right credentials; None where Robot is not enabled. Its time is that
-        of the simulation."""
+    def robot_reader(self) -> RobotReader | None:
+        """A reader of Robot, with the right credentials."""
         if self.robot_proxy is None:
             return None
         return RobotReader(
-            login or RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD),
+            RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD),
             endpoint=self.robot_proxy.url,
             user_agent=USER_AGENT,
             retry=Retry(self.stop, Patience(attempts=2)),
@@ -152,18 +236,6 @@ class Simulation:
         assert self.robot_proxy is not None
         self.robot_proxy.set_faults([{"kind": kind, **members}])
 
-    def readers(self) -> Readers:
-        """What a pass reads with. It remembers what it asked by id, as in a loop."""
-        reader = self.hetzner_reader()
-        return Readers(self.kubernetes_reader(), reader, Confirmer(reader), robot=self.robot_readers())
-
-    def robot_readers(self, login: RobotLogin | None = None) -> Robot | None:
-        """What a pass reads Robot with; None where Robot is not enabled."""
-        account = self.robot_reader(login)
-        if account is None:
-            return None
-        return Robot(RobotCache(account, timedelta(minutes=5), self.clock.timestamp), Confirmer(account))
-
     def spoil_kubernetes(self, kind: str, **members: Any) -> None:
         """Add a fault of transport before the API server."""
         self.kubernetes_proxy.set_faults([{"kind": kind, **members}])
@@ -174,33 +246,6 @@ class Simulation:
             date = {"Date": format_datetime(self.clock.now(), usegmt=True)}
             members["headers"] = {**date, **members.get("headers", {})}
         self.hetzner_proxy.set_faults([{"kind": kind, **members}])
-
-    def sent_to_kubernetes(self, *methods: str) -> list[Exchange]:
-        """What clients sent to the API server, with these methods only when some are given."""
-        return [entry for entry in self.kubernetes_proxy.journal.entries() if not methods or entry.method in methods]
-
-    def sent_to_hetzner(self) -> list[Exchange]:
-        """What clients sent to Hetzner."""
-        return self.hetzner_proxy.journal.entries()
-
-    def written(self) -> list[Exchange]:
-        """Writes that clients sent to the API server, Events left out."""
-        return [e for e in self.kubernetes_proxy.journal.entries() if e.method != "GET" and "/events" not in e.path]
-
-    def objects(self, section: str) -> dict[str, dict[str, Any]]:
-        """Name → object of one section of the Kubernetes world, as it truly is."""
-        listed = self.kubernetes.world()["kubernetes"].get(section, [])
-        return {found["metadata"]["name"]: found for found in listed}
-
-    def nodes(self) -> dict[str, dict[str, Any]]:
-        """Name → Node, as it truly is."""
-        return self.objects("nodes")
-
-    def change_server(self, server_id: int, **changes: Any) -> None:
-        """Give a server other values, as a resize or a person would."""
-        project = self.hetzner.world()["hetzner"]
-        servers = [found | (changes if found["id"] == server_id else {}) for found in project["servers"]]
-        self.hetzner.replace_world({**project, "servers": servers})
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def test_the_shutdown_taint_is_removed(
 ) -> None:
     """When the server runs again the taint goes, and those of others stay as they are."""
     change_taints(sim, *taints)
-    sim.change_server(1, status="running")
+    sim.change_servers(1, status="running")
 
     carry_out(sim, *wanted(sim, "node.shutdown_taint"))
 

@@ -74,7 +74,7 @@ class Stage:
 
     spec: Mapping[str, Any] = field(default_factory=dict)
     """Of the Service, beside its port."""
-    run: Run = field(init=False)
+    run: Run[DirectSimulation] = field(init=False)
 
     def __post_init__(self) -> None:
         clock = SimulatedClock(source=START.timestamp)
@@ -93,7 +93,7 @@ class Stage:
         hetzner = HetznerSimulator(clock, HetznerOptions(rate_limit=1_000_000), world=project)
         kubernetes = KubernetesSimulator(clock, world={"nodes": nodes, "services": [a_service({}, self.spec)]})
         settings = Settings(network="7", balancer_defaults=Options(location="fsn1"))
-        self.run = Run(DirectSimulation(hetzner, kubernetes, clock), settings)  # type: ignore[arg-type]
+        self.run = Run(DirectSimulation(hetzner, kubernetes, clock), settings)
 
     def with_annotations(self, annotations: Mapping[str, str]) -> Seen:
         """What there is after a pass with these annotations, and no others."""

@@ -12,10 +12,11 @@ from desired.plan.change import GuardName
 from reconciler.result import Result
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import LOCATED
-from tests.support.balanced_passes import NETWORK, load_balancer_service
-from tests.support.objects import server, settled_node
+from tests.support.direct import Trouble
+from tests.support.objects import NETWORK, server, settled_node
+from tests.support.passes import load_balancer_service
 from tests.support.sampling import sample
-from tests.support.simulated_loop import SimulatedLoop, Trouble
+from tests.support.simulated_loop import SimulatedLoop
 
 pytestmark = pytest.mark.passes
 

@@ -13,8 +13,8 @@ from reconciler.cli.names import _read
 from reconciler.config.commands import COMMANDS
 from reconciler.config.flags import FLAGS, Command
 from reconciler.config.hccm_flags import INSTEAD
-from tests.support.balanced_passes import load_balancer_service
 from tests.support.objects import joining_node
+from tests.support.passes import load_balancer_service
 from tests.support.simulators import Simulation
 
 

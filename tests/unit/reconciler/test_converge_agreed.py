@@ -12,18 +12,19 @@ from reconciler.passes.one_pass import plan_once
 from reconciler.passes.saved_plan import read_plan, save_plan
 from reconciler.result import Report, Result, exit_code
 from tests.balancers import IN_NETWORK, annotated
-from tests.support.balanced_passes import (
+from tests.support.objects import joining_node, server
+from tests.support.passes import (
     BALANCER,
-    SERVICES,
+    Run,
     a_balanced_run,
-    balancers,
+    initialized,
+    just_before_the_writes,
     load_balancer_service,
     outcomes,
     written,
 )
-from tests.support.objects import joining_node, server
-from tests.support.passes import Run, initialized, just_before_the_writes
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 
 Simulate = Callable[..., Simulation]
 
@@ -103,7 +104,7 @@ def test_what_comes_in_the_middle_of_the_pass_is_not_done_in_its_next_round(simu
     report = run.converge()
 
     assert "DELETE 1" not in written(run)
-    assert len(balancers(run)) == 2
+    assert len(run.sim.balancers()) == 2
     assert any(key.startswith("load_balancer/default/old") for key in left(report))
 
 
@@ -118,7 +119,7 @@ def test_a_change_that_has_become_another_one_waits(simulate: Simulate) -> None:
     report = run.converge()
 
     assert left(report) == ["load_balancer/default/web/type"]
-    assert balancers(run)[0]["load_balancer_type"]["name"] == "lb11"
+    assert run.sim.balancers()[0]["load_balancer_type"]["name"] == "lb11"
 
 
 def test_a_switch_of_targets_goes_no_further_than_it_was_shown(simulate: Simulate) -> None:
@@ -134,7 +135,7 @@ def test_a_switch_of_targets_goes_no_further_than_it_was_shown(simulate: Simulat
     report = run.converge()
 
     assert left(report) == ["load_balancer/default/web/target/server:2"]
-    assert [target["use_private_ip"] for target in balancers(run)[0]["targets"]].count(True) == 1
+    assert [target["use_private_ip"] for target in run.sim.balancers()[0]["targets"]].count(True) == 1
 
 
 def test_a_saved_plan_is_done(simulate: Simulate) -> None:
@@ -189,7 +190,7 @@ def test_an_exact_plan_is_done_whole_or_not_at_all(simulate: Simulate) -> None:
         "saved plan 'plan.json' no longer matches, and nothing was applied: 2 changes differ"
         " (load_balancer/default/web, node/web-9); plan again with 'reconcile plan --save plan.json'"
     )
-    assert (run.sim.nodes(), balancers(run), run.ears.events) == (before, [], [])
+    assert (run.sim.nodes(), run.sim.balancers(), run.ears.events) == (before, [], [])
     assert set(outcomes(report).values()) == {None}
 
 
@@ -206,7 +207,7 @@ def test_an_exact_plan_may_be_as_it_was(simulate: Simulate) -> None:
     report = run.converge()
 
     assert report.errors == ()
-    assert [target["use_private_ip"] for target in balancers(run)[0]["targets"]].count(True) == 2
+    assert [target["use_private_ip"] for target in run.sim.balancers()[0]["targets"]].count(True) == 2
 
 
 def test_an_exact_plan_that_guards_withhold_by_now(elsewhere: Run) -> None:
@@ -244,7 +245,7 @@ def test_a_saved_plan_of_a_part_is_applied_to_that_part(simulate: Simulate) -> N
 
     assert [line.change.key for line in report.lines] == ["node/web-2"]
     assert (report.result, again.result) == (Result.NO_CHANGES, Result.NO_CHANGES)
-    assert balancers(run) == []
+    assert run.sim.balancers() == []
 
 
 def test_a_saved_plan_may_be_applied_in_part(simulate: Simulate) -> None:
@@ -255,4 +256,4 @@ def test_a_saved_plan_may_be_applied_in_part(simulate: Simulate) -> None:
 
     report = run.converge()
 
-    assert (outcomes(report), balancers(run)) == ({"node/web-2": Applied}, [])
+    assert (outcomes(report), run.sim.balancers()) == ({"node/web-2": Applied}, [])

@@ -10,10 +10,10 @@ from desired.plan.grants import Grant, Source
 from desired.plan.notes import NoteKind
 from reconciler.result import Report, Result
 from tests.balancers import annotated
-from tests.support.balanced_passes import BALANCER, SERVICES, a_balanced_run, balancers, load_balancer_service
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import NAMESPACE, Run, initialized
+from tests.support.passes import BALANCER, NAMESPACE, Run, a_balanced_run, initialized, load_balancer_service
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 
 NOBODY = "sha256:0000000000000000"
 
@@ -186,7 +186,7 @@ def test_what_is_held_at_first_is_done_in_no_round(simulate: Callable[..., Simul
     removal = f"{BALANCER}/target/server:2"
 
     def is_target() -> bool:
-        return 2 in {target["server"]["id"] for target in balancers(run)[0]["targets"]}
+        return 2 in {target["server"]["id"] for target in run.sim.balancers()[0]["targets"]}
 
     assert [(hold.rule, removal in hold.keys) for hold in run.plan().holds] == [("silent-cluster", True)]
 
@@ -215,7 +215,7 @@ def test_what_is_refused_at_first_is_done_in_no_round(simulate: Callable[..., Si
     writer.create(SERVICES, load_balancer_service("api", **annotated(name="shared")))
 
     def owner() -> str:
-        return str(balancers(run)[0]["labels"].get("hcloud-ccm/service-uid", ""))
+        return str(run.sim.balancers()[0]["labels"].get("hcloud-ccm/service-uid", ""))
 
     (asked,) = (line.change for line in run.plan().lines if line.change.key == "load_balancer/default/api")
     assert (asked.decision.verdict, asked.decision.rule) == (Verdict.REFUSED, "foreign-owner")

@@ -9,19 +9,19 @@ import pytest
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from reconciler.result import Result
 from tests.balancers import LOCATED, annotated
-from tests.support.balanced_passes import (
+from tests.support.passes import (
     BALANCER,
     SERVICE,
-    SERVICES,
+    Run,
     a_balanced_run,
-    balancers,
+    initialized,
     load_balancer_service,
     outcomes,
     published,
     written,
 )
-from tests.support.passes import Run, initialized
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 
 Simulate = Callable[..., Simulation]
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "may not list services"}
@@ -58,7 +58,7 @@ def test_a_failed_creation_stays_alone(simulate: Simulate, code: int, word: str,
         f"{SERVICE}/status": Skipped,
     }
     assert report.lines[-1].outcome == Skipped(f"comes after {BALANCER}, which was not done")
-    assert balancers(run) == []
+    assert run.sim.balancers() == []
     said = {(event.subject.name, event.reason) for event in run.ears.events}
     assert (("web", "SyncLoadBalancerFailed") in said) is (outcome is Failed)
 
@@ -128,7 +128,7 @@ def test_two_services_side_by_side(simulate: Simulate) -> None:
 
     assert report.result is Result.PARTIAL
     assert sorted(len(published(run, name)) for name in ("web", "api")) == [0, 2]
-    assert len(balancers(run)) == 1
+    assert len(run.sim.balancers()) == 1
 
 
 @pytest.mark.parametrize("key", [BALANCER, SERVICE, f"{BALANCER}/listener/80"])
@@ -196,10 +196,10 @@ def test_a_list_that_lacks_what_a_leaving_service_has(simulate: Simulate) -> Non
     report = run.converge()
 
     assert outcomes(report) == {f"{SERVICE}/release": Pending}
-    assert (len(balancers(run)), list(run.sim.objects("services"))) == (1, ["web"])
+    assert (len(run.sim.balancers()), list(run.sim.objects("services"))) == (1, ["web"])
 
     assert run.converge().result is Result.NO_CHANGES
-    assert (balancers(run), run.sim.objects("services")) == ([], {})
+    assert (run.sim.balancers(), run.sim.objects("services")) == ([], {})
 
 
 def test_a_list_that_lacks_what_has_another_name_by_now(simulate: Simulate) -> None:
@@ -212,5 +212,5 @@ def test_a_list_that_lacks_what_has_another_name_by_now(simulate: Simulate) -> N
     report = run.converge()
 
     assert report.result is Result.NO_CHANGES
-    assert [balancer["name"] for balancer in balancers(run)] == ["shop"]
+    assert [balancer["name"] for balancer in run.sim.balancers()] == ["shop"]
     assert written(run).count("POST load_balancers") == 1

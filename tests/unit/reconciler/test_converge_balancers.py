@@ -11,21 +11,20 @@ from actuators.outcome import Applied
 from reconciler.passes.attempts import NO_ROUND_LEFT
 from reconciler.result import Result
 from tests.balancers import IN_NETWORK, LOCATED, annotated
-from tests.support.balanced_passes import (
+from tests.support.objects import NETWORK, server
+from tests.support.passes import (
     BALANCER,
-    NETWORK,
     SERVICE,
-    SERVICES,
+    Run,
     a_balanced_run,
-    balancers,
+    just_before_the_writes,
     load_balancer_service,
     outcomes,
     published,
     written,
 )
-from tests.support.objects import server
-from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 
 Simulate = Callable[..., Simulation]
 CHOSEN = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
@@ -45,7 +44,7 @@ def test_a_load_balancer_is_made(simulate: Simulate) -> None:
     )
     assert written(run) == ["POST load_balancers"]
     assert run.ears.begun == 2
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     assert {target["server"]["id"] for target in balancer["targets"]} == {1, 2}
     assert published(run) == [balancer["public_net"]["ipv4"]["ip"], balancer["public_net"]["ipv6"]["ip"]]
     assert ("web", "EnsuredLoadBalancer") in {(event.subject.name, event.reason) for event in run.ears.events}
@@ -89,7 +88,7 @@ def test_a_switch_that_comes_with_another_network_ends(simulate: Simulate) -> No
 
 def where(run: Run) -> tuple[list[int], list[tuple[int, bool]]]:
     """The networks of the only load balancer, and its targets: server, and whether by its private address."""
-    (found,) = balancers(run)
+    (found,) = run.sim.balancers()
     targets = sorted((target["server"]["id"], target["use_private_ip"]) for target in found["targets"])
     return [place["network"] for place in found["private_net"]], targets
 
@@ -176,7 +175,7 @@ def test_a_switch_takes_a_round_for_each_step(simulate: Simulate) -> None:
     report = run.converge()
 
     assert (report.result, run.ears.begun) == (Result.NO_CHANGES, 3)
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     assert (where(run), balancer["public_net"]["enabled"]) == (([7], [(1, True), (2, True)]), False)
     assert published(run) == [place["ip"] for place in balancer["private_net"]]
 
@@ -208,7 +207,7 @@ def test_a_load_balancer_is_removed(simulate: Simulate) -> None:
         ("lb.delete", Applied()),
         ("service.release", Applied()),
     ]
-    assert (balancers(run), run.sim.objects("services"), run.ears.begun) == ([], {}, 1)
+    assert (run.sim.balancers(), run.sim.objects("services"), run.ears.begun) == ([], {}, 1)
     assert ("web", "DeletedLoadBalancer") in {(event.subject.name, event.reason) for event in run.ears.events}
 
 
@@ -250,7 +249,7 @@ def test_addresses_of_a_service_that_is_made_anew(
     converge()
     remove_service(run)
     converge()
-    assert balancers(run) == []
+    assert run.sim.balancers() == []
     run.sim.kubernetes_writer().create(SERVICES, service)
     converge()
     had.append(published(run))
@@ -271,7 +270,7 @@ def test_a_copy_of_a_service_takes_no_address_from_the_original(simulate: Simula
     report = run.converge()
 
     assert report.result is Result.REFUSED
-    assert (len(balancers(run)), published(run), published(run, "copy")) == (1, had, [])
+    assert (len(run.sim.balancers()), published(run), published(run, "copy")) == (1, had, [])
     assert run.plan().holds == ()
 
 
@@ -286,13 +285,13 @@ def test_an_address_in_its_undo_window_is_waited_for(simulate: Simulate) -> None
     run.sim.kubernetes_writer().create(SERVICES, load_balancer_service("next", **NAMED))
 
     waiting = run.converge()
-    assert (waiting.result, published(run, "next"), len(balancers(run))) == (Result.CHANGES, [], 1)
+    assert (waiting.result, published(run, "next"), len(run.sim.balancers())) == (Result.CHANGES, [], 1)
 
     run.sim.clock.advance(601)
     run.converge()
     run.converge()
 
-    assert (published(run, "next"), len(balancers(run))) == (had, 1)
+    assert (published(run, "next"), len(run.sim.balancers())) == (had, 1)
 
 
 def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
@@ -307,7 +306,7 @@ def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
     assert {entry.status for entry in run.sim.written()} == {200}
     assert written(run)[0] == "PUT 42"
     assert sorted(written(run)[1:]) == ["POST add_service", "POST add_target", "POST add_target"]
-    assert [balancer["id"] for balancer in balancers(run)] == [42]
+    assert [balancer["id"] for balancer in run.sim.balancers()] == [42]
     assert run.converge().lines == ()
 
 
@@ -338,7 +337,7 @@ def test_servers_without_public_ipv4(simulate: Simulate) -> None:
 
 def target_addresses(run: Run) -> set[str]:
     """The addresses by which servers get traffic."""
-    return {target["server"]["ip"] for balancer in balancers(run) for target in balancer["targets"]}
+    return {target["server"]["ip"] for balancer in run.sim.balancers() for target in balancer["targets"]}
 
 
 def label(run: Run, node: str, value: str | None) -> None:
@@ -388,7 +387,7 @@ def test_a_certificate_and_a_port_whose_check_was_made_in_the_console(simulate: 
     second = run.converge()
 
     (certificate,) = run.sim.hetzner.world()["hetzner"]["certificates"]
-    (there,) = balancers(run)[0]["services"]
+    (there,) = run.sim.balancers()[0]["services"]
     assert outcomes(first)["certificate/default/web"] is Applied
     assert outcomes(second)[f"{BALANCER}/listener/80/asked"] is Applied
     assert (there["protocol"], there["http"]["certificates"]) == ("https", [certificate["id"]])

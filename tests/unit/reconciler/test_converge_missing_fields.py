@@ -74,7 +74,7 @@ def test_no_address_goes_for_want_of_a_field(run: Run, path: tuple[str, ...]) ->
 @pytest.mark.parametrize("path", ADDRESS_FIELDS, ids=".".join)
 def test_the_rest_is_kept_true(run: Run, path: tuple[str, ...]) -> None:
     """Labels and taint follow the server as ever while its addresses are not known."""
-    run.sim.change_server(1, server_type="cpx42", status="off")
+    run.sim.change_servers(1, server_type="cpx42", status="off")
     say(run, path, GONE)
 
     report = run.converge()
@@ -88,7 +88,7 @@ def test_the_rest_is_kept_true(run: Run, path: tuple[str, ...]) -> None:
 
 def test_no_mirrored_label_goes_for_want_of_labels(run: Run) -> None:
     """Without the server's labels the mirrored ones stay, and the others follow the server."""
-    run.sim.change_server(1, server_type="cpx42")
+    run.sim.change_servers(1, server_type="cpx42")
     say(run, ("labels",), GONE)
 
     report = run.converge()

@@ -51,7 +51,7 @@ def test_nothing_to_do(settled: Run) -> None:
 def test_resized_servers(settled: Run) -> None:
     """The labels of resized servers follow in the next pass, with one PATCH a Node and no question beyond the list."""
     for number in (1, 3):
-        settled.sim.change_server(number, **RESIZED)
+        settled.sim.change_servers(number, **RESIZED)
 
     report = settled.converge()
 
@@ -67,7 +67,7 @@ def test_resized_servers(settled: Run) -> None:
 def test_everything_at_once(settled: Run) -> None:
     """Labels, addresses and taint of one Node are mended in one pass, and the next one has nothing to do."""
     address = {"public_net": {"ipv4": {"ip": "192.0.2.4"}}}
-    settled.sim.change_server(1, **RESIZED, **address, status="off")
+    settled.sim.change_servers(1, **RESIZED, **address, status="off")
 
     report = settled.converge()
 
@@ -88,7 +88,7 @@ def test_off_and_on_again(settled: Run) -> None:
     """The taint follows the server's state both ways, whatever its kubelet says; a state in between moves nothing."""
     seen = []
     for status in ("off", "starting", "running", "stopping"):
-        settled.sim.change_server(2, status=status)
+        settled.sim.change_servers(2, status=status)
         assert settled.converge().result is Result.NO_CHANGES
         seen.append(settled.sim.nodes()["web-2"]["spec"].get("taints", []))
 
@@ -98,7 +98,7 @@ def test_off_and_on_again(settled: Run) -> None:
 def test_a_renamed_server(settled: Run) -> None:
     """The id is the identity: the Node stays, and so does its host name, with a note."""
     before = settled.sim.nodes()
-    settled.sim.change_server(1, name="other")
+    settled.sim.change_servers(1, name="other")
 
     report = settled.converge()
 
@@ -146,7 +146,7 @@ def test_which_nodes_follow(settled: Run, settings: Settings, expected: list[str
     label: Any = {"metadata": {"labels": {"example.com/keep": ""}}}
     settled.sim.kubernetes_writer().patch("/api/v1/nodes/web-3", label)
     for number in (1, 2, 3):
-        settled.sim.change_server(number, **RESIZED)
+        settled.sim.change_servers(number, **RESIZED)
     settled.settings = settings
 
     settled.converge()
@@ -156,7 +156,7 @@ def test_which_nodes_follow(settled: Run, settings: Settings, expected: list[str
 
 def test_a_network_that_cannot_be_read(settled: Run) -> None:
     """What depends on the network stays as it is, and the rest is kept true: no address goes for want of an answer."""
-    settled.sim.change_server(1, **RESIZED, public_net={"ipv4": {"ip": "192.0.2.4"}})
+    settled.sim.change_servers(1, **RESIZED, public_net={"ipv4": {"ip": "192.0.2.4"}})
     before = settled.sim.nodes()["web-1"]["status"]["addresses"]
     settled.settings = Settings(network="net")
     settled.sim.spoil_hetzner("status", path="/v1/networks", code=503, body="<html>", count=None)

@@ -12,13 +12,21 @@ from reconciler.passes.history import History
 from reconciler.result import Report, Result
 from tests.balancers import LOCATED, annotated
 from tests.routes import pods_of
-from tests.support.balanced_passes import BALANCER, SERVICES, a_balanced_run, balancers, load_balancer_service
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import NAMESPACE, Run, initialized
-from tests.support.routed_passes import a_run_of_joining_nodes, routed_nodes
+from tests.support.passes import (
+    BALANCER,
+    NAMESPACE,
+    Run,
+    a_balanced_run,
+    a_run_of_joining_nodes,
+    initialized,
+    load_balancer_service,
+    routed_nodes,
+)
 from tests.support.simulated_loop import SimulatedLoop
 from tests.support.simulators import Simulation
 from tests.support.workloads import raw_workload
+from tests.support.world import SERVICES
 
 Simulate = Callable[..., Simulation]
 HCCM = raw_workload(
@@ -301,11 +309,11 @@ def test_a_target_that_is_taken_off_at_once(after_s: float) -> None:
 
 def targets(run: Run) -> set[int]:
     """Ids of the servers that get traffic."""
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     return {target["server"]["id"] for target in balancer["targets"]}
 
 
-def take_away_target_2(run: Run) -> None:
+def take_away_target_2(run: Run[Any]) -> None:
     """Let somebody else remove the second server from the load balancer."""
     project = run.sim.hetzner.world()["hetzner"]
     (balancer,) = project["load_balancers"]

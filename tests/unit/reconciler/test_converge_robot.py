@@ -21,11 +21,11 @@ from reconciler.sandbox.exchange import Request, Response
 from reconciler.telemetry.pass_logger import Meter, PassLogger
 from reconciler.telemetry.pass_metrics import succeeded
 from tests.balancers import IN_NETWORK, LOCATED, annotated
-from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
 from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
 from tests.support.objects import condition, joining_node, server
-from tests.support.passes import Run, just_before_the_writes
+from tests.support.passes import Run, just_before_the_writes, load_balancer_service
 from tests.support.simulators import Simulation, ago
+from tests.support.world import SERVICES
 
 
 def keys(report: Report) -> list[str]:
@@ -282,7 +282,7 @@ def served(run: Run, *, private: bool = False) -> list[str]:
     run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": options}})
     for _ in range(3):
         run.converge()
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     found = balancer["targets"]
     return sorted(f"server {t['server']['id']}" if t["type"] == "server" else t["ip"]["ip"] for t in found)
 
@@ -384,7 +384,7 @@ def test_an_address_of_nobody_stays(simulate: Simulate) -> None:
     """Somebody may have added it: HCCM removes it."""
     run = a_served_run(simulate, robot_node(1))
     served(run)
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     target = {"type": "ip", "ip": {"ip": "192.0.2.77"}}
     run.sim.hetzner_writer().post(f"/load_balancers/{balancer['id']}/actions/add_target", target)
     run.sim.clock.advance(5)
@@ -442,7 +442,7 @@ def test_a_full_load_balancer_exchanges_one_address_at_a_time(simulate: Simulate
     """There is no room for both: what does not answer by the new address stops the others."""
     run = a_served_run(simulate, robot_node(1), robot_node(2), robot_node(3), settings=INSIDE)
     served(run)
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     path = f"/load_balancers/{balancer['id']}/actions/add_target"
     for number in range(balancer["load_balancer_type"]["max_targets"] - len(balancer["targets"])):
         run.sim.hetzner_writer().post(path, {"type": "ip", "ip": {"ip": f"198.51.100.{number + 1}"}})
@@ -463,7 +463,7 @@ def test_a_server_of_the_account_that_is_no_node(simulate: Simulate) -> None:
     """Its target goes, as that of a cloud server would."""
     run = a_served_run(simulate, robot_node(1), robot_node(2), account=(1, 2, 3))
     served(run)
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     target = {"type": "ip", "ip": {"ip": "192.0.2.3"}}
     run.sim.hetzner_writer().post(f"/load_balancers/{balancer['id']}/actions/add_target", target)
     run.sim.clock.advance(5)

@@ -11,10 +11,9 @@ from desired.model.settings import AddressFamily, Settings
 from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
 from reconciler.result import Result
 from tests.balancers import DEFAULT_NAME, LOCATED, SERVICE_UID, annotated
-from tests.support.balanced_passes import NETWORK, balancers, load_balancer_service
 from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
-from tests.support.objects import server, settled_node
-from tests.support.passes import Run
+from tests.support.objects import NETWORK, server, settled_node
+from tests.support.passes import Run, load_balancer_service
 
 SETTINGS = replace(LOCATED, robot=True)
 IN_NETWORK = replace(SETTINGS, network="7")
@@ -165,7 +164,7 @@ def served(
         ],
     }
     run.sim.hetzner.replace_world({"servers": cloud, "networks": [NETWORK], "load_balancers": [balancer]})
-    (made,) = balancers(run)
+    (made,) = run.sim.balancers()
     public = made["public_net"]
     published = [public["ipv4"]["ip"], public["ipv6"]["ip"], "10.0.0.200"]
     service = load_balancer_service(**annotated(**({"use_private_ip": "true"} if private else {})))
@@ -240,7 +239,7 @@ def test_a_stale_address_goes(simulate: Simulate, private: bool, right: Sequence
     assert [(str(line.change.key), line.change.verb) for line in report.lines] == [
         (f"load_balancer/default/web/target/ip:{stale}", "remove")
     ]
-    addresses = [target["ip"]["ip"] for target in balancers(run)[0]["targets"] if target["type"] == "ip"]
+    addresses = [target["ip"]["ip"] for target in run.sim.balancers()[0]["targets"] if target["type"] == "ip"]
     assert addresses == list(right)
 
 

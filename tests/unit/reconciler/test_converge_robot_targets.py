@@ -8,10 +8,10 @@ import pytest
 
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK, annotated
-from tests.support.balanced_passes import SERVICES, balancers, load_balancer_service
 from tests.support.dedicated import Simulate, a_run, dedicated, robot_node
 from tests.support.objects import joining_node, public_ipv4, server
-from tests.support.passes import Run
+from tests.support.passes import Run, load_balancer_service
+from tests.support.world import SERVICES
 
 INSIDE = replace(IN_NETWORK, robot=True)
 EXCLUDED = {"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": ""}}}
@@ -48,7 +48,7 @@ def exclude(run: Run, *nodes: str) -> None:
 
 def addresses(run: Run) -> list[str]:
     """The targets by address of the only load balancer."""
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     return sorted(target["ip"]["ip"] for target in balancer["targets"] if target["type"] == "ip")
 
 
@@ -69,7 +69,7 @@ def test_a_move_in_the_network_without_robot(simulate: Simulate, is_enabled: boo
         run.approve(hold.hash)
     passes(run, 4)
 
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     assert [place["ip"] for place in balancer["private_net"]] == ["10.0.0.77"]
     assert addresses(run) == before == ["10.1.0.1", "10.1.0.2"]
 
@@ -133,7 +133,7 @@ def test_a_server_that_answers_by_neither_address(simulate: Simulate) -> None:
 def test_targets_of_the_cloud_wait_for_no_dedicated_server(simulate: Simulate) -> None:
     """In a full load balancer, in which addresses that do not answer are held."""
     run = a_served_run(simulate, robot_node(1), robot_node(2), private=False)
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     path = f"/load_balancers/{balancer['id']}/actions/add_target"
     for number in range(balancer["load_balancer_type"]["max_targets"] - len(balancer["targets"])):
         run.sim.hetzner_writer().post(path, {"type": "ip", "ip": {"ip": f"203.0.113.{number + 1}"}})
@@ -145,7 +145,7 @@ def test_targets_of_the_cloud_wait_for_no_dedicated_server(simulate: Simulate) -
     ask_for(run, use_private_ip="true")
     passes(run, 6)
 
-    (balancer,) = balancers(run)
+    (balancer,) = run.sim.balancers()
     assert all(target["use_private_ip"] for target in balancer["targets"] if target["type"] == "server")
 
 
@@ -207,5 +207,5 @@ def test_an_adoption_waits_until_robot_tells_what_would_be_lost(simulate: Simula
         run.approve(hold.hash)
     passes(run)
 
-    (found,) = balancers(run)
+    (found,) = run.sim.balancers()
     assert (found["labels"], addresses(run)) == ({}, ["192.0.2.1", "192.0.2.3"])

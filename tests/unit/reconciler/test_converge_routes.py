@@ -8,16 +8,19 @@ import pytest
 from actuators.outcome import PREEMPTED, Applied, Failed
 from reconciler.result import Result, exit_code
 from tests.routes import gateway_of, pods_of
-from tests.support.balanced_passes import outcomes, published, written
-from tests.support.passes import Run, initialized, just_before_the_writes
-from tests.support.routed_passes import (
+from tests.support.passes import (
     Milestones,
     PatientWriter,
+    Run,
     a_run_of_joining_nodes,
     added,
+    initialized,
+    just_before_the_writes,
+    outcomes,
+    published,
     routed_nodes,
-    routes_of,
     routes_to,
+    written,
 )
 from tests.support.simulators import Simulation
 
@@ -34,7 +37,7 @@ def test_what_joining_nodes_cost(simulate: Simulate, nodes: int, pages: int, cal
     report = run.converge()
 
     assert report.result is Result.NO_CHANGES
-    assert (routes_of(run), len(routed_nodes(run))) == (routes_to(nodes), nodes)
+    assert (run.sim.routes(), len(routed_nodes(run))) == (routes_to(nodes), nodes)
     sent = [f"{entry.method} {entry.path}" for entry in run.sim.sent_to_hetzner()]
     assert {what: sent.count(what) for what in sent} == {
         "GET /v1/servers": pages,
@@ -63,7 +66,7 @@ def test_no_node_waits_for_a_route(simulate: Simulate) -> None:
     report = run.converge()
 
     assert set(outcomes(report).values()) == {Applied}
-    assert len(initialized(run)) == len(routes_of(run)) == 20
+    assert len(initialized(run)) == len(run.sim.routes()) == 20
 
 
 def test_load_balancers_go_first(simulate: Simulate) -> None:
@@ -82,7 +85,7 @@ def test_load_balancers_go_first(simulate: Simulate) -> None:
     assert set(outcomes(report).values()) == {Applied}
     assert written(run) == ["POST load_balancers"] * 3 + ["POST add_route"] * 5
     assert all(published(run, f"web-{number}") for number in (1, 2, 3))
-    assert (routes_of(run), len(routed_nodes(run)), run.ears.begun) == (routes_to(5), 5, 2)
+    assert (run.sim.routes(), len(routed_nodes(run)), run.ears.begun) == (routes_to(5), 5, 2)
 
 
 @pytest.mark.parametrize("after", [0, 1, 7])
@@ -96,7 +99,7 @@ def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None
     first = run.converge()
 
     assert first.result is Result.PARTIAL
-    assert (len(routes_of(run)), len(routed_nodes(run)), len(initialized(run))) == (made, made, 12)
+    assert (len(run.sim.routes()), len(routed_nodes(run)), len(initialized(run))) == (made, made, 12)
     of_routes = [line.outcome for line in first.lines if line.change.key.startswith("route/")]
     assert sorted(of_routes, key=str) == [Applied()] * made + [PREEMPTED] * (12 - made)
 
@@ -104,7 +107,7 @@ def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None
     second = run.converge()
 
     assert second.result is Result.NO_CHANGES
-    assert (routes_of(run), len(routed_nodes(run)), added(run)) == (routes_to(12), 12, 12)
+    assert (run.sim.routes(), len(routed_nodes(run)), added(run)) == (routes_to(12), 12, 12)
 
 
 def test_a_node_that_leaves_while_its_routes_are_made_fails_nothing(simulate: Simulate) -> None:
@@ -135,7 +138,7 @@ def test_what_a_person_let_through_does_not_give_way(simulate: Simulate) -> None
     report = run.converge()
 
     assert set(outcomes(report).values()) == {Applied}
-    assert (report.result, routes_of(run)) == (Result.NO_CHANGES, routes_to(4))
+    assert (report.result, run.sim.routes()) == (Result.NO_CHANGES, routes_to(4))
 
 
 def _without_condition(node: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,8 @@ from desired.model.settings import Policy, Settings
 from desired.plan.change import Verdict
 from reconciler.result import Report, Result
 from tests.routes import gateway_of, pods_of
-from tests.support.balanced_passes import NETWORK
-from tests.support.objects import condition, server, settled_node
-from tests.support.passes import Run
-from tests.support.routed_passes import ROUTED
+from tests.support.objects import NETWORK, condition, server, settled_node
+from tests.support.passes import ROUTED, Run
 from tests.support.simulators import Simulation
 
 Simulate = Callable[..., Simulation]
@@ -250,7 +248,7 @@ def test_half_of_the_clusters_range_by_a_server_stays(simulate: Simulate) -> Non
 def test_a_server_under_another_name_keeps_its_route(simulate: Simulate) -> None:
     """The providerID says whose the gateway is: HCCM removes and makes the route in turn."""
     run = _a_run(simulate, FOREIGN, _led(*range(1, NODES + 1)))
-    run.sim.change_server(2, name="old-web-2")
+    run.sim.change_servers(2, name="old-web-2")
     before = _raw(run)
 
     reports = [run.converge() for _ in range(2)]

@@ -10,9 +10,9 @@ from actuators.outcome import Applied, Failed
 from desired.model.settings import Policy
 from reconciler.result import Result
 from tests.balancers import LOCATED, annotated
-from tests.support.balanced_passes import SERVICES, a_balanced_run, balancers, load_balancer_service
-from tests.support.passes import Run, just_before_the_writes
+from tests.support.passes import Run, a_balanced_run, just_before_the_writes, load_balancer_service
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 
 Simulate = Callable[..., Simulation]
 WRONG = annotated(health_check_interval="soon")
@@ -121,7 +121,7 @@ def test_something_wrong_from_the_beginning(simulate: Simulate) -> None:
 
     assert conditions(run) == NONE
     assert [path for path in patches(run) if path.startswith(SERVICES)] == [f"{PATH}/status"]
-    assert balancers(run) == []
+    assert run.sim.balancers() == []
     assert said(run) == ["InvalidAnnotation"]
 
 
@@ -252,7 +252,7 @@ def test_a_status_that_could_not_be_published(simulate: Simulate) -> None:
 
     run.converge()
 
-    assert len(balancers(run)) == 1
+    assert len(run.sim.balancers()) == 1
     assert said(run) == []
 
 
@@ -275,5 +275,5 @@ def test_a_load_balancer_that_is_retained(served: Run) -> None:
 
     served.converge()
 
-    assert len(balancers(served)) == 1
+    assert len(served.sim.balancers()) == 1
     assert said(served) == ["RetainedLoadBalancer"]

@@ -16,9 +16,8 @@ from desired.load_balancers.targets import desired_targets
 from desired.model.key import Key, ObjectKind
 from reconciler.live_page.making import Maker
 from reconciler.passes.one_pass import explain_once
-from tests.support.balanced_passes import a_balanced_run, load_balancer_service
 from tests.support.counting import calls_of
-from tests.support.passes import Run
+from tests.support.passes import Run, a_balanced_run, load_balancer_service
 from tests.support.simulators import Simulation
 
 pytestmark = pytest.mark.passes

@@ -7,12 +7,12 @@ import pytest
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from reconciler.cli.explain import key_of
 from tests.balancers import LOCATED
-from tests.support.balanced_passes import NETWORK, SERVICES, load_balancer_service
 from tests.support.explain_command import TOKENS, ExplainCommand
-from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import Run
+from tests.support.objects import NETWORK, joining_node, server, settled_node
+from tests.support.passes import Run, load_balancer_service
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 
 FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "message": "may not list services"}
 

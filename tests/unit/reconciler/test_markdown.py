@@ -22,13 +22,13 @@ from reconciler.result import Line, Report
 from tests.balancers import LOCATED
 from tests.builders import a_change, a_snapshot
 from tests.property.strategies import law
-from tests.support.balanced_passes import SERVICES, load_balancer_service
 from tests.support.keys import key_of
 from tests.support.objects import server, settled_node
-from tests.support.passes import Run
+from tests.support.passes import Run, load_balancer_service
 from tests.support.rendering import golden, written
 from tests.support.scenarios import SCENARIOS
 from tests.support.simulators import Simulation, ago
+from tests.support.world import SERVICES
 
 _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _HOSTILE = (

@@ -25,9 +25,9 @@ from reconciler.result import Line, Report, Requests
 from reconciler.runtime import actuators_with
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
 from tests.builders import a_change, a_snapshot
-from tests.support.balanced_passes import BALANCER, a_balanced_run
 from tests.support.balancer_stage import PassingTime
 from tests.support.keys import key_of
+from tests.support.passes import BALANCER, a_balanced_run
 from tests.support.simulators import Simulation
 
 LOGGER = "hcloud-reconciler.pass"

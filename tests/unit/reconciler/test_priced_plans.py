@@ -13,13 +13,12 @@ from reconciler.report.json_report import report_as_json
 from reconciler.report.markdown import render_markdown
 from reconciler.result import MonthlyCost, Report
 from tests.routes import gateway_of, pods_of
-from tests.support.balanced_passes import BALANCER, NETWORK, SERVICES, a_balanced_run, load_balancer_service
-from tests.support.objects import joining_node, server
-from tests.support.passes import Run
+from tests.support.objects import NETWORK, joining_node, server
+from tests.support.passes import BALANCER, ROUTED, Run, a_balanced_run, load_balancer_service
 from tests.support.rendering import invalid, written
-from tests.support.routed_passes import ROUTED
 from tests.support.schemas import published
 from tests.support.simulators import Simulation
+from tests.support.world import SERVICES
 from tests.unit.reconciler.test_folded_plans import dedented, shown  # noqa: F401 - a fixture
 
 Simulate = Callable[..., Simulation]

@@ -22,8 +22,7 @@ from reconciler.passes.records import Records, SettingsMemory
 from reconciler.result import Report, Result
 from tests.balancers import IN_NETWORK, annotated
 from tests.builders import CLUSTER_UID, NOW, a_change, a_network, a_server, a_settled_node, a_snapshot
-from tests.support.balanced_passes import a_balanced_run, balancers, load_balancer_service, published, written
-from tests.support.passes import NAMESPACE, Run, records_in
+from tests.support.passes import NAMESPACE, Run, a_balanced_run, load_balancer_service, published, records_in, written
 from tests.support.simulators import Simulation
 from tests.support.stored import Stored
 
@@ -226,7 +225,7 @@ def under(run: Run, settings: Settings, **overrides: Any) -> Run:
 
 def are_public(run: Run) -> list[bool]:
     """Whether each load balancer has a public interface."""
-    return [found["public_net"]["enabled"] for found in balancers(run)]
+    return [found["public_net"]["enabled"] for found in run.sim.balancers()]
 
 
 def notes(report: Report) -> list[str]:

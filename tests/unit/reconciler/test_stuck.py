@@ -9,10 +9,11 @@ import pytest
 from desired.model.settings import Settings
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.balancers import IN_NETWORK, LOCATED
-from tests.support.balanced_passes import NETWORK, load_balancer_service
-from tests.support.balanced_passes import SERVICES as SERVICES_PATH
-from tests.support.objects import UNINITIALIZED, joining_node, server, settled_node
-from tests.support.simulated_loop import SimulatedLoop, Trouble
+from tests.support.direct import Trouble
+from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
+from tests.support.passes import load_balancer_service
+from tests.support.simulated_loop import SimulatedLoop
+from tests.support.world import SERVICES as SERVICES_PATH
 
 pytestmark = pytest.mark.passes
 
