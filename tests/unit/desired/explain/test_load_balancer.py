@@ -1,0 +1,781 @@
+"""A Service's load balancer explained: by what it was found, its labels, addresses, conditions, ports, certificates and
+targets."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+import pytest
+
+from desired.annotations.choices import Protocol
+from desired.annotations.claims import ClaimedPort
+from desired.annotations.options import PREFIX
+from desired.explain.fact import Fact
+from desired.explain.load_balancer import BalancerFact, PrivateAddress
+from desired.explain.parts import CertificateFact, ListenerFact, TargetFact, shown_listener
+from desired.load_balancers.membership import Membership
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    NO_LIMIT,
+    Attachment,
+    Certificate,
+    Health,
+    HttpOptions,
+    IpTarget,
+    Issuance,
+    Listener,
+    SelectorTarget,
+    ServerTarget,
+)
+from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.model.snapshot import Node, Server, Snapshot
+from desired.names import (
+    CONDITION_IN_SYNC,
+    CONDITION_READY,
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_EXCLUDE_FROM_BALANCERS,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
+from desired.plan.kinds import Verb
+from desired.rules import load_balancer_changes as changes
+from desired.rules import load_balancers as rules
+from desired.rules.rule import Basis
+from desired.section import UNMANAGED, Absent, Present, Section, Unknown
+from tests.balancers import (
+    DEFAULT_NAME,
+    IN_NETWORK,
+    LB11,
+    LOCATED,
+    NETWORK,
+    SERVICE_UID,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    an_http_listener,
+    annotated,
+)
+from tests.builders import CLUSTER_UID, NOW, a_node, a_server, a_settled_node, incomplete, nodes_of
+from tests.support.service_explanations import RIVAL_UID, of_the_service
+
+OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
+SHOP = a_claim(annotations=annotated(name="shop"))
+GAP: Any = incomplete(Section({}), "429")
+GOES: Mapping[str, Any] = {"deleted_at": NOW}
+OTHER = "other-cluster"
+RIVALS = [a_served_service(claim=SHOP), a_service("api", uid=RIVAL_UID, claim=SHOP)]
+
+
+def served(*balancers: Any, service: Service | None = None, **overrides: Any) -> Snapshot:
+    """A world with these load balancers, and a Service that one of them serves."""
+    return a_world([service or a_served_service()], balancers, **overrides)
+
+
+def named(**labels: str | None) -> Any:
+    """A load balancer of the name that the Service asks for."""
+    uids: dict[str, Any] = {"service_uid": None, "cluster_uid": None}
+    return a_balancer(spec={"name": "shop"}, **uids | labels)
+
+
+def shop(*balancers: Any) -> Snapshot:
+    """A world in which a new Service asks for the name ``shop``."""
+    return a_world([a_service(claim=SHOP)], balancers)
+
+
+# The load balancer.
+
+NONE_LABELLED = f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
+NONE_NAMED = f"{NONE_LABELLED}, and none is named {DEFAULT_NAME!r}"
+CONTESTED = rules.NAME_CONTESTED.text(name="shop", services="Service default/api")
+THEIRS = rules.BALANCER_OF_CLUSTER.says.format(balancer=42, name="shop", cluster=OTHER)
+BAD_NAME = a_service(claim=a_claim(annotations=annotated(name=" shop")))
+GIVEN_BACK = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
+LEFT_BEHIND = a_balancer(service_uid=None, spec={"name": "was-42", "labels": GIVEN_BACK})
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "asked", "by", "found", "other", "why"),
+    [
+        (served(a_balancer()), DEFAULT_NAME, "label", 42, None, None),
+        (shop(named()), "shop", "name", 42, None, None),
+        (served(named()), DEFAULT_NAME, "address", 42, None, None),
+        (a_world([a_service()], [LEFT_BEHIND]), DEFAULT_NAME, "label", 42, None, None),
+        (a_world([a_service()]), DEFAULT_NAME, None, None, None, NONE_NAMED),
+        (a_world([BAD_NAME]), None, None, None, None, NONE_LABELLED),
+        (served(service=a_served_service(**GOES)), None, None, None, None, NONE_LABELLED),
+        (
+            a_world([a_service()], load_balancers=GAP),
+            DEFAULT_NAME,
+            None,
+            None,
+            None,
+            rules.BALANCER_UNKNOWN.text(cause="429"),
+        ),
+        (shop(named(cluster_uid=OTHER)), "shop", "name", None, 42, THEIRS),
+        (a_world(RIVALS, [named()]), "shop", "name", None, 42, CONTESTED),
+        (a_world(RIVALS), "shop", None, None, None, CONTESTED),
+        (a_world(RIVALS, [named(service_uid=SERVICE_UID)]), "shop", "label", 42, None, None),
+        (a_world(RIVALS, [named(service_uid=SERVICE_UID, cluster_uid=OTHER)]), "shop", "label", None, 42, THEIRS),
+    ],
+    ids=[
+        "label", "name", "address", "given-back", "none", "name-unread", "going", "gap",
+        "foreign", "contested", "contested-none", "labelled-of-two", "labelled-and-foreign",
+    ],
+)  # fmt: skip
+def test_balancer(
+    snapshot: Snapshot, asked: str | None, by: str | None, found: int | None, other: int | None, why: str | None
+) -> None:
+    """The Service's own, or one that would be and is another's, with what it was found by; else why there is none."""
+    balancer = of_the_service(snapshot).load_balancer
+    ids = [each.id if each else None for each in (balancer.found, balancer.other)]
+
+    assert (balancer.asked_name, balancer.by, ids, balancer.why) == (asked, by, [found, other], why)
+
+
+PLACE = Attachment(7, IPv4Address("10.0.0.9"))
+
+
+def test_the_fields_of_a_balancer() -> None:
+    """Those that a person asks for first; an address that is not known, or no limit, is none."""
+    whole = a_balancer(attachments=(PLACE, Attachment(8, UNMANAGED)), is_protected=True)
+    endless = replace(LB11, max_services=NO_LIMIT, max_targets=NO_LIMIT)
+    closed = a_balancer(spec={"public_interface": False}, type=endless)
+    found, other = (of_the_service(served(balancer)).load_balancer.found for balancer in (whole, closed))
+
+    assert found == BalancerFact(
+        42, DEFAULT_NAME, "lb11", "fsn1", "eu-central", IPv4Address("203.0.113.200"), IPv6Address("2001:db8::200"),
+        public=True, private=(PrivateAddress(7, IPv4Address("10.0.0.9")),), protected=True,
+        ports=1, max_ports=5, targets=1, max_targets=25,
+    )  # fmt: skip
+    assert other is not None
+    assert (other.public, other.max_ports, other.max_targets) == (False, None, None)
+
+
+OURS, UNSAID, DEAD = "this cluster's", "no cluster label (optional)", "that of a Service that is gone"
+ITS, RIVAL = "this Service's", "Service default/api's"
+KEPT = (SERVICE_UID, SERVICE_UID, ITS)
+OF_OURS = (CLUSTER_UID, CLUSTER_UID, OURS)
+UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be read")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "labels"),
+    [
+        (served(a_balancer()), {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: OF_OURS}),
+        (
+            served(a_balancer(cluster_uid=None)),
+            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, None, UNSAID)},
+        ),
+        (
+            served(a_balancer(cluster_uid=None), service=a_served_service(claim=SHOP)),
+            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"becomes {OURS}")},
+        ),
+        (
+            served(a_balancer(), cluster_uid=Unknown("403")),
+            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: UNREAD},
+        ),
+        (
+            shop(named(service_uid="dead", cluster_uid=CLUSTER_UID)),
+            {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}, becomes {ITS}"), LABEL_CLUSTER_UID: OF_OURS},
+        ),
+        (
+            shop(named(service_uid="dead")),
+            {
+                LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}, becomes {ITS}; held (adoption)"),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"becomes {OURS}; held (adoption)"),
+                LABEL_ADOPTED: (
+                    None,
+                    "true",
+                    "becomes the mark of one that was not made for a Service, and outlives it; held (adoption)",
+                ),
+            },
+        ),
+        (
+            a_world([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID)], [named(service_uid=RIVAL_UID)]),
+            {
+                LABEL_SERVICE_UID: (RIVAL_UID, SERVICE_UID, f"{RIVAL}, becomes {ITS}; refused (foreign-owner)"),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"becomes {OURS}; refused (foreign-owner)"),
+            },
+        ),
+        (
+            shop(named(service_uid="far", cluster_uid=OTHER)),
+            {
+                LABEL_SERVICE_UID: (
+                    "far",
+                    SERVICE_UID,
+                    f"that of a Service of another cluster, becomes {ITS}; refused (foreign-owner)",
+                ),
+                LABEL_CLUSTER_UID: (
+                    OTHER,
+                    CLUSTER_UID,
+                    f"another cluster's, becomes {OURS}; refused (foreign-owner)",
+                ),
+            },
+        ),
+        (
+            served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
+            {
+                LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}, becomes no Service's"),
+                LABEL_CLUSTER_UID: OF_OURS,
+                LABEL_RELEASED: (
+                    None,
+                    "20260701T120000Z",
+                    "becomes the time at which it was released, with its addresses",
+                ),
+                LABEL_FORMER: (None, "default.web", "becomes whose it was"),
+            },
+        ),
+        (
+            a_world([a_service()], [LEFT_BEHIND]),
+            {
+                LABEL_SERVICE_UID: (None, SERVICE_UID, f"becomes {ITS}"),
+                LABEL_CLUSTER_UID: OF_OURS,
+                LABEL_FORMER: ("default.web", None, "whose it was, and who gets it back, becomes nothing"),
+                LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time after which it is deleted, becomes nothing"),
+            },
+        ),
+    ],
+    ids=["ours", "unsaid", "written", "unread", "dead", "unowned", "living", "foreign", "released", "given-back"],
+)
+def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | None, str]]) -> None:
+    """Each label that names the owner, with whom it names, and what withholds that it names another."""
+    facts = of_the_service(snapshot).load_balancer.owner
+
+    assert {fact.subject: (fact.value, fact.wanted, fact.source) for fact in facts} == labels
+    assert {fact.rule for fact in facts} == {Basis.OWNER}
+
+
+# What the Service publishes.
+
+V4, V6 = Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP")
+IPV4, IPV6 = "203.0.113.200 (VIP)", "2001:db8::200 (VIP)"
+PUBLIC_V4, PUBLIC_V6 = (f"the public {family} address of load balancer 42" for family in ("IPv4", "IPv6"))
+UNKNOWN = "of a load balancer that is not there, or not known"
+NAMED = a_served_service(claim=a_claim(annotations=annotated(hostname="lb.example")), ingress=())
+COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "expected"),
+    [
+        (served(a_balancer()), LOCATED, [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", IPV6, IPV6, PUBLIC_V6)]),
+        (
+            served(a_balancer(attachments=(PLACE,)), service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))),
+            LOCATED,
+            [
+                ("IP", "203.0.113.9", None, "goes away: no address of load balancer 42"),
+                ("IP", IPV6, IPV6, PUBLIC_V6),
+                ("IP", None, IPV4, PUBLIC_V4),
+                ("IP", None, "10.0.0.9 (VIP)", "the address of load balancer 42 in network 7"),
+            ],
+        ),
+        (
+            served(a_balancer(), service=a_served_service(ingress=(V4,))),
+            OBSERVE,
+            [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, f"{PUBLIC_V6}; waiting (policy)")],
+        ),
+        (a_world([a_service()]), LOCATED, [COMES]),
+        (
+            served(service=a_served_service(ingress=(V4,))),
+            LOCATED,
+            [("IP", IPV4, None, f"goes away: {UNKNOWN}"), COMES],
+        ),
+        (
+            served(a_balancer(), service=a_served_service(ingress=(replace(V4, has_ports=True),), **GOES)),
+            LOCATED,
+            [("IP", f"{IPV4}, with ports", None, f"goes away: {PUBLIC_V4}")],
+        ),
+        (a_world([a_service(type="ClusterIP", ingress=(V4,))]), LOCATED, [("IP", IPV4, IPV4, UNKNOWN)]),
+        (served(a_balancer(), service=NAMED), LOCATED, [("Hostname", None, "lb.example", f"{PREFIX}hostname")]),
+    ],
+    ids=["as-is", "comes-stays-goes", "withheld", "new", "another-new", "released", "left-alone", "hostname"],
+)
+def test_status(snapshot: Snapshot, settings: Settings, expected: list[Any]) -> None:
+    """Each address is told with where it comes from, and what becomes of it."""
+    facts = of_the_service(snapshot, settings).status
+
+    assert [(fact.subject, fact.value, fact.wanted, fact.source) for fact in facts] == expected
+    assert all(fact.rule is (Basis.ASKED if fact.subject == "Hostname" else Basis.BALANCER) for fact in facts)
+
+
+SINCE = NOW - timedelta(hours=1)
+PUBLISHED = rules.ADDRESS_PUBLISHED.text(addresses="203.0.113.200, 2001:db8::200")
+READY = ServiceCondition(CONDITION_READY, "True", "AddressPublished", PUBLISHED, SINCE)
+IN_SYNC = ServiceCondition(CONDITION_IN_SYNC, "True", "InSync", rules.IN_SYNC.text(), SINCE)
+HELD = ServiceCondition(CONDITION_IN_SYNC, "False", "Held", "something is held", SINCE)
+STRANGE = ServiceCondition("example.com/Good", "True", "", "all is well", SINCE)
+AT, THERE, SYNCED = ", since 2026-07-01 11:00:00 UTC", "True AddressPublished", "True InSync"
+NONE = "not there (optional)"
+LACKING = rules.BALANCER_LACKING.text()
+
+
+def with_conditions(*there: ServiceCondition, **overrides: Any) -> Snapshot:
+    """A Service that is served, with these conditions."""
+    return served(a_balancer(), service=a_served_service(conditions=there, **overrides))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "subject", "sides", "source"),
+    [
+        (with_conditions(READY, IN_SYNC), LOCATED, CONDITION_IN_SYNC, (SYNCED, SYNCED), IN_SYNC.message + AT),
+        (
+            with_conditions(READY, HELD),
+            LOCATED,
+            CONDITION_IN_SYNC,
+            ("False Held", "False Held"),
+            f"something is held{AT}; would be {SYNCED}: {IN_SYNC.message}",
+        ),
+        (
+            with_conditions(READY, HELD, ingress=(V4,)),
+            LOCATED,
+            CONDITION_IN_SYNC,
+            ("False Held", SYNCED),
+            IN_SYNC.message,
+        ),
+        (with_conditions(), LOCATED, CONDITION_READY, (None, None), f"{NONE}; would be {THERE}: {PUBLISHED}"),
+        (with_conditions(ingress=()), LOCATED, CONDITION_READY, (None, THERE), PUBLISHED),
+        (
+            a_world([a_service()]),
+            LOCATED,
+            CONDITION_READY,
+            (None, None),
+            f"{NONE}; would be False NotCreated: {LACKING}",
+        ),
+        (with_conditions(READY, **GOES), LOCATED, CONDITION_READY, (THERE, THERE), PUBLISHED + AT),
+        (
+            served(load_balancers=GAP, service=a_served_service(conditions=(READY,))),
+            LOCATED,
+            CONDITION_READY,
+            (THERE, THERE),
+            PUBLISHED + AT,
+        ),
+    ],
+    ids=["as-is", "not-written", "written", "none", "none-written", "status-unknown", "going", "gap"],
+)
+def test_conditions(
+    snapshot: Snapshot, settings: Settings, subject: str, sides: tuple[str | None, str | None], source: str
+) -> None:
+    """A condition of ours changes for certain only with a write that takes it along."""
+    facts = {fact.subject: fact for fact in of_the_service(snapshot, settings).conditions}
+
+    assert facts[subject] == Fact(subject, *sides, Basis.BALANCER, source)
+
+
+def test_a_withheld_write_takes_no_condition_along() -> None:
+    """What does not write the status now changes no condition."""
+    *_, fact = of_the_service(with_conditions(READY, HELD, ingress=(V4,)), OBSERVE).conditions
+
+    assert fact.value == fact.wanted
+
+
+def test_other_conditions() -> None:
+    """They are left alone, in their place."""
+    _, fact, ours = of_the_service(with_conditions(READY, STRANGE)).conditions
+
+    assert fact == Fact("example.com/Good", "True", "True", Basis.FOREIGN, "not ours, left alone")
+    assert ours.subject == CONDITION_IN_SYNC
+
+
+# Ports.
+
+LEADS, STAYS, NOTHING = "tcp to node port 30080", rules.PORT_STAYS.text(), rules.PORT_NOT_PLANNED.text()
+DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), "comes with the load balancer"
+UNREADABLE = a_claim(annotations=annotated(use_private_ip="x"))
+
+
+def claiming(*ports: ClaimedPort, **asked: str) -> Service:
+    """A Service with these ports and annotations."""
+    return a_served_service(claim=a_claim(*ports, annotations=annotated(**asked)))
+
+
+def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedPort:
+    """A port of a Service."""
+    return ClaimedPort(number, protocol, node_port)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "sides", "planned", "why"),
+    [
+        (served(a_balancer()), LOCATED, (LEADS, LEADS), None, rules.PORT_AS_ASKED.text()),
+        (a_world([a_service()]), LOCATED, (None, LEADS), Verb.ADD, WITH),
+        (a_world([a_service()]), OBSERVE, (None, LEADS), Verb.ADD, f"{WITH}; waiting (policy)"),
+        (served(a_balancer(listeners=())), LOCATED, (None, LEADS), Verb.ADD, changes.PORT_ADDED.text(port=80)),
+        (
+            served(a_balancer(listeners=[a_listener(80, 31000)])),
+            LOCATED,
+            ("tcp to node port 31000", LEADS),
+            Verb.MODIFY,
+            DIFFERS,
+        ),
+        (
+            served(a_balancer(), service=claiming(health_check_interval="5s")),
+            LOCATED,
+            (LEADS, LEADS),
+            Verb.MODIFY,
+            DIFFERS,
+        ),
+        (
+            a_world([a_service(claim=a_claim(port(80, 0)))]),
+            LOCATED,
+            (None, None),
+            None,
+            rules.PORT_WITHOUT_NODE_PORT.text(),
+        ),
+        (served(service=claiming(protocol="udp")), LOCATED, (None, None), None, NOTHING),
+        (served(a_balancer(), service=claiming(protocol="udp")), LOCATED, (LEADS, LEADS), None, STAYS),
+        (a_world(RIVALS, [named()]), LOCATED, (None, None), None, NOTHING),
+        (
+            served(a_balancer(), service=a_served_service(**GOES)),
+            LOCATED,
+            (LEADS, None),
+            Verb.REMOVE,
+            "goes with the load balancer",
+        ),
+        (
+            served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
+            LOCATED,
+            (LEADS, LEADS),
+            None,
+            "stays with the load balancer, which is released",
+        ),
+    ],
+    ids=[
+        "as-is", "new", "new-withheld", "comes", "changes", "changes-out-of-sight", "no-node-port", "malformed",
+        "malformed-there", "contested", "deleted", "released",
+    ],
+)  # fmt: skip
+def test_a_port(
+    snapshot: Snapshot, settings: Settings, sides: tuple[str | None, str | None], planned: Verb | None, why: str
+) -> None:
+    """What the load balancer does there now and then, what is planned of it, and why."""
+    assert of_the_service(snapshot, settings).listeners == (ListenerFact(80, "TCP", *sides, planned, why),)
+
+
+def test_every_port_has_a_row() -> None:
+    """Ports of both sides by number; those without balancing, or without room, with the words of the note."""
+    service = claiming(port(443, 30443), port(53, 30053), port(53, 30053, "UDP"), port(9000, 30900, "SCTP"))
+    there = [a_listener(53, 30053), a_listener(8080, 31080)]
+    found = of_the_service(served(a_balancer(listeners=there, type=replace(LB11, max_services=1)), service=service))
+    told = {(fact.port, fact.protocol): (fact.planned, fact.why) for fact in found.listeners}
+
+    assert list(told) == [(53, "TCP"), (53, "UDP"), (443, "TCP"), (8080, "TCP"), (9000, "SCTP")]
+    assert told[8080, "TCP"] == (Verb.REMOVE, changes.PORT_REMOVED.text(port=8080))
+    for number, protocol in ((443, "TCP"), (53, "UDP"), (9000, "SCTP")):
+        assert told[number, protocol] == (None, next(n.text for n in found.notes if f"port {number} " in n.text))
+
+
+@pytest.mark.parametrize("there", [(), (an_http_listener(443, 30443),)], ids=["new", "there"])
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"http_certificates": "shop"}, rules.PORT_WITHOUT_CERTIFICATE.text(cause="{certificate}")),
+        ({}, "{certificate}"),
+    ],
+    ids=["named", "not-named"],
+)
+def test_a_port_without_a_certificate(there: tuple[Listener, ...], asked: Mapping[str, str], why: str) -> None:
+    """A port that waits for a certificate keeps what it has, and says so."""
+    service = claiming(port(443, 30443), protocol="https", **asked)
+    found = of_the_service(served(a_balancer(listeners=there), service=service, certificates=[]))
+    (fact,) = found.listeners
+    (note,) = (note.text for note in found.notes if "certificate" in note.text)
+
+    assert (fact.planned, fact.why) == (None, why.replace("{certificate}", note))
+    assert fact.value == fact.wanted == ("http to node port 30443" if there else None)
+
+
+@pytest.mark.parametrize(
+    ("certificates", "text"),
+    [
+        ((), ""),
+        (UNMANAGED, ""),
+        ((5,), ", certificate 5"),
+        ((5, 6), ", certificates 5, 6"),
+        (KNOWN_AFTER_APPLY, ", with a certificate that is to come"),
+    ],
+)
+def test_a_listener_in_short(certificates: Any, text: str) -> None:
+    """Where it leads, and its certificates."""
+    listener = a_listener(443, 30443, protocol=Protocol.HTTPS, http=HttpOptions(certificates=certificates))
+
+    assert shown_listener(listener) == f"https to node port 30443{text}"
+
+
+def test_a_port_of_which_a_part_is_held() -> None:
+    """What is asked for besides is made before, and is told."""
+    http = HttpOptions("HCLBSTICKY", 300, 50, (5,), redirect_http=False, sticky_sessions=False)
+    there = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=http)
+    (fact,) = of_the_service(served(a_balancer(listeners=[there]), service=claiming(port(443, 30555)))).listeners
+    first = "https to node port 30555, certificate 5"
+
+    assert fact.why == f"{changes.PORT_CHANGED.text(port=443)}; held (listener-loss); before that {first}"
+
+
+# Certificates.
+
+DOMAINS, MANAGED_NAME = ("shop.example.com",), f"ccm-managed-certificate-{SERVICE_UID}"
+MANAGED = {"certificate_type": "managed", "http_managed_certificate_domains": "shop.example.com"}
+UPLOADED, SECOND = a_certificate(), a_certificate(6, "other")
+
+
+def using(*ids: int, port: int = 443) -> Listener:
+    """An https port with these certificates."""
+    return a_listener(port, 30443, protocol=Protocol.HTTPS, http=HttpOptions(certificates=ids))
+
+
+def its_own(issuance: Issuance, error: str | None = None) -> Certificate:
+    """The Service's managed certificate."""
+    labels = {LABEL_SERVICE_UID: SERVICE_UID}
+    return a_certificate(7, MANAGED_NAME, is_managed=True, labels=labels, issuance=issuance, error=error)
+
+
+def told(
+    number: int | None, name: str | None, state: str, *ports: int, asked_for: bool = True, error: str | None = None
+) -> CertificateFact:
+    """The line of a certificate."""
+    return CertificateFact(number, name, DOMAINS if name else (), state, ports, asked_for, error)
+
+
+@pytest.mark.parametrize(
+    ("asked", "listeners", "project", "expected"),
+    [
+        ({"http_certificates": "shop"}, [using(5)], [UPLOADED, SECOND], [told(5, "shop", "uploaded", 443)]),
+        (
+            {"http_certificates": "6"},
+            [using(5), using(5, 6, port=444)],
+            [UPLOADED, SECOND],
+            [told(5, "shop", "uploaded", 443, 444, asked_for=False), told(6, "other", "uploaded", 444)],
+        ),
+        ({"http_certificates": "shop"}, [using(8)], [], [told(8, None, "not read", 443, asked_for=False)]),
+        ({}, [using(8)], None, [told(8, None, "not read", 443, asked_for=False)]),
+        (MANAGED, [], [its_own(Issuance.PENDING)], [told(7, MANAGED_NAME, "managed, pending")]),
+        (MANAGED, [], [its_own(Issuance.FAILED, "no CAA")], [told(7, MANAGED_NAME, "managed, failed", error="no CAA")]),
+        (
+            MANAGED,
+            [using(5)],
+            [UPLOADED],
+            [told(5, "shop", "uploaded", 443, asked_for=False), told(None, MANAGED_NAME, "to be created")],
+        ),
+        (
+            MANAGED | {"algorithm_type": "fastest"},
+            [using(5)],
+            [UPLOADED],
+            [told(5, "shop", "uploaded", 443, asked_for=False)],
+        ),
+    ],
+    ids=["named", "by-id", "not-known", "not-read", "issuing", "failed", "to-be-created", "not-planned"],
+)
+def test_certificates(asked: Mapping[str, str], listeners: Any, project: Any, expected: list[CertificateFact]) -> None:
+    """Each that the Service uses or asks for, by id, the one to come last; one that is not planned is not awaited."""
+    service = claiming(port(443, 30443), protocol="https", **asked)
+    found = of_the_service(served(a_balancer(listeners=listeners), service=service, certificates=project))
+
+    assert list(found.certificates) == expected
+    assert (found.pending == ()) or asked == MANAGED
+
+
+def test_certificates_of_a_service_that_goes() -> None:
+    """What is used is told; nothing is asked for any more."""
+    service = replace(claiming(port(443, 30443), protocol="https", **MANAGED), deleted_at=NOW)
+    balancer = a_balancer(listeners=[using(7)])
+    found = of_the_service(served(balancer, service=service, certificates=[its_own(Issuance.COMPLETED)]))
+
+    assert found.certificates == (told(7, MANAGED_NAME, "managed, completed", 443, asked_for=False),)
+
+
+# Targets.
+
+PUBLIC = {number: ServerTarget(number, use_private_ip=False) for number in range(1, 10)}
+PRIVATE_1, IN_IT = ServerTarget(1, use_private_ip=True), ((7, IPv4Address("10.0.0.2")),)
+WEB_2, SERVER_2 = a_settled_node("web-2", 2), a_server(2, "web-2")
+EXCLUDED = replace(WEB_2, labels={LABEL_EXCLUDE_FROM_BALANCERS: ""})
+BY_PUBLIC = rules.TAKES_PUBLIC.text(server="server 2", address="203.0.113.2")
+UNLISTED = rules.TARGET_SERVER_UNKNOWN.text(cause="it is not listed, but the kubelet reports Ready")
+OTHER_CLOUD = a_node("web-2", provider_id="aws://2")
+NO_CLOUD = "providerID 'aws://2' belongs to another cloud"
+OUT = rules.EXCLUDED_BY_LABEL.says
+WITHHELD = f"{BY_PUBLIC}; waiting (policy)"
+IP_2, UNKNOWN_IP = "203.0.113.2", "its public address"
+
+
+def targets(
+    nodes: Iterable[Node],
+    servers: Iterable[Server],
+    *balancers: Any,
+    service: Service | None = None,
+    settings: Settings = LOCATED,
+    **overrides: Any,
+) -> Mapping[str, TargetFact]:
+    """Subject → what is said of it."""
+    snapshot = served(*balancers, service=service, nodes=nodes, servers=servers, **overrides)
+    return {fact.subject: fact for fact in of_the_service(snapshot, settings).targets}
+
+
+@pytest.mark.parametrize(
+    ("node", "servers", "there", "settings", "membership", "sides", "why"),
+    [
+        (WEB_2, [SERVER_2], [PUBLIC[2]], LOCATED, Membership.TARGET, (IP_2, IP_2), BY_PUBLIC),
+        (WEB_2, [SERVER_2], [], LOCATED, Membership.TARGET, (None, IP_2), BY_PUBLIC),
+        (WEB_2, [SERVER_2], [], OBSERVE, Membership.TARGET, (None, IP_2), WITHHELD),
+        (EXCLUDED, [SERVER_2], [PUBLIC[2]], LOCATED, Membership.EXCLUDED, (IP_2, None), OUT),
+        (EXCLUDED, [SERVER_2], [], LOCATED, Membership.EXCLUDED, (None, None), OUT),
+        (OTHER_CLOUD, [], [], LOCATED, Membership.SERVERLESS, (None, None), NO_CLOUD),
+        (WEB_2, [], [PUBLIC[2]], LOCATED, Membership.UNCERTAIN, (UNKNOWN_IP, UNKNOWN_IP), UNLISTED),
+    ],
+    ids=["target", "comes", "withheld", "goes", "kept-out", "serverless", "uncertain"],
+)
+def test_a_node(
+    node: Node, servers: list[Server], there: Any, settings: Settings, membership: Membership, sides: Any, why: str
+) -> None:
+    """Each Node with what it is, the address by which it gets traffic now and then, and why."""
+    balancer = a_balancer(targets=(PUBLIC[1], *there))
+    found = targets([a_settled_node(), node], [a_server(), *servers], balancer, settings=settings)
+    fact = found["web-2"]
+
+    assert list(found) == ["web-1", "web-2"]
+    assert (fact.membership, (fact.value, fact.wanted), fact.why) == (membership, sides, why)
+
+
+@pytest.mark.parametrize(
+    ("there", "private", "sides"),
+    [
+        ((PUBLIC[1], PUBLIC[2]), True, [("203.0.113.1", "10.0.0.2"), ("203.0.113.2", None)]),
+        ((PUBLIC[1], PRIVATE_1, PUBLIC[2]), False, [("203.0.113.1, 10.0.0.2", "203.0.113.1"), (IP_2, IP_2)]),
+    ],
+    ids=["switch", "twice"],
+)
+def test_addresses_of_targets(there: Any, private: bool, sides: list[Any]) -> None:
+    """A server has one line whatever addresses it gets traffic by; a switch shows both."""
+    balancer = a_balancer(targets=there, attachments=(PLACE,))
+    servers = [a_server(private_ips=((6, IPv4Address("10.6.6.6")), *IN_IT)), SERVER_2]
+    service = claiming(use_private_ip=str(private).lower())
+    found = targets(
+        [a_settled_node(), WEB_2], servers, balancer, service=service, settings=IN_NETWORK, network=Present(NETWORK)
+    )
+
+    assert [(fact.value, fact.wanted) for fact in found.values()] == sides
+    assert [fact.server_id for fact in found.values()] == [1, 2]
+
+
+def test_a_private_address_that_is_not_known() -> None:
+    """It is named for what it is."""
+    found = targets([a_settled_node()], [a_server()], a_balancer(targets=(PRIVATE_1, PUBLIC[1])))
+
+    assert found["web-1"].value == "its private address, 203.0.113.1"
+
+
+@pytest.mark.parametrize("settings", [LOCATED, OBSERVE])
+def test_a_target_of_a_new_load_balancer(settings: Settings) -> None:
+    """It comes with the load balancer, and waits with it."""
+    (fact,) = targets([WEB_2], [SERVER_2], service=a_service(), settings=settings).values()
+
+    assert (fact.value, fact.wanted) == (None, IP_2)
+    assert fact.why == (BY_PUBLIC if settings is LOCATED else WITHHELD)
+
+
+def test_a_node_without_room() -> None:
+    """A Node for which the type has no room gets nothing, and its line says so at length."""
+    small = a_balancer(targets=(PUBLIC[2],), type=replace(LB11, max_targets=1))
+    fact = targets([a_settled_node(), WEB_2], [a_server(), SERVER_2], small)["web-1"]
+
+    assert (fact.membership, fact.value, fact.wanted) == (Membership.OVER_LIMIT, None, None)
+    assert fact.why.startswith(rules.ROOM_LACKING.says.partition("{")[0])
+
+
+IP = IpTarget("192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("checks", "health"),
+    [
+        ({80: Health.HEALTHY, 443: Health.UNHEALTHY}, Health.UNHEALTHY),
+        ({80: Health.UNKNOWN, 443: Health.HEALTHY}, Health.UNKNOWN),
+        ({80: Health.HEALTHY}, Health.HEALTHY),
+        ({}, None),
+    ],
+)
+def test_health(checks: Mapping[int, Health], health: Health | None) -> None:
+    """Of several listeners the one counts that fails; nothing is said of what is no target."""
+    balancer = replace(a_balancer(targets=(PUBLIC[1], IP)), checks={PUBLIC[1]: checks, IP: {80: Health.HEALTHY}})
+    found = targets([a_settled_node(), EXCLUDED], [a_server(), SERVER_2], balancer)
+
+    assert [fact.health for fact in found.values()] == [health, None, Health.HEALTHY]
+
+
+NO_NODE = changes.TARGET_WITHOUT_NODE.text(server="server 8")
+
+
+@pytest.mark.parametrize(
+    ("target", "subject", "sides", "why"),
+    [
+        (IP, "ip:192.0.2.1", ("ip:192.0.2.1", "ip:192.0.2.1"), "not ours, left as it is"),
+        (
+            SelectorTarget("a=b", use_private_ip=False),
+            "selector:a=b",
+            ("selector:a=b", "selector:a=b"),
+            "not ours, left as it is",
+        ),
+        (PUBLIC[8], "server:8", ("203.0.113.8", None), f"{NO_NODE}; held (silent-cluster)"),
+        (PUBLIC[9], "server:9", (UNKNOWN_IP, None), changes.TARGET_GONE.text(server="server 9")),
+    ],
+    ids=["address", "selector", "no-node", "gone"],
+)
+def test_a_target_that_is_no_nodes(target: Any, subject: str, sides: tuple[str | None, str | None], why: str) -> None:
+    """It is told after the Nodes, with what becomes of it."""
+    balancer = a_balancer(targets=(target, PUBLIC[1]))
+    found = targets([a_settled_node()], [a_server(), a_server(8, "x")], balancer, confirmations={9: Absent()})
+    fact = found[subject]
+
+    assert list(found) == ["web-1", subject]
+    assert (fact.membership, (fact.value, fact.wanted), fact.why) == (None, sides, why)
+
+
+def test_a_target_that_may_be_an_unreadable_nodes() -> None:
+    """While it is not known whose a server is it stays."""
+    nodes = replace(nodes_of(a_settled_node()), unreadable={"web-2": "no uid"})
+    snapshot = served(a_balancer(targets=(PUBLIC[1], PUBLIC[8])), servers=[a_server(), a_server(8)])
+    found = {fact.subject: fact for fact in of_the_service(replace(snapshot, nodes=nodes)).targets}
+
+    assert found["web-2"].membership is Membership.UNCERTAIN
+    assert (found["server:8"].wanted, found["server:8"].why) == ("203.0.113.8", "no Node is server 8; left as it is")
+
+
+@pytest.mark.parametrize(
+    ("claim", "balancer"),
+    [(UNREADABLE, a_balancer(targets=())), (SHOP, named(cluster_uid="another"))],
+    ids=["malformed", "foreign"],
+)
+def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
+    """Where none is planned for a Node that may be one, that is said."""
+    (fact,) = targets([WEB_2], [SERVER_2], balancer, service=a_served_service(claim=claim)).values()
+
+    assert (fact.membership, fact.value, fact.wanted) == (Membership.TARGET, None, None)
+    assert fact.why == f"{BY_PUBLIC}; nothing is planned as things are"
+
+
+@pytest.mark.parametrize(
+    ("is_protected", "wanted", "why"),
+    [
+        (False, None, "goes with the load balancer"),
+        (True, "203.0.113.1", "stays with the load balancer, which is released"),
+    ],
+)
+def test_targets_of_a_service_that_goes(is_protected: bool, wanted: str | None, why: str) -> None:
+    """What is there is told; no Node is anything to it any more."""
+    balancer = a_balancer(targets=(PUBLIC[1], PUBLIC[8], IP), is_protected=is_protected)
+    found = targets([a_settled_node(), WEB_2], [a_server(), SERVER_2], balancer, service=a_served_service(**GOES))
+    first = found["web-1"]
+
+    assert list(found) == ["web-1", "server:8", "ip:192.0.2.1"]
+    assert (first.membership, first.server_id, first.wanted, first.why) == (None, 1, wanted, why)
+    assert found["ip:192.0.2.1"].server_id is None
