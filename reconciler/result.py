@@ -19,8 +19,7 @@ from reconciler.config.flags import Detail
 from reconciler.config.program import PROGRAM
 
 if TYPE_CHECKING:
-    from desired.explain.node import NodeExplanation
-    from desired.explain.service import ServiceExplanation
+    from desired.explain.document import NodeExplanation, ServiceExplanation
 
 
 class Result(StrEnum):

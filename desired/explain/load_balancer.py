@@ -1,19 +1,38 @@
-"""Explanation of a Service's load balancer: by what it was found, its owner labels, and the published addresses and
-conditions of the Service."""
+"""Explanation of what a Service has at Hetzner, and of what it publishes: its load balancer with labels, ports,
+certificates and targets, its addresses and conditions."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import ip_address
 from typing import Literal
 
+from desired.annotations.choices import Protocol
 from desired.annotations.options import OPTIONS
-from desired.explain.fact import NOT_OURS, Fact, if_withheld
+from desired.explain.document import (
+    BalancerFact,
+    CertificateFact,
+    Fact,
+    FoundBalancer,
+    ListenerFact,
+    PrivateAddress,
+    TargetFact,
+)
+from desired.explain.words import if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Undecided
+from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import Ownership, ownership
 from desired.load_balancers.release import LoadBalancerRelease
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, NO_LIMIT, CloudBalancer
+from desired.model.load_balancer import (
+    KNOWN_AFTER_APPLY,
+    NO_LIMIT,
+    Certificate,
+    CloudBalancer,
+    Health,
+    Listener,
+    ServerTarget,
+    Target,
+)
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import (
@@ -27,229 +46,164 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from desired.plan.change import Change, Verdict
-from desired.plan.foresight import balancer_after_all, service_after
-from desired.plan.kinds import ChangeKind
+from desired.plan.foresight import after_all, balancer_after_all, service_after
+from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.notes import Note
 from desired.plan.ordering import in_order
-from desired.rules.rule import Basis
-from desired.section import Unmanaged
+from desired.rules import explanations as rules
+from desired.rules.load_balancers import (
+    PORT_AS_ASKED,
+    PORT_NOT_PLANNED,
+    PORT_STAYS,
+    PORT_WITHOUT_CERTIFICATE,
+    PORT_WITHOUT_NODE_PORT,
+)
+from desired.rules.rule import Basis, Reason, Rule
+from desired.section import UNMANAGED, Present, Unmanaged
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
-
-@dataclass(frozen=True, slots=True)
-class PrivateAddress:
-    """The address of a load balancer in a private network."""
-
-    network: int
-    """Id."""
-    ip: IPv4Address
-
-
-@dataclass(frozen=True, slots=True)
-class BalancerFact:
-    """One load balancer."""
-
-    id: int
-    name: str
-    type: str
-    location: str | None
-    network_zone: str | None
-    ipv4: IPv4Address | None
-    ipv6: IPv6Address | None
-    public: bool
-    """Whether its public interface is on."""
-    private: tuple[PrivateAddress, ...]
-    protected: bool
-    """Against deletion."""
-    ports: int
-    max_ports: int | None
-    """How many its type takes; None when that is not known."""
-    targets: int
-    max_targets: int | None
-    """How many its type takes; None when that is not known."""
-
-    @classmethod
-    def of(cls, balancer: CloudBalancer | None) -> "BalancerFact | None":
-        """The facts of a load balancer that there is."""
-        if balancer is None:
-            return None
-        spec, kind = balancer.spec, balancer.type
-        return cls(
-            id=balancer.id,
-            name=spec.name,
-            type=kind.name,
-            location=spec.location,
-            network_zone=spec.zone,
-            ipv4=balancer.ipv4,
-            ipv6=balancer.ipv6,
-            public=spec.public_interface is True,
-            private=tuple(
-                PrivateAddress(place.network_id, place.ip)
-                for place in balancer.attachments
-                if not isinstance(place.ip, Unmanaged)
-            ),
-            protected=balancer.is_protected,
-            ports=len(spec.listeners),
-            max_ports=None if kind.max_services == NO_LIMIT else kind.max_services,
-            targets=len(balancer.targets),
-            max_targets=None if kind.max_targets == NO_LIMIT else kind.max_targets,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class FoundBalancer:
-    """The load balancer of a Service."""
-
-    asked_name: str | None
-    """The name by which it is looked up when no label identifies it; None when the name cannot be read, or only the
-    label counts."""
-    by: Literal["label", "name", "address"] | None = None
-    """What it was found by; None when none was found."""
-    found: BalancerFact | None = None
-    """The Service's own, or the one that it is about to adopt."""
-    other: BalancerFact | None = None
-    """One that would be the Service's by its label or name, and is not."""
-    why: str | None = None
-    """Why none was found; None when one was."""
-    owner: tuple[Fact, ...] = ()
-    """The labels that name the owner of either load balancer."""
+Decision = DesiredLoadBalancer | LoadBalancerRelease
+"""What was decided on a Service that has to do with a load balancer."""
 
 
 def explain_balancer(
-    service: Service, lb: DesiredLoadBalancer | LoadBalancerRelease, changes: Sequence[Change], snapshot: Snapshot
+    service: Service, lb: Decision, balancer: CloudBalancer | None, changes: Sequence[Change], snapshot: Snapshot
 ) -> FoundBalancer:
-    """The Service's load balancer, of which ``changes`` are planned."""
+    """How ``balancer`` was found, which serves the Service or is about to, or why none was."""
     asked, match = lb.name if isinstance(lb, DesiredLoadBalancer) else None, lb.match
-    balancer = found_balancer(lb)
     other = match.balancer if isinstance(match, Foreign | Contested) else None
     seen = balancer or other
     why = match.why if isinstance(match, Foreign | Contested | Undecided) else None
-    if why is None and seen is None:
-        named = "" if asked is None else f", and none is named {asked!r}"
-        why = f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID{named}"
     if seen is None:
-        return FoundBalancer(asked, why=why)
+        none = rules.NONE_LABELLED.text() if asked is None else rules.NONE_NAMED.text(name=asked)
+        return FoundBalancer(asked, why=why or none)
     by: Literal["label", "name", "address"] = "name"
     if seen.spec.labels.get(LABEL_SERVICE_UID) == service.uid or (isinstance(match, Adoptable) and match.returns):
         by = "label"
     elif isinstance(match, Adoptable) and match.is_published:
         by = "address"
     owner = tuple(_labels(service, seen, changes, snapshot))
-    return FoundBalancer(asked, by, BalancerFact.of(balancer), BalancerFact.of(other), why, owner)
+    return FoundBalancer(asked, by, _balancer(balancer), _balancer(other), why, owner)
 
 
-def found_balancer(lb: DesiredLoadBalancer | LoadBalancerRelease | None) -> CloudBalancer | None:
-    """The load balancer that serves the Service, or is about to; None where there is none, or none that may."""
-    match lb.match if lb else None:
-        case Owned(balancer) | Adoptable(balancer):
-            return balancer
-    return None
+def _balancer(balancer: CloudBalancer | None) -> BalancerFact | None:
+    if balancer is None:
+        return None
+    spec, kind = balancer.spec, balancer.type
+    return BalancerFact(
+        id=balancer.id,
+        name=spec.name,
+        type=kind.name,
+        location=spec.location,
+        network_zone=spec.zone,
+        ipv4=balancer.ipv4,
+        ipv6=balancer.ipv6,
+        public=spec.public_interface is True,
+        private=tuple(
+            PrivateAddress(place.network_id, place.ip)
+            for place in balancer.attachments
+            if not isinstance(place.ip, Unmanaged)
+        ),
+        protected=balancer.is_protected,
+        ports=len(spec.listeners),
+        max_ports=None if kind.max_services == NO_LIMIT else kind.max_services,
+        targets=len(balancer.targets),
+        max_targets=None if kind.max_targets == NO_LIMIT else kind.max_targets,
+    )
 
 
 def _labels(service: Service, balancer: CloudBalancer, changes: Sequence[Change], snapshot: Snapshot) -> Iterator[Fact]:
+    """The labels that name the owner, whom they name, and whom they will name."""
     then = balancer_after_all(balancer, changes, snapshot) or balancer  # what goes keeps its labels until then
     there, later = balancer.spec.labels, then.spec.labels
     withheld = _withheld(changes, ChangeKind.LB_ADOPT, ChangeKind.LB_RETAIN, ChangeKind.LB_IDENTITY)
     is_released = LABEL_RELEASED in there or LABEL_RELEASED in later
 
-    def say(key: str, value: str | None) -> str:
+    def named(key: str, value: str | None) -> Reason:
         if key == LABEL_SERVICE_UID:
-            return _say_service(value, service, there.get(LABEL_CLUSTER_UID), snapshot)
+            return _service_of(value, service, there.get(LABEL_CLUSTER_UID), snapshot)
         if key == LABEL_CLUSTER_UID:
             return _CLUSTERS[ownership(value, snapshot)]
-        told = _TRACES[key] + (", and who gets it back" if key == LABEL_FORMER and not is_released else "")
-        return "nothing" if value is None else told
+        row = rules.SAYS_HEIR if key == LABEL_FORMER and not is_released else _TRACES[key]
+        return (rules.SAYS_NOTHING if value is None else row).because()
 
     for key in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID, *_TRACES):
         value, wanted = there.get(key), later.get(key)
-        if value == wanted is None and key in _TRACES:
+        if value == wanted:
+            if value is not None or key not in _TRACES:
+                yield Fact.of(key, value, wanted, named(key, value))
             continue
-        source = say(key, value)
-        if value != wanted:
-            was = "" if value is None else f"{source}, "
-            source = f"{was}becomes {say(key, wanted)}{withheld}"
-        yield Fact(key, value, wanted, Basis.OWNER, source)
+        row = rules.BECOMES if value is None else rules.BECOMES_INSTEAD
+        source = row.text(value=named(key, value).text, wanted=named(key, wanted).text)
+        yield Fact(key, value, wanted, Basis.OWNER, source + withheld)
 
 
-_TRACES: Mapping[str, str] = {
-    LABEL_RELEASED: "the time at which it was released, with its addresses",
-    LABEL_ADOPTED: "the mark of one that was not made for a Service, and outlives it",
-    LABEL_FORMER: "whose it was",
-    LABEL_DELETE_AFTER: "the time after which it is deleted",
+def _service_of(uid: str | None, service: Service, cluster_uid: str | None, snapshot: Snapshot) -> Reason:
+    """Whom the label with a Service's UID names."""
+    if uid is None:
+        return rules.OF_NO_SERVICE.because()
+    if uid == service.uid:
+        return rules.OF_THIS_SERVICE.because()
+    if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
+        return rules.OF_SERVICE_ELSEWHERE.because()
+    other = next((found.id for found in snapshot.services or () if found.uid == uid), None)
+    return rules.OF_SERVICE_GONE.because() if other is None else rules.OF_SERVICE.because(service=other)
+
+
+_TRACES: Mapping[str, Rule] = {
+    LABEL_RELEASED: rules.SAYS_RELEASED,
+    LABEL_ADOPTED: rules.SAYS_ADOPTED,
+    LABEL_FORMER: rules.SAYS_FORMER,
+    LABEL_DELETE_AFTER: rules.SAYS_DELETION,
 }
 """Labels that stand only where they say something → what."""
-
-
-def _withheld(changes: Collection[Change], *kinds: ChangeKind) -> str:
-    """The part of a sentence that says by what the first of these changes of such a kind is withheld."""
-    return next((if_withheld(change) for change in changes if change.kind in kinds), "")
-
-
-def _say_service(uid: str | None, service: Service, cluster_uid: str | None, snapshot: Snapshot) -> str:
-    if uid is None:
-        return "no Service's"
-    if uid == service.uid:
-        return "this Service's"
-    if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
-        return "that of a Service of another cluster"
-    other = next((found for found in snapshot.services or () if found.uid == uid), None)
-    return "that of a Service that is gone" if other is None else f"Service {other.id}'s"
-
-
-_CLUSTERS: Mapping[Ownership, str] = {
-    Ownership.UNCLAIMED: "no cluster label (optional)",
-    Ownership.UNKNOWN: "a cluster's; which one this is could not be read",
-    Ownership.OURS: "this cluster's",
-    Ownership.OTHER_CLUSTER: "another cluster's",
+_CLUSTERS: Mapping[Ownership, Reason] = {
+    Ownership.UNCLAIMED: rules.OF_NO_CLUSTER.because(),
+    Ownership.UNKNOWN: rules.OF_A_CLUSTER.because(),
+    Ownership.OURS: rules.OF_THIS_CLUSTER.because(),
+    Ownership.OTHER_CLUSTER: rules.OF_OTHER_CLUSTER.because(),
 }
 
 
-_OURS = (CONDITION_READY, CONDITION_IN_SYNC)
+def _withheld(changes: Iterable[Change], *kinds: ChangeKind) -> str:
+    """What withholds the first of the changes of these kinds, as the end of a sentence."""
+    return if_withheld(next((change for change in changes if change.kind in kinds), None))
 
 
-def explain_status(service: Service, balancer: CloudBalancer | None, changes: Sequence[Change]) -> tuple[Fact, ...]:
+def explain_status(service: Service, balancer: CloudBalancer | None, changes: Sequence[Change]) -> Iterator[Fact]:
     """The Service's addresses in their order, those that go away among them, and after these the ones that come."""
     there, wanted = service.ingress, reduce(service_after, in_order(changes), service).ingress
     withheld = _withheld(changes, ChangeKind.SERVICE_STATUS, ChangeKind.SERVICE_RELEASE)
-    facts = [_fact(each, balancer, withheld, stays=each in wanted) for each in there]
-    facts += [_fact(each, balancer, withheld, is_there=False) for each in wanted if each not in there]
+    for entry in dict.fromkeys((*there, *wanted)):
+        mode, ports = f" ({entry.ip_mode})" if entry.ip_mode else "", ", with ports" if entry.has_ports else ""
+        shown, source = f"{entry.ip or entry.hostname or ''}{mode}{ports}", _source(entry, balancer)
+        value, later = (shown if entry in side else None for side in (there, wanted))
+        why = source.text if later else rules.ADDRESS_GOES.text(source=source.text)
+        kind, basis = "Hostname" if entry.ip is None else "IP", source.rule.basis or Basis.BALANCER
+        yield Fact(kind, value, later, basis, why if value == later else why + withheld)
     for change in changes:
         if change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY:
-            facts.append(Fact("IP", None, KNOWN_AFTER_APPLY.value, Basis.BALANCER, change.reason + withheld))
-    return tuple(facts)
+            yield Fact("IP", None, KNOWN_AFTER_APPLY.value, Basis.BALANCER, change.reason + withheld)
 
 
-def _fact(
-    entry: Ingress, balancer: CloudBalancer | None, withheld: str, *, is_there: bool = True, stays: bool = True
-) -> Fact:
-    mode = f" ({entry.ip_mode})" if entry.ip_mode else ""
-    shown = f"{entry.ip or entry.hostname or ''}{mode}{', with ports' if entry.has_ports else ''}"
-    source = OPTIONS["hostname"].full_key if entry.ip is None else _source(entry.ip, balancer)
-    source = source if stays else f"goes away: {source}"
-    return Fact(
-        "Hostname" if entry.ip is None else "IP",
-        shown if is_there else None,
-        shown if stays else None,
-        Basis.ASKED if entry.ip is None else Basis.BALANCER,
-        source if is_there and stays else source + withheld,
-    )
-
-
-def _source(ip: str, balancer: CloudBalancer | None) -> str:
+def _source(entry: Ingress, balancer: CloudBalancer | None) -> Reason:
+    """Where what is published comes from."""
+    if entry.ip is None:
+        return rules.ADDRESS_ASKED.because(annotation=OPTIONS["hostname"].full_key)
     if balancer is None:
-        return "of a load balancer that is not there, or not known"
-    own = {
-        str(place.ip): f"the address of load balancer {balancer.id} in network {place.network_id}"
-        for place in balancer.attachments
-    }
-    own |= {
-        str(balancer.ipv6): f"the public IPv6 address of load balancer {balancer.id}",
-        str(balancer.ipv4): f"the public IPv4 address of load balancer {balancer.id}",
-    }
-    return own.get(ip, f"no address of load balancer {balancer.id}")
+        return rules.ADDRESS_OF_NONE.because()
+    for family, address in (("IPv4", balancer.ipv4), ("IPv6", balancer.ipv6)):
+        if entry.ip == str(address):
+            return rules.PUBLIC_ADDRESS.because(family=family, balancer=balancer.id)
+    for place in balancer.attachments:
+        if entry.ip == str(place.ip):
+            return rules.PRIVATE_ADDRESS.because(balancer=balancer.id, network=place.network_id)
+    return rules.STRANGE_ADDRESS.because(balancer=balancer.id)
 
 
-def explain_conditions_of(
-    service: Service, wanted: Collection[ServiceCondition], changes: Collection[Change]
-) -> tuple[Fact, ...]:
+def explain_conditions(
+    service: Service, wanted: Iterable[ServiceCondition], changes: Iterable[Change]
+) -> Iterator[Fact]:
     """The Service's conditions in their order, then those of ours that are not there. ``wanted`` is what ours should
     say, empty where nothing is said of the Service.
 
@@ -258,24 +212,176 @@ def explain_conditions_of(
     """
     ours, there = ({condition.type: condition for condition in found} for found in (wanted, service.conditions))
     carriers = (change for change in changes if change.conditions and change.is_known)
-    written = any(change.decision.verdict is Verdict.ALLOWED for change in carriers)
-    return tuple(
-        _condition(kind, there.get(kind), ours.get(kind), written=written) for kind in dict.fromkeys((*there, *ours))
-    )
+    is_written = any(change.decision.verdict is Verdict.ALLOWED for change in carriers)
+    for kind in dict.fromkeys((*there, *ours)):
+        found, due = there.get(kind), ours.get(kind)
+        value, coming = (f"{side.status} {side.reason}".rstrip() if side else None for side in (found, due))
+        if found and kind not in (CONDITION_READY, CONDITION_IN_SYNC):
+            yield Fact.foreign(kind, value or "")
+            continue
+        since = f", since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found and found.since else ""
+        present = found.message if found else rules.CONDITION_LACKING.text()
+        if due is None or value == coming:
+            yield Fact(kind, value, value, Basis.BALANCER, (due.message if due else present) + since)
+        elif is_written:
+            yield Fact(kind, value, coming, Basis.BALANCER, due.message)
+        else:
+            why = rules.CONDITION_DUE.text(present=present + since, wanted=coming or "", cause=due.message)
+            yield Fact(kind, value, value, Basis.BALANCER, why)
 
 
-def _condition(kind: str, found: ServiceCondition | None, wanted: ServiceCondition | None, *, written: bool) -> Fact:
-    value, coming = _said(found), _said(wanted)
-    if found is not None and kind not in _OURS:
-        return Fact(kind, value, value, Basis.FOREIGN, NOT_OURS)
-    since = f", since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found and found.since else ""
-    present = found.message if found else "not there (optional)"
-    if wanted is None or value == coming:
-        return Fact(kind, value, value, Basis.BALANCER, (wanted.message if wanted else present) + since)
-    if written:
-        return Fact(kind, value, coming, Basis.BALANCER, wanted.message)
-    return Fact(kind, value, value, Basis.BALANCER, f"{present}{since}; would be {coming}: {wanted.message}")
+def explain_listeners(
+    lb: Decision | None,
+    balancer: CloudBalancer | None,
+    then: CloudBalancer | None,
+    changes: Collection[Change],
+    notes: Collection[Note],
+) -> tuple[ListenerFact, ...]:
+    """Each port that the Service or its load balancer has, by number. ``then`` is the load balancer once the changes
+    are made; ``notes`` are on the Service."""
+    there = balancer.spec.listeners if balancer else {}
+    later = then.spec.listeners if then else {}
+
+    def port(number: int, verb: Verb | None, why: str) -> ListenerFact:
+        value, wanted = (shown_listener(side[number]) if number in side else None for side in (there, later))
+        return ListenerFact(number, "TCP", value, wanted, verb, why)
+
+    if isinstance(lb, LoadBalancerRelease):
+        verb, row = (Verb.REMOVE, rules.GOES_WITH) if then is None else (None, rules.STAYS_WITH)
+        return tuple(port(number, verb, row.text()) for number in sorted(there))
+    if lb is None:
+        return ()
+    planned = {change.key: change for change in changes}
+    create = next((change for change in changes if change.kind is ChangeKind.LB_CREATE), None)
+    said = {note.port: note.text for note in reversed([*notes]) if note.port and note.lack is None}
+    facts: list[ListenerFact] = []
+    for number in {claimed.port for claimed in lb.service.claim.ports if claimed.protocol == "TCP"} | there.keys():
+        key = lb.service.balancer_key.part("listener", number)
+        own, first = planned.get(key), planned.get(key.part("asked"))
+        change = own or (create if number in later else None)
+        if change is None:
+            facts.append(port(number, None, said.get(number) or _why_nothing(lb, number, there).text))
+            continue
+        why = (own.reason if own else rules.COMES_WITH.text()) + if_withheld(change)
+        if first and first.key in change.depends_on and isinstance(first.after, Listener):
+            why = rules.FIRST.text(cause=why, listener=shown_listener(first.after)) + if_withheld(first)
+        facts.append(port(number, change.verb, why))
+    warned = {remark.key: remark.text for remark in lb.remarks}
+    for index, claimed in enumerate(lb.service.claim.ports):
+        if unbalanced := warned.get(f"spec.ports[{index}].protocol"):
+            facts.append(ListenerFact(claimed.port, claimed.protocol, None, None, None, unbalanced))
+    return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
 
 
-def _said(condition: ServiceCondition | None) -> str | None:
-    return None if condition is None else f"{condition.status} {condition.reason}".rstrip()
+def _why_nothing(lb: DesiredLoadBalancer, port: int, there: Mapping[int, Listener]) -> Reason:
+    """Why nothing is planned for a port of which no note tells."""
+    before = there.get(port)
+    if lb.wanted is None or lb.problems or isinstance(lb.match, Foreign | Contested):
+        return (PORT_STAYS if before else PORT_NOT_PLANNED).because()
+    if port in lb.without_node_port:
+        return PORT_WITHOUT_NODE_PORT.because()
+    if lb.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
+        return PORT_WITHOUT_CERTIFICATE.because(cause="; ".join(note.text for note in lb.certificates.notes))
+    return (PORT_AS_ASKED if before else PORT_NOT_PLANNED).because()
+
+
+def shown_listener(listener: Listener) -> str:
+    """A listener in short."""
+    text = f"{listener.protocol} to node port {listener.destination_port}"
+    certificates = listener.http.certificates if listener.http else UNMANAGED
+    if certificates is KNOWN_AFTER_APPLY:
+        return f"{text}, with a certificate that is to come"
+    ids = ", ".join(map(str, listener.certificate_ids))
+    return f"{text}, certificate{'' if len(listener.certificate_ids) == 1 else 's'} {ids}" if ids else text
+
+
+def explain_certificates(
+    lb: Decision | None, balancer: CloudBalancer | None, changes: Sequence[Change], snapshot: Snapshot
+) -> Iterator[CertificateFact]:
+    """Every certificate that the Service uses or asks for, by id, and the one to create last."""
+    used: dict[int, tuple[int, ...]] = {}
+    for port, listener in sorted(balancer.spec.listeners.items()) if balancer else ():
+        for number in listener.certificate_ids:
+            used[number] = (*used.get(number, ()), port)
+    known: Mapping[int, Certificate] = snapshot.certificates.items if snapshot.certificates else {}
+    asked = lb.certificates.asked if isinstance(lb, DesiredLoadBalancer) else frozenset()
+    for number in sorted(asked | used.keys()):
+        ports, is_asked, found = used.get(number, ()), number in asked, known.get(number)
+        if found is None:
+            yield CertificateFact(number, None, (), "not read", ports, is_asked)
+            continue
+        state = "uploaded" if found.issuance is None else f"managed, {found.issuance.value}"
+        error = str(found.error) if found.error else None
+        yield CertificateFact(number, found.name, found.domains, state, ports, is_asked, error)
+    for coming in after_all(snapshot, changes).certificates or ():
+        if coming.id < 0:
+            yield CertificateFact(None, coming.name, coming.domains, "to be created", (), asked_for=True)
+
+
+def explain_targets(
+    lb: Decision | None,
+    balancer: CloudBalancer | None,
+    then: CloudBalancer | None,
+    changes: Collection[Change],
+    snapshot: Snapshot,
+) -> Iterator[TargetFact]:
+    """Each Node in the order of names, then the targets of ``balancer`` that are no Node's. ``then`` is the load
+    balancer once the changes are made."""
+    there, later = balancer.targets if balancer else (), then.targets if then else ()
+    first = {target.name: target for target in reversed(there)}
+    planned = {change.key.parts[-1]: change for change in changes if change.kind is ChangeKind.LB_TARGET}
+    create = next((change for change in changes if change.kind is ChangeKind.LB_CREATE), None)
+
+    def line(
+        subject: str, server: ServerKey | None, names: Collection[str], why: str, membership: Membership | None = None
+    ) -> TargetFact:
+        before, after = ([target for target in side if target.name in names] for side in (there, later))
+        if membership is Membership.TARGET and not before and not after:
+            why = rules.TARGET_UNPLANNED.text(target=why)
+        value, wanted = (", ".join(_address(target, snapshot) for target in side) or None for side in (before, after))
+        number, provider = (server.id, server.provider) if server else (None, None)
+        return TargetFact(subject, membership, number, value, wanted, _health(balancer, before), why, provider)
+
+    if isinstance(lb, LoadBalancerRelease):
+        nodes = {server_key(node.provider_id): node.name for node in snapshot.nodes}
+        why = (rules.STAYS_WITH if then else rules.GOES_WITH).text()
+        for name in dict.fromkeys(target.name for target in there):
+            target = first[name]
+            server = ServerKey(Provider.CLOUD, target.server_id) if isinstance(target, ServerTarget) else None
+            yield line(nodes.get(server, name), server, (name,), why)
+    elif lb is not None:
+        led_to = {name: lb.targets.node_targets.led_to(target) for name, target in first.items()}
+        for member in lb.targets.members:
+            names = {member.target.name} if member.target else set()
+            names |= {name for name, server in led_to.items() if server is not None and server == member.server}
+            change = next((planned[name] for name in sorted(names) if name in planned), create)
+            why = (member.note or member.why) + if_withheld(change)
+            yield line(member.node, member.server, names, why, member.membership)
+        claimed = {member.server for member in lb.targets.members}
+        for name in dict.fromkeys(target.name for target in there):
+            server = led_to[name]
+            if server is not None and server in claimed:
+                continue
+            change = planned.get(name)
+            left = rules.TARGET_WITHOUT_NODE.text(server=server.name) if server else rules.TARGET_FOREIGN.text()
+            yield line(name, server, (name,), change.reason + if_withheld(change) if change else left)
+
+
+def _health(balancer: CloudBalancer | None, targets: Iterable[Target]) -> Health | None:
+    """The worst that the load balancer says of these; None where it says nothing."""
+    checks = balancer.checks if balancer else {}
+    said = {health for target in targets for health in checks.get(target, {}).values()}
+    return next((health for health in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if health in said), None)
+
+
+def _address(target: Target, snapshot: Snapshot) -> str:
+    """The address of a target; what it is called, where that is not known."""
+    if not isinstance(target, ServerTarget):
+        return target.name
+    server = snapshot.servers.items.get(target.server_id)
+    if target.use_private_ip:
+        network = snapshot.network.value if isinstance(snapshot.network, Present) else None
+        places = dict(server.private_ips) if server else {}
+        return str((places.get(network.id) if network else None) or "its private address")
+    outside = ip_address(target.ipv6) if target.ipv6 else server.ipv4 if server else None
+    return str(outside or "its public address")

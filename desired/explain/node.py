@@ -1,119 +1,43 @@
-"""Explanation of one Node, as plain values: what was decided on its server and on each of its fields, its changes, and
-the decisions of guards. Nothing is decided here."""
+"""Explanation of one Node: what was decided on its server, on each of its fields, and on the routes to its pods."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Iterator
 from functools import reduce
+from ipaddress import IPv4Network, IPv6Network
 from typing import Literal
 
-from desired.explain.fact import Fact, becomes, planned
-from desired.explain.guards import AnchorFact, GuardFact, LossFact
-from desired.explain.routes import NodeRoutes, explain_network_condition, explain_routes
-from desired.model.settings import Settings, Waits
-from desired.model.snapshot import (
-    Condition,
-    Node,
-    Readiness,
-    ServerStatus,
-    Snapshot,
-    Taint,
-    has_shutdown_taint,
+from desired.explain.document import (
+    Candidate,
+    Fact,
+    NodeExplanation,
+    NodeRoutes,
+    RouteFact,
+    ServerFact,
+    ServerMatch,
 )
+from desired.explain.guards import NodeGuards
+from desired.explain.words import if_withheld, next_of, notes_on, planned
+from desired.model.key import ObjectKind
+from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
+from desired.model.settings import Settings
+from desired.model.snapshot import Node, Readiness, Snapshot, Taint, has_shutdown_taint
 from desired.names import TAINT_UNINITIALIZED, TAINTS_OF_AUTOSCALERS
 from desired.nodes.addresses import DesiredAddresses
 from desired.nodes.labels import Labels
 from desired.nodes.matching import Matched
 from desired.nodes.node import DesiredNode
 from desired.plan.change import Change, Plan
-from desired.plan.foresight import node_after
-from desired.plan.notes import Note, NoteKind
+from desired.plan.foresight import after_all, node_after
+from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
+from desired.routes.actions import RouteAction
+from desired.routes.claims import RouteClaim, RouteStatus
 from desired.routes.desired import DesiredRoutes
+from desired.routes.endpoints import NodeEndpoint
 from desired.rules import nodes as rules
+from desired.rules import routes as of_routes
 from desired.rules.nodes import Stage
-from desired.rules.rule import Basis
-from desired.syntax.provider_id import Provider, ServerKey
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A server that is a near match, and why it is not the Node's."""
-
-    id: int
-    name: str
-    why_not: str
-    provider: Provider = Provider.CLOUD
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFact:
-    """One server."""
-
-    id: int
-    name: str
-    status: ServerStatus
-    """Of Robot ``unknown`` while the Node is Ready: then nobody asks."""
-    type: str
-    location: str
-    """"" when the API sent none."""
-    provider: Provider = Provider.CLOUD
-
-    @property
-    def called(self) -> str:
-        """In sentences, ``server 42``."""
-        return ServerKey(self.provider, self.id).name
-
-
-@dataclass(frozen=True, slots=True)
-class ServerMatch:
-    """The server behind a Node."""
-
-    by: Literal["providerID", "name"]
-    """What decides: ``providerID`` when the Node has one, else ``name``."""
-    provider_id: str | None
-    server: ServerFact | None = None
-    why: str | None = None
-    """Why there is no server; None when there is one."""
-    candidates: tuple[Candidate, ...] = ()
-    """Nearest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeExplanation:
-    """Explanation of one Node."""
-
-    stage: Stage
-    why: str
-    """Why it is in this stage and what comes next, one sentence."""
-    match: ServerMatch
-    labels: tuple[Fact, ...]
-    addresses: tuple[Fact, ...]
-    routes: NodeRoutes | None
-    """None while routes are switched off, and the Node has no condition that says otherwise."""
-    taints: tuple[Fact, ...]
-    conditions: tuple[Fact, ...]
-    changes: tuple[Change, ...]
-    """As in the judged plan."""
-    guards: tuple[GuardFact, ...]
-    """On these changes, if there are any; then on the Node's deletion, unless it is never deleted from here, or its
-    deletion is among the changes or was asked for."""
-    announced: str | None
-    """How the Node's disruption was announced (a planned disruption); None when it was not."""
-    anchor: AnchorFact
-    losses: LossFact
-    notes: tuple[Note, ...]
-    """On this Node, and those that explain verdicts wherever they stand."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeGuards:
-    """What guards say of a Node, and the notes on it and on verdicts."""
-
-    guards: tuple[GuardFact, ...]
-    anchor: AnchorFact
-    losses: LossFact
-    notes: tuple[Note, ...]
+from desired.rules.rule import Basis, Reason
+from desired.section import Unmanaged
 
 
 def explain_node(
@@ -128,54 +52,37 @@ def explain_node(
     """Explain ``node``, which is of ``snapshot``, from what was decided on it and the judged plan."""
     changes = tuple(change for change in plan.changes if change.owner == node.key)
     then = reduce(node_after, in_order(changes), node)
-    network = explain_network_condition(node, then, wanted, routes, plan)
     return NodeExplanation(
         stage=wanted.stage.value,
         why=_why(wanted, changes),
-        match=explain_match(node, wanted),
-        labels=explain_labels(node, wanted.labels),
-        addresses=explain_addresses(node, wanted.addresses),
-        routes=explain_routes(node, routes, plan, snapshot, settings),
-        taints=explain_taints(node, then, wanted),
-        conditions=explain_conditions(node, settings.waits, deletable=wanted.deletable is not None, network=network),
+        match=_match(node, wanted),
+        labels=tuple(_labels(node, wanted.labels)),
+        addresses=tuple(_addresses(node, wanted.addresses)),
+        routes=_routes(node, routes, plan, snapshot, settings),
+        taints=tuple(_taint(taint, node, then, wanted) for taint in dict.fromkeys((*node.taints, *then.taints))),
+        conditions=tuple(_conditions(node, then, wanted, routes, plan, settings)),
         changes=changes,
         guards=judged.guards,
         announced=wanted.announced.text if wanted.announced else None,
         anchor=judged.anchor,
         losses=judged.losses,
-        notes=tuple(note for note in judged.notes if note.kind is not NoteKind.PARTIAL),
+        notes=notes_on((node.key,), plan),
     )
 
 
-def why_no_node(name: str, snapshot: Snapshot) -> str:
-    """The reason why there is no Node of this name to explain, and which ones come near."""
-    if name in snapshot.nodes.unreadable:
-        return f"Node {name!r} cannot be explained: {snapshot.nodes.unreadable[name]}"
-    gap = f", but {snapshot.nodes.why_incomplete}" if snapshot.nodes.why_incomplete else ""
-    near = get_close_matches(name, sorted(snapshot.nodes.items), n=3)
-    hint = f"; nearest: {', '.join(near)}" if near else ""
-    servers = (*snapshot.servers, *(snapshot.robot.servers if snapshot.robot else ()))
-    named = [server.key.name for server in servers if server.name == name]
-    server = f"; {', '.join(named)} has the name: its kubelet has not registered here" if named else ""
-    return f"the cluster has no Node {name!r}{gap}{hint}{server}"
-
-
-def _why(wanted: DesiredNode, changes: Collection[Change]) -> str:
-    """One sentence on why the Node is in its stage and what comes next."""
-    left = wanted.left.text if wanted.left else ""
+def _why(wanted: DesiredNode, changes: tuple[Change, ...]) -> str:
+    """Why the Node is in its stage, and what comes next."""
+    text = wanted.stage.text
     match wanted.stage.value:
-        case Stage.JOINING:
-            return f"{wanted.stage.text}; {becomes(changes, 'the next pass does it', 'that') or left}"
         case Stage.SETTLED:
-            return f"{wanted.stage.text}; {planned(changes)}"
-        case Stage.DEPARTING:
-            deletion = becomes(changes, "the next pass deletes the Node", "the Node's deletion")
-            return f"{wanted.stage.text}; {deletion or left}"
-    return wanted.stage.text
+            return f"{text}; {planned(changes)}"
+        case Stage.JOINING | Stage.DEPARTING:
+            left = wanted.left.text if wanted.left else ""
+            return f"{text}; {next_of(changes, ChangeKind.NODE_INITIALISE, ChangeKind.NODE_DELETE) or left}"
+    return text
 
 
-def explain_match(node: Node, wanted: DesiredNode) -> ServerMatch:
-    """The server that the Node was matched to, or why there is none and which ones come near."""
+def _match(node: Node, wanted: DesiredNode) -> ServerMatch:
     by: Literal["providerID", "name"] = "name" if node.provider_id is None else "providerID"
     if isinstance(wanted.match, Matched):
         server = wanted.match.server
@@ -187,23 +94,17 @@ def explain_match(node: Node, wanted: DesiredNode) -> ServerMatch:
     return ServerMatch(by, node.provider_id, None, wanted.match.why.says, tuple(near))
 
 
-def explain_labels(node: Node, labels: Labels) -> tuple[Fact, ...]:
+def _labels(node: Node, labels: Labels) -> Iterator[Fact]:
     """Every label that the Node has or should have, by key."""
-    coming = (key for key, decided in labels.items() if decided.value is not None)
-    return tuple(
-        Fact.of(key, node.labels.get(key), labels[key].value, labels[key])
-        if key in labels
-        else Fact.foreign(key, node.labels[key])
-        for key in sorted({*node.labels, *coming})
-    )
-
-
-def explain_addresses(node: Node, addresses: DesiredAddresses) -> tuple[Fact, ...]:
-    """The Node's addresses in their order, those that go away among them, and after these the ones that come."""
-    return tuple(_addresses(node, addresses))
+    for key in sorted({*node.labels, *(key for key, decided in labels.items() if decided.value is not None)}):
+        if key in labels:
+            yield Fact.of(key, node.labels.get(key), labels[key].value, labels[key])
+        else:
+            yield Fact.foreign(key, node.labels[key])
 
 
 def _addresses(node: Node, addresses: DesiredAddresses) -> Iterator[Fact]:
+    """The Node's addresses in their order, those that go away among them, and after these the ones that come."""
     why, gone = {each.value: each for each in addresses.wanted}, iter(addresses.gone)
     coming = list(addresses.values)
     for address in node.addresses:
@@ -215,54 +116,139 @@ def _addresses(node: Node, addresses: DesiredAddresses) -> Iterator[Fact]:
     yield from (Fact.of(address.type, None, address.address, why[address]) for address in coming)
 
 
-def explain_taints(node: Node, then: Node, wanted: DesiredNode) -> tuple[Fact, ...]:
-    """Every taint that the Node has or should have, in its order. ``then`` is the Node once its changes are made."""
-    coming = tuple(taint for taint in then.taints if taint not in node.taints)
-    return tuple(_taint(taint, node, then, wanted) for taint in (*node.taints, *coming))
-
-
 def _taint(taint: Taint, node: Node, then: Node, wanted: DesiredNode) -> Fact:
+    """A taint that the Node has or gets. ``then`` is the Node once its changes are made."""
     shown = f"{taint.value}:{taint.effect}" if taint.value else str(taint.effect)  # as kubectl shows them
     sides = (shown if taint in node.taints else None, shown if taint in then.taints else None)
     if taint.key == TAINT_UNINITIALIZED:
-        why = wanted.left.text if wanted.left else rules.TAINT_GOES.text()
-        return Fact(taint.key, *sides, Basis.UNINITIALISED, why)
+        goes = rules.TAINT_GOES.because()
+        return Fact(taint.key, *sides, Basis.UNINITIALISED, (wanted.left or goes).text)
     if has_shutdown_taint((taint,)):
         return Fact(taint.key, *sides, Basis.SHUTDOWN, wanted.shut_down.text)
     if taint.key in TAINTS_OF_AUTOSCALERS:
-        return Fact(taint.key, *sides, Basis.ANNOUNCING, rules.ANNOUNCES.text())
+        return Fact.of(taint.key, *sides, rules.ANNOUNCES.because())
     return Fact.foreign(taint.key, shown)
 
 
-def explain_conditions(node: Node, waits: Waits, *, deletable: bool, network: Fact | None = None) -> tuple[Fact, ...]:
-    """Every condition of the Node in its order, and Ready in any case. ``deletable`` tells whether a Node like this one
-    is ever deleted, which depends on Ready. ``network`` is the condition that routes decide on; None when they do not.
-    """
-    told = {network.subject: network} if network else {}
-    facts = tuple(
-        told.pop(found.type) if found.type in told else _condition(found, node, waits, deletable=deletable)
-        for found in node.conditions
-    )
-    facts = (*facts, *told.values())
+def _conditions(
+    node: Node, then: Node, wanted: DesiredNode, routes: DesiredRoutes, plan: Plan, settings: Settings
+) -> Iterator[Fact]:
+    """Every condition in the Node's order, and Ready in any case. That of routes comes last where it is not there."""
+    network = _network_condition(node, then, wanted, routes, plan)
     if node.ready is Readiness.MISSING:
-        since = "the Node's creation, as none is written yet"
-        return (Fact("Ready", None, None, Basis.READY, _ready(node, waits, since, deletable=deletable)), *facts)
-    return facts
+        yield Fact.of(
+            "Ready", None, None, _ready("the Node's creation, as none is written yet", node, wanted, settings)
+        )
+    for found in node.conditions:
+        if network is not None and found.type == CONDITION_NETWORK:
+            yield network
+        elif found.type == "Ready":
+            heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
+            why = _ready(f"{node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}", node, wanted, settings)
+            yield Fact.of("Ready", found.status, found.status, why)
+        else:
+            yield Fact.foreign(found.type, found.status)
+    if network is not None and node.condition(CONDITION_NETWORK) is None:
+        yield network
 
 
-def _condition(condition: Condition, node: Node, waits: Waits, *, deletable: bool) -> Fact:
-    if condition.type != "Ready":
-        return Fact.foreign(condition.type, condition.status)
-    heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
-    why = _ready(node, waits, f"{node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}", deletable=deletable)
-    return Fact("Ready", condition.status, condition.status, Basis.READY, why)
-
-
-def _ready(node: Node, waits: Waits, since: str, *, deletable: bool) -> str:
+def _ready(since: str, node: Node, wanted: DesiredNode, settings: Settings) -> Reason:
     """Since when the Node is as Ready as it is, and what depends on that."""
-    if not deletable:
-        return rules.READY_IDLE.text(since=since)
+    if wanted.deletable is None:
+        return rules.READY_IDLE.because(since=since)
     if node.ready is Readiness.TRUE:
-        return rules.READY_KEEPS.text(since=since)
+        return rules.READY_KEEPS.because(since=since)
+    waits = settings.waits
     silence = f"{waits.given_up_after.total_seconds() / 60:g} min"
-    return rules.READY_COUNTS.text(since=since, wait=f"{waits.not_ready_for.total_seconds():g} s", silence=silence)
+    return rules.READY_COUNTS.because(since=since, wait=f"{waits.not_ready_for.total_seconds():g} s", silence=silence)
+
+
+def _network_condition(node: Node, then: Node, wanted: DesiredNode, routes: DesiredRoutes, plan: Plan) -> Fact | None:
+    """The condition ``NetworkUnavailable``; None when it is not managed here."""
+    there, found = node.network_condition, routes.conditions.get(node.name)
+    value, is_ours = _shown(there), there is not None and there.is_ours
+    if found is None:
+        left = wanted.left or routes.left
+        return Fact.of(CONDITION_NETWORK, value, value, left) if is_ours and left else None
+    if isinstance(found.decided.value, Unmanaged):
+        stays = Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, found.decided.says)
+        return stays if there is None or is_ours else None
+    change = plan.by_key.get(node.key.part("network"))
+    later = "; written once the routes are there" if found.after and change else ""
+    why = found.decided.says + later + if_withheld(change)
+    return Fact(CONDITION_NETWORK, value, _shown(then.network_condition), Basis.ROUTES, why)
+
+
+def _shown(condition: NetworkCondition | None) -> str | None:
+    """``False (RouteCreated)``."""
+    if condition is None:
+        return None
+    return f"{condition.status} ({condition.reason})" if condition.reason else condition.status
+
+
+def _routes(
+    node: Node, desired: DesiredRoutes, plan: Plan, snapshot: Snapshot, settings: Settings
+) -> NodeRoutes | None:
+    """The Node's routes; None while routes are switched off and the Node bears no trace of them."""
+    there, section = node.network_condition, snapshot.routes
+    if not settings.routes and not (there and there.is_ours):
+        return None
+    endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
+    if desired.network is None or endpoint is None:
+        return NodeRoutes(why=desired.left.text if desired.left else None)
+    why = endpoint.decided.text if not endpoint.is_ours else None if node.pod_cidrs else of_routes.NO_POD_CIDR.text()
+    return NodeRoutes(
+        network=desired.network.id,
+        used=section.total if section is not None and section.complete else None,
+        cluster_cidr=settings.cluster_cidr,
+        mismatch=desired.mismatch,
+        why=why,
+        destinations=tuple(_destinations(endpoint, desired, desired.network.id, plan, snapshot)),
+    )
+
+
+def _destinations(
+    endpoint: NodeEndpoint, desired: DesiredRoutes, network_id: int, plan: Plan, snapshot: Snapshot
+) -> Iterator[RouteFact]:
+    """The pod CIDRs of the endpoint's Node, then the other routes that lead to its server."""
+    then = after_all(snapshot, [change for change in plan.changes if change.row.object is ObjectKind.ROUTE]).routes
+    name, addresses = endpoint.node.name, (*endpoint.addresses, *endpoint.aliases)
+    claims = {claim.destination: claim for claim in desired.claims if claim.endpoint.node.name == name}
+
+    def route(destination: IPv4Network, claim: RouteClaim | None, why: str) -> RouteFact:
+        found, later = desired.decided.get(destination), then.items.get(str(destination)) if then else None
+        return RouteFact(
+            str(destination),
+            claim.status if claim else None,
+            found.action if found else None,
+            found.route.gateway if found else None,
+            later.gateway if later else None,
+            why + if_withheld(plan.by_key.get(route_key(network_id, destination))),
+        )
+
+    for cidr in endpoint.pod_cidrs:
+        match cidr:
+            case str():
+                why = of_routes.POD_CIDR_MALFORMED.text(cidr=repr(cidr))
+                yield RouteFact(cidr, RouteStatus.UNROUTABLE, None, None, None, why)
+            case IPv4Network():
+                claim = claims.get(cidr)
+                yield route(cidr, claim, _why_claimed(claim, desired) if claim else endpoint.decided.text)
+            case IPv6Network():
+                yield RouteFact(str(cidr), None, None, None, None, of_routes.POD_CIDR_IPV6.text())
+    for destination, decided in desired.decided.items():
+        if destination in endpoint.pod_cidrs or decided.route.gateway not in addresses:
+            continue
+        others = [claim.endpoint.node.name for claim in desired.claims if claim.destination == destination]
+        is_theirs = decided.action is RouteAction.CLAIMED and others
+        why = of_routes.PODS_OF_OTHER_NODE.text(nodes=", ".join(others)) if is_theirs else decided.why
+        yield route(destination, None, why)
+
+
+def _why_claimed(claim: RouteClaim, desired: DesiredRoutes) -> str:
+    """How it stands with a pod CIDR, why the route that is there goes, and what is in the way of another."""
+    found = desired.decided.get(claim.destination)
+    why = claim.why + (f", and the route goes: {found.why}" if found is not None and found.goes else "")
+    if claim.status is RouteStatus.MISSING and claim.after:
+        why += f"; comes once the route to {', '.join(map(str, claim.after))} is gone"
+    return why

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from actuators.outcome import Applied
 from desired.explain import explain_object
-from desired.explain.node import NodeExplanation
+from desired.explain.document import NodeExplanation
 from desired.model.key import Key
 from desired.plan.change import Plan
 from desired.rules.rule import Basis

@@ -6,8 +6,7 @@ from typing import Any, Literal, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from desired.explain.node import NodeExplanation
-from desired.explain.service import ServiceExplanation
+from desired.explain.document import NodeExplanation, ServiceExplanation
 from reconciler import __version__
 from reconciler.report.documents import (
     FORMAT_VERSION,

@@ -12,14 +12,24 @@ from typing import Any
 from desired.annotations.options import PREFIX
 from desired.annotations.reading import Origin
 from desired.annotations.warnings import AnnotationWarning
-from desired.explain.fact import Fact
-from desired.explain.guards import AnchorFact, Concern, GuardFact
-from desired.explain.load_balancer import FoundBalancer
-from desired.explain.node import NodeExplanation, ServerMatch
-from desired.explain.options import OptionFact
-from desired.explain.parts import CertificateFact, ListenerFact, TargetFact
-from desired.explain.routes import NodeRoutes, RouteFact
-from desired.explain.service import ServiceExplanation, ServiceStage, Wait
+from desired.explain.document import (
+    AnchorFact,
+    CertificateFact,
+    Concern,
+    Fact,
+    FoundBalancer,
+    GuardFact,
+    ListenerFact,
+    NodeExplanation,
+    NodeRoutes,
+    OptionFact,
+    RouteFact,
+    ServerMatch,
+    ServiceExplanation,
+    ServiceStage,
+    TargetFact,
+    Wait,
+)
 from desired.guards.anchor import AnchorState
 from desired.model.load_balancer import Health
 from desired.model.snapshot import ServerStatus

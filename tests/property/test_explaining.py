@@ -5,7 +5,7 @@ from collections.abc import Collection
 from hypothesis import given
 
 from desired.annotations.options import Options
-from desired.explain.service import ServiceExplanation
+from desired.explain.document import ServiceExplanation
 from desired.model.load_balancer import LoadBalancer
 from desired.model.settings import Settings
 from desired.plan.change import Change

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Network
 
-from desired.explain.node import why_no_node
+from desired.explain import why_no_node
 from desired.model.settings import Settings
 from desired.model.snapshot import (
     AddressType,

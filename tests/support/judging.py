@@ -6,8 +6,7 @@ from functools import reduce
 
 from desired import explain as explaining
 from desired.explain import service
-from desired.explain.node import NodeExplanation
-from desired.explain.service import ServiceExplanation
+from desired.explain.document import NodeExplanation, ServiceExplanation
 from desired.guards import judge as judging
 from desired.guards.guard import GuardInput
 from desired.guards.judge import ask_guards

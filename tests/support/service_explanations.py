@@ -8,7 +8,7 @@ from typing import Any
 
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import PREFIX, Options
-from desired.explain.service import ServiceExplanation
+from desired.explain.document import ServiceExplanation
 from desired.model.load_balancer import Attachment, Health, Issuance, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.settings import Policy, Settings

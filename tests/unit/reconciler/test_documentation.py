@@ -231,6 +231,7 @@ of change whose sentence it is, and what a guard makes of the changes; where it 
 it. Rows of guards stand under the name of the guard, and say in which note the same is told where nothing is withheld.
 """
 _TITLES = {
+    "explanations": "Explanations",
     "filters": "What is left out, and what waits for it",
     "guards": "Guards",
     "load_balancer_changes": "Changes of load balancers",

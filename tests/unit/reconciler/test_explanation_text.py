@@ -13,14 +13,27 @@ import pytest
 from desired.annotations.options import PREFIX
 from desired.annotations.reading import Origin
 from desired.annotations.warnings import AnnotationWarning
-from desired.explain.fact import Fact
-from desired.explain.guards import AnchorFact, Concern, GuardFact, LossFact
-from desired.explain.load_balancer import BalancerFact, FoundBalancer, PrivateAddress
-from desired.explain.node import Candidate, ServerFact, ServerMatch
-from desired.explain.options import OptionFact
-from desired.explain.parts import CertificateFact, ListenerFact, TargetFact
-from desired.explain.routes import NodeRoutes, RouteFact
-from desired.explain.service import ServiceStage, Wait
+from desired.explain.document import (
+    AnchorFact,
+    BalancerFact,
+    Candidate,
+    CertificateFact,
+    Concern,
+    Fact,
+    FoundBalancer,
+    GuardFact,
+    ListenerFact,
+    LossFact,
+    NodeRoutes,
+    OptionFact,
+    PrivateAddress,
+    RouteFact,
+    ServerFact,
+    ServerMatch,
+    ServiceStage,
+    TargetFact,
+    Wait,
+)
 from desired.guards.anchor import AnchorState
 from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import Health

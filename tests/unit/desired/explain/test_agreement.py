@@ -5,9 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from desired.annotations.reading import Origin
-from desired.explain.fact import Fact
-from desired.explain.node import NodeExplanation
-from desired.explain.service import ServiceExplanation, ServiceStage
+from desired.explain.document import Fact, NodeExplanation, ServiceExplanation, ServiceStage
 from desired.guards.table import GUARDS
 from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import KNOWN_AFTER_APPLY

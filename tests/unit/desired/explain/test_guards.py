@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from desired.explain import explain_object
-from desired.explain.guards import Concern, GuardFact
-from desired.explain.node import NodeExplanation
+from desired.explain.document import Concern, GuardFact, NodeExplanation
 from desired.guards.history import mark_in
 from desired.guards.judge import ask_guards
 from desired.guards.table import GUARDS

@@ -12,9 +12,8 @@ import pytest
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import PREFIX
-from desired.explain.fact import Fact
-from desired.explain.load_balancer import BalancerFact, PrivateAddress
-from desired.explain.parts import CertificateFact, ListenerFact, TargetFact, shown_listener
+from desired.explain.document import BalancerFact, CertificateFact, Fact, ListenerFact, PrivateAddress, TargetFact
+from desired.explain.load_balancer import shown_listener
 from desired.load_balancers.membership import Membership
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,

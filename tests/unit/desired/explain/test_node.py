@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from desired.explain.fact import Fact
-from desired.explain.guards import AnchorFact, LossFact
-from desired.explain.node import Candidate, NodeExplanation, ServerFact, ServerMatch, why_no_node
-from desired.explain.routes import RouteFact
+from desired.explain import why_no_node
+from desired.explain.document import (
+    AnchorFact,
+    Candidate,
+    Fact,
+    LossFact,
+    NodeExplanation,
+    RouteFact,
+    ServerFact,
+    ServerMatch,
+)
 from desired.guards.anchor import AnchorState
 from desired.model.route import CONDITION_NETWORK, ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Controller, Policy, Settings, Waits
@@ -395,12 +402,12 @@ def test_measures_of_robot() -> None:
 
 
 def test_notes() -> None:
-    """Notes on the Node, and those that explain every verdict; those on other Nodes, or on gaps, are not."""
+    """Notes on the Node, and those that explain every verdict; those on other Nodes are not."""
     node, other = (a_joining_node(name, provider_id="hcloud://x") for name in ("gpu", "tpu"))
     snapshot = a_snapshot([CONTROL, node, other], [a_server()])
     plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
-    more = (Note(key_of("plan"), NoteKind.APPROVAL, "expired"), Note(key_of("node/gpu"), NoteKind.PARTIAL, "429"))
-    found = explain(node, snapshot, Settings(), replace(plan, notes=(*plan.notes, *more)))
+    expired = Note(key_of("plan"), NoteKind.APPROVAL, "expired")
+    found = explain(node, snapshot, Settings(), replace(plan, notes=(*plan.notes, expired)))
 
     assert [(note.key, note.kind) for note in found.notes] == [
         ("node/gpu", NoteKind.MALFORMED),

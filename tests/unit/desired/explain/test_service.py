@@ -10,9 +10,8 @@ import pytest
 from desired.annotations.claims import ClaimedPort
 from desired.annotations.options import OPTIONS, PREFIX, Options
 from desired.annotations.reading import Origin
-from desired.explain.node import NodeExplanation
-from desired.explain.options import OptionFact
-from desired.explain.service import ServiceExplanation, ServiceStage, Wait, why_no_service
+from desired.explain import why_no_service
+from desired.explain.document import NodeExplanation, OptionFact, ServiceExplanation, ServiceStage, Wait
 from desired.model.load_balancer import Issuance
 from desired.model.service import Service
 from desired.model.settings import Controller, Policy, Settings
@@ -86,8 +85,8 @@ NOT_OURS = rules.OF_ANOTHER_CONTROLLER.text(cls="x/y")
 NODE_PORT = rules.WANTS_NONE.text(type="NodePort")
 IN_PLACE = rules.SERVED.text(balancer=42, changes="no change is planned")
 CHANGING = rules.SERVED.text(balancer=42, changes="1 change is planned: waiting (policy)")
-BACK = rules.RETURNING.text(balancer=42, change="the next pass gives it back")
-PUBLISHED = rules.ADOPTING_PUBLISHED.text(balancer=42, change="the next pass takes it over")
+BACK = rules.RETURNING.text(balancer=42, change="the next pass adopts it")
+PUBLISHED = rules.ADOPTING_PUBLISHED.text(balancer=42, change="the next pass adopts it")
 TYPED: Mapping[str, Any] = {"type": "ClusterIP"}
 CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
 
@@ -99,7 +98,7 @@ CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
         (a_served_service(), [a_balancer(targets=())], OBSERVE, "served", CHANGING),
         (a_service(), [], LOCATED, "joining", rules.JOINING.text(change="the next pass creates it")),
         (a_service(), [], OBSERVE, "joining", rules.JOINING.text(change="its creation is waiting (policy)")),
-        (a_service(claim=SHOP), [BARE], LOCATED, "adopting", adopting("the next pass takes it over")),
+        (a_service(claim=SHOP), [BARE], LOCATED, "adopting", adopting("the next pass adopts it")),
         (
             a_service(claim=SHOP),
             [unowned(service_uid="dead")],
@@ -241,13 +240,13 @@ def test_changes_are_those_of_the_judged_plan() -> None:
 
 
 def test_notes() -> None:
-    """Those on the Service and its parts, and those that explain every verdict; not those on others, or on gaps."""
+    """Those on the Service and its parts, and those that explain every verdict; not those on others."""
     service = a_service()
     snapshot = a_world([service])
     keys = ("certificate/default/web", "load_balancer/default/web/listener/80", "plan", "service/default/web")
     notes = [Note(key_of(key), NoteKind.APPROVAL if key == "plan" else NoteKind.KEPT, "x") for key in keys]
-    more = (Note(key_of("load_balancer/default/web-2"), NoteKind.KEPT, "x"), Note(service.key, NoteKind.PARTIAL, "x"))
-    plan = replace(judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED), notes=(*notes, *more))
+    other = Note(key_of("load_balancer/default/web-2"), NoteKind.KEPT, "x")
+    plan = replace(judge(compute_plan(snapshot, LOCATED), snapshot, LOCATED), notes=(*notes, other))
 
     assert [note.key for note in explain_service(service, snapshot, LOCATED, plan).notes] == list(keys)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import OPTIONS
-from desired.explain.service import why_no_service
+from desired.explain import why_no_service
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, match_balancers
 from desired.load_balancers.ownership import former_of
 from desired.load_balancers.release import due_of, window_of

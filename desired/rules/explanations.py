@@ -1,0 +1,82 @@
+"""Rows that explanations alone say: what the next pass does, whom labels name, where addresses come from."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from desired.names import LABEL_SERVICE_UID
+from desired.plan.kinds import ChangeKind
+from desired.rules.rule import Basis, Rule
+
+LEFT_ALONE = Rule("left-alone", "not ours, left alone", basis=Basis.FOREIGN)
+
+# What comes next.
+
+NEXT: Mapping[ChangeKind, tuple[str, str]] = MappingProxyType(
+    {
+        ChangeKind.NODE_INITIALISE: ("the next pass does it", "that"),
+        ChangeKind.NODE_DELETE: ("the next pass deletes the Node", "the Node's deletion"),
+        ChangeKind.LB_CREATE: ("the next pass creates it", "its creation"),
+        ChangeKind.LB_ADOPT: ("the next pass adopts it", "that"),
+        ChangeKind.LB_DELETE: ("the next pass deletes it", "its deletion"),
+        ChangeKind.LB_RETAIN: ("the next pass releases it", "that"),
+        ChangeKind.SERVICE_RELEASE: ("the next pass releases it", "its release"),
+    }
+)
+"""Kind of change → what the next pass does with it, and what it is called where a guard withholds it."""
+WITHHELD = Rule("next-withheld", "{change} is {decision}")
+
+# Whom the labels of a load balancer name.
+
+OF_NO_SERVICE = Rule("label-of-no-service", "no Service's", basis=Basis.OWNER)
+OF_THIS_SERVICE = Rule("label-of-this-service", "this Service's", basis=Basis.OWNER)
+OF_SERVICE = Rule("label-of-service", "Service {service}'s", basis=Basis.OWNER)
+OF_SERVICE_GONE = Rule("label-of-service-gone", "that of a Service that is gone", basis=Basis.OWNER)
+OF_SERVICE_ELSEWHERE = Rule("label-of-service-elsewhere", "that of a Service of another cluster", basis=Basis.OWNER)
+OF_NO_CLUSTER = Rule("label-of-no-cluster", "no cluster label (optional)", basis=Basis.OWNER)
+OF_A_CLUSTER = Rule("label-of-a-cluster", "a cluster's; which one this is could not be read", basis=Basis.OWNER)
+OF_THIS_CLUSTER = Rule("label-of-this-cluster", "this cluster's", basis=Basis.OWNER)
+OF_OTHER_CLUSTER = Rule("label-of-other-cluster", "another cluster's", basis=Basis.OWNER)
+SAYS_RELEASED = Rule("label-of-release", "the time at which it was released, with its addresses", basis=Basis.OWNER)
+SAYS_ADOPTED = Rule(
+    "label-of-adoption", "the mark of one that was not made for a Service, and outlives it", basis=Basis.OWNER
+)
+SAYS_FORMER = Rule("label-of-former-service", "whose it was", basis=Basis.OWNER)
+SAYS_HEIR = Rule("label-of-heir", "whose it was, and who gets it back", basis=Basis.OWNER)
+SAYS_DELETION = Rule("label-of-deletion", "the time after which it is deleted", basis=Basis.OWNER)
+SAYS_NOTHING = Rule("label-of-nothing", "nothing", basis=Basis.OWNER)
+BECOMES = Rule("label-becomes", "becomes {wanted}", basis=Basis.OWNER)
+BECOMES_INSTEAD = Rule("label-becomes-instead", "{value}, becomes {wanted}", basis=Basis.OWNER)
+NONE_LABELLED = Rule(
+    "none-labelled", f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
+)
+NONE_NAMED = Rule("none-named", f"{NONE_LABELLED.says}, and none is named {{name!r}}")
+
+# Where an address that a Service publishes comes from.
+
+PUBLIC_ADDRESS = Rule("address-public", "the public {family} address of load balancer {balancer}", basis=Basis.BALANCER)
+PRIVATE_ADDRESS = Rule(
+    "address-private", "the address of load balancer {balancer} in network {network}", basis=Basis.BALANCER
+)
+STRANGE_ADDRESS = Rule("address-strange", "no address of load balancer {balancer}", basis=Basis.BALANCER)
+ADDRESS_OF_NONE = Rule("address-of-none", "of a load balancer that is not there, or not known", basis=Basis.BALANCER)
+ADDRESS_ASKED = Rule("address-asked", "{annotation}", basis=Basis.ASKED)
+ADDRESS_GOES = Rule("address-goes", "goes away: {source}", basis=Basis.BALANCER)
+CONDITION_LACKING = Rule("condition-lacking", "not there (optional)", basis=Basis.BALANCER)
+CONDITION_DUE = Rule("condition-due", "{present}; would be {wanted}: {cause}", basis=Basis.BALANCER)
+
+# Ports and targets.
+
+COMES_WITH = Rule("comes-with-balancer", "comes with the load balancer")
+GOES_WITH = Rule("goes-with-balancer", "goes with the load balancer")
+STAYS_WITH = Rule("stays-with-balancer", "stays with the load balancer, which is released")
+FIRST = Rule("port-changes-first", "{cause}; before that {listener}")
+TARGET_FOREIGN = Rule("target-foreign", "not ours, left as it is")
+TARGET_WITHOUT_NODE = Rule("target-left", "no Node is {server}; left as it is")
+TARGET_UNPLANNED = Rule("target-unplanned", "{target}; nothing is planned as things are")
+
+# What is waited for.
+
+APPROVAL = Rule("waits-for-approval", "needs approval: {cause}")
+NODE_PORT = Rule("waits-for-node-port", "the API server has still to choose its node port")
+FINALIZERS = Rule("waits-for-finalizers", "others have to release the Service as well: {finalizers}")
+ADDRESSES = Rule("waits-for-addresses", "the addresses are known once there is a load balancer")
