@@ -167,179 +167,110 @@ def test_columns_are_aligned() -> None:
 
 GATEWAY, OTHER = IPv4Address("10.0.0.2"), IPv4Address("10.0.0.3")
 RANGE = "10.244.1.0/24"
+
+
+def route(standing: RouteStatus | None, fate: RouteAction | None, value: Any, wanted: Any) -> RouteFact:
+    """A route to pods."""
+    return RouteFact(RANGE, standing, fate, value, wanted, "why")
+
+
 CERTIFICATE = CertificateFact(5, "shop", (), "uploaded", (443,), asked_for=True)
 PORT = ListenerFact(80, "TCP", "tcp", "tcp", None, "why")
 TARGET = TargetFact("web-1", Membership.TARGET, 1, "10.0.0.2", "10.0.0.2", Health.HEALTHY, "why")
+UNHEALTHY = replace(TARGET, health=Health.UNHEALTHY)
 OPTION = OptionFact(f"{PREFIX}type", Origin.ANNOTATION, None, "lb21", "lb11")
 
 
 @pytest.mark.parametrize(
     ("part", "fact", "line", "tone"),
     [
-        pytest.param("labels", Fact("key", "x", "x", Basis.SERVER, "why"), "    key  x  why", Tone.PLAIN, id="right"),
-        pytest.param("labels", Fact("key", "", "", Basis.SERVER, "why"), '    key  ""  why', Tone.PLAIN, id="empty"),
-        pytest.param(
-            "labels", Fact("key", "x", "x", Basis.FOREIGN, "why"), "    key  x  why", Tone.DETAIL, id="somebody's"
-        ),
-        pytest.param(
-            "labels", Fact("key", None, "x", Basis.SERVER, "why"), "  + key  (none) -> x  why", Tone.ADD, id="comes"
-        ),
-        pytest.param(
-            "labels", Fact("key", "x", "y", Basis.SERVER, "why"), "  ~ key  x -> y  why", Tone.MODIFY, id="changes"
-        ),
-        pytest.param(
-            "labels",
-            Fact("key", "x", None, Basis.SERVER, "why"),
-            "  - key  x -> (none)  why",
-            Tone.REMOVE,
-            id="goes",
-        ),
-        pytest.param(
+        ("labels", Fact("key", "x", "x", Basis.SERVER, "why"), "    key  x  why", Tone.PLAIN),
+        ("labels", Fact("key", "", "", Basis.SERVER, "why"), '    key  ""  why', Tone.PLAIN),
+        ("labels", Fact("key", "x", "x", Basis.FOREIGN, "why"), "    key  x  why", Tone.DETAIL),
+        ("labels", Fact("key", None, "x", Basis.SERVER, "why"), "  + key  (none) -> x  why", Tone.ADD),
+        ("labels", Fact("key", "x", "y", Basis.SERVER, "why"), "  ~ key  x -> y  why", Tone.MODIFY),
+        ("labels", Fact("key", "x", None, Basis.SERVER, "why"), "  - key  x -> (none)  why", Tone.REMOVE),
+        (
             "routes",
-            RouteFact(RANGE, RouteStatus.SERVED, RouteAction.CLAIMED, GATEWAY, GATEWAY, "why"),
+            route(RouteStatus.SERVED, RouteAction.CLAIMED, GATEWAY, GATEWAY),
             f"    {RANGE}  served  10.0.0.2  why",
             Tone.PLAIN,
-            id="a-route",
         ),
-        pytest.param(
+        (
             "routes",
-            RouteFact(RANGE, RouteStatus.MISLED, RouteAction.CLAIMED, OTHER, GATEWAY, "why"),
+            route(RouteStatus.MISLED, RouteAction.CLAIMED, OTHER, GATEWAY),
             f"  ~ {RANGE}  misled  10.0.0.3 -> 10.0.0.2  why",
             Tone.MODIFY,
-            id="a-route-that-is-changed",
         ),
-        pytest.param(
+        ("routes", route(RouteStatus.UNROUTABLE, None, None, None), f"  ! {RANGE}  unroutable  (none)  why", Tone.BAD),
+        (
             "routes",
-            RouteFact(RANGE, RouteStatus.UNROUTABLE, None, None, None, "why"),
-            f"  ! {RANGE}  unroutable  (none)  why",
-            Tone.BAD,
-            id="a-route-that-a-person-has-to-mend",
-        ),
-        pytest.param(
-            "routes",
-            RouteFact(RANGE, RouteStatus.OVER_LIMIT, RouteAction.DEAD, GATEWAY, None, "why"),
+            route(RouteStatus.OVER_LIMIT, RouteAction.DEAD, GATEWAY, None),
             f"  - {RANGE}  over-limit  10.0.0.2 -> (none)  why",
             Tone.REMOVE,
-            id="a-route-that-goes-whatever-waits",
         ),
-        pytest.param(
+        ("routes", route(RouteStatus.WAITING, None, None, None), f"  ? {RANGE}  waiting  (none)  why", Tone.WARNING),
+        (
             "routes",
-            RouteFact(RANGE, RouteStatus.WAITING, None, None, None, "why"),
-            f"  ? {RANGE}  waiting  (none)  why",
-            Tone.WARNING,
-            id="a-route-that-waits",
-        ),
-        pytest.param(
-            "routes",
-            RouteFact(RANGE, None, RouteAction.FOREIGN, GATEWAY, GATEWAY, "why"),
+            route(None, RouteAction.FOREIGN, GATEWAY, GATEWAY),
             f"    {RANGE}  foreign  10.0.0.2  why",
             Tone.DETAIL,
-            id="a-route-of-others",
         ),
-        pytest.param(
-            "routes",
-            RouteFact("fd00::/64", None, None, None, None, "why"),
-            "    fd00::/64  -  (none)  why",
-            Tone.DETAIL,
-            id="no-route",
-        ),
-        pytest.param("pending", Wait("policy", "why", 4.2), "  ? policy  why; due in 5 s", Tone.WARNING, id="a-wait"),
-        pytest.param("listeners", PORT, "    80  tcp  why", Tone.PLAIN, id="a-port"),
-        pytest.param(
-            "listeners", replace(PORT, protocol="UDP"), "    80/UDP  tcp  why", Tone.PLAIN, id="a-port-of-another-kind"
-        ),
-        pytest.param(
-            "listeners",
-            replace(PORT, planned=Verb.MODIFY),
-            "  ~ 80  tcp  why",
-            Tone.MODIFY,
-            id="a-port-that-changes-in-what-is-not-shown",
-        ),
-        pytest.param(
-            "listeners",
-            replace(PORT, value=None, planned=Verb.ADD),
-            "  + 80  (none) -> tcp  why",
-            Tone.ADD,
-            id="a-port-that-comes",
-        ),
-        pytest.param("targets", TARGET, "    web-1  target  10.0.0.2  healthy  why", Tone.PLAIN, id="a-target"),
-        pytest.param(
+        ("routes", RouteFact("fd00::/64", None, None, None, None, "why"), "    fd00::/64  -  (none)  why", Tone.DETAIL),
+        ("pending", Wait("policy", "why", 4.2), "  ? policy  why; due in 5 s", Tone.WARNING),
+        ("listeners", PORT, "    80  tcp  why", Tone.PLAIN),
+        ("listeners", replace(PORT, protocol="UDP"), "    80/UDP  tcp  why", Tone.PLAIN),
+        ("listeners", replace(PORT, planned=Verb.MODIFY), "  ~ 80  tcp  why", Tone.MODIFY),
+        ("listeners", replace(PORT, value=None, planned=Verb.ADD), "  + 80  (none) -> tcp  why", Tone.ADD),
+        ("targets", TARGET, "    web-1  target  10.0.0.2  healthy  why", Tone.PLAIN),
+        ("targets", UNHEALTHY, "    web-1  target  10.0.0.2  unhealthy  why", Tone.WARNING),
+        (
             "targets",
-            replace(TARGET, health=Health.UNHEALTHY),
-            "    web-1  target  10.0.0.2  unhealthy  why",
-            Tone.WARNING,
-            id="an-unhealthy-target",
-        ),
-        pytest.param(
-            "targets",
-            replace(TARGET, health=Health.UNHEALTHY, wanted=None),
+            replace(UNHEALTHY, wanted=None),
             "  - web-1  target  10.0.0.2 -> (none)  unhealthy  why",
             Tone.REMOVE,
-            id="an-unhealthy-target-that-goes",
         ),
-        pytest.param(
+        (
             "targets",
             TargetFact("server:7", None, 7, None, None, None, "why"),
             "    server:7  -  (none)  -  why",
             Tone.PLAIN,
-            id="nobody's-target",
         ),
-        pytest.param(
-            "certificates", CERTIFICATE, "    5  shop  uploaded; used by port 443", Tone.PLAIN, id="a-certificate"
-        ),
-        pytest.param(
+        ("certificates", CERTIFICATE, "    5  shop  uploaded; used by port 443", Tone.PLAIN),
+        (
             "certificates",
             replace(CERTIFICATE, ports=(443, 444), domains=("a.de", "b.de"), asked_for=False),
             "    5  shop, for a.de, b.de  uploaded; used by port 443, 444, not asked for",
             Tone.PLAIN,
-            id="a-certificate-that-nobody-asks-for",
         ),
-        pytest.param(
+        (
             "certificates",
             replace(CERTIFICATE, name=None, ports=(), state="managed, failed", error="no CAA"),
             "    5  (none)  managed, failed: no CAA; not used",
             Tone.PLAIN,
-            id="a-certificate-that-failed",
         ),
-        pytest.param(
+        (
             "certificates",
             replace(CERTIFICATE, id=None, ports=(), state="to be created"),
             "  + new  shop  to be created; not used",
             Tone.ADD,
-            id="a-certificate-to-be-created",
         ),
-        pytest.param("options", OPTION, "    type  lb21  annotation", Tone.PLAIN, id="an-annotation"),
-        pytest.param(
-            "options",
-            replace(OPTION, in_use="lb21"),
-            "    type  lb21  annotation",
-            Tone.PLAIN,
-            id="an-annotation-in-use",
-        ),
-        pytest.param(
+        ("options", OPTION, "    type  lb21  annotation", Tone.PLAIN),
+        ("options", replace(OPTION, in_use="lb21"), "    type  lb21  annotation", Tone.PLAIN),
+        (
             "options",
             replace(OPTION, origin=Origin.ENVIRONMENT, variable="A_TYPE", value="", in_use="lb11"),
             '    type  ""  A_TYPE; the load balancer has lb11',
             Tone.PLAIN,
-            id="a-variable-that-is-not-in-use-yet",
         ),
-        pytest.param(
-            "options",
-            replace(OPTION, origin=Origin.UNSET, value=None),
-            "    type  -  not set: lb11",
-            Tone.DETAIL,
-            id="an-annotation-that-nobody-set",
-        ),
-        pytest.param(
+        ("options", replace(OPTION, origin=Origin.UNSET, value=None), "    type  -  not set: lb11", Tone.DETAIL),
+        (
             "options",
             replace(OPTION, key="example.com/type", value=None, problems=("no type",)),
             "  ! example.com/type  -  annotation",
             Tone.BAD,
-            id="an-annotation-that-is-wrong",
         ),
-        pytest.param(
-            "remarks", AnnotationWarning("spec.x", "x has no effect"), "    x has no effect", Tone.PLAIN, id="a-remark"
-        ),
+        ("remarks", AnnotationWarning("spec.x", "x has no effect"), "    x has no effect", Tone.PLAIN),
     ],
 )
 def test_layouts(part: str, fact: Any, line: str, tone: Tone) -> None:

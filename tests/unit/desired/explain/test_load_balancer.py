@@ -80,6 +80,11 @@ def served(*balancers: Any, service: Service | None = None, **overrides: Any) ->
     return a_world([service or a_served_service()], balancers, **overrides)
 
 
+def claiming(*ports: ClaimedPort, **asked: str) -> Service:
+    """A Service with these ports and annotations."""
+    return a_served_service(claim=a_claim(*ports, annotations=annotated(**asked)))
+
+
 def named(**labels: str | None) -> Any:
     """A load balancer of the name that the Service asks for."""
     uids: dict[str, Any] = {"service_uid": None, "cluster_uid": None}
@@ -283,6 +288,11 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
             OBSERVE,
             [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, f"{PUBLIC_V6}; waiting (policy)")],
         ),
+        (
+            served(a_balancer(), service=replace(claiming(node_selector="tier=none"), ingress=(V4,))),
+            LOCATED,
+            [("IP", IPV4, IPV4, PUBLIC_V4), ("IP", None, IPV6, PUBLIC_V6)],
+        ),
         (a_world([a_service()]), LOCATED, [COMES]),
         (
             served(service=a_served_service(ingress=(V4,))),
@@ -297,7 +307,17 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
         (a_world([a_service(type="ClusterIP", ingress=(V4,))]), LOCATED, [("IP", IPV4, IPV4, UNKNOWN)]),
         (served(a_balancer(), service=NAMED), LOCATED, [("Hostname", None, "lb.example", f"{PREFIX}hostname")]),
     ],
-    ids=["as-is", "comes-stays-goes", "withheld", "new", "another-new", "released", "left-alone", "hostname"],
+    ids=[
+        "as-is",
+        "comes-stays-goes",
+        "withheld",
+        "another-withheld",
+        "new",
+        "another-new",
+        "released",
+        "left-alone",
+        "hostname",
+    ],
 )
 def test_status(snapshot: Snapshot, settings: Settings, expected: list[Any]) -> None:
     """Each address is told with where it comes from, and what becomes of it."""
@@ -390,11 +410,6 @@ def test_other_conditions() -> None:
 LEADS, STAYS, NOTHING = "tcp to node port 30080", rules.PORT_STAYS.text(), rules.PORT_NOT_PLANNED.text()
 DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), "comes with the load balancer"
 UNREADABLE = a_claim(annotations=annotated(use_private_ip="x"))
-
-
-def claiming(*ports: ClaimedPort, **asked: str) -> Service:
-    """A Service with these ports and annotations."""
-    return a_served_service(claim=a_claim(*ports, annotations=annotated(**asked)))
 
 
 def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedPort:
