@@ -131,6 +131,15 @@ def test_why(node: Node, servers: list[Server], settings: Settings, stage: Stage
     assert (found.stage, found.why) == (stage, head[stage] + next_)
 
 
+def test_a_condition_that_is_written_initializes_nothing() -> None:
+    """A Node that joins and is left to others stays so, whatever else is planned of it."""
+    settings = replace(SWITCHED_OFF, controllers=frozenset({Controller.LIFECYCLE, Controller.ROUTE}))
+    found = routed(a_routed_world([a_pod_node(says=UNROUTED, taints=(UNINITIALIZED,))]), settings)
+
+    assert [change.kind for change in found.changes] == ["node.network_condition"]
+    assert found.why.endswith(f"; {rules.CONTROLLER_OFF.text(controller='cloud-node')}")
+
+
 SERVER_1 = ServerFact(1, "web-1", ServerStatus.RUNNING, "cpx32", "fsn1")
 DB_1 = ServerFact(321, "db-1", ServerStatus.UNKNOWN, "AX41-NVMe", "fsn1", Provider.ROBOT)
 OTHER_ID = rules.OTHER_ID.text()
