@@ -122,13 +122,8 @@ def test_a_cluster_comes_from_hccm() -> None:
     for name in ("web", "db"):
         found = stage.balancer(name)
         labels = {key: value for key, value in found["labels"].items() if key != CLUSTER_LABEL}
-        stage.truth.project(HOME, "PUT", f"/load_balancers/{found['id']}", {"labels": labels})
-        stage.truth.cluster(
-            "a",
-            "PATCH",
-            f"/api/v1/namespaces/default/services/{name}/status",
-            {"status": {"conditions": None}},
-        )
+        stage.home.change_labels(found["id"], labels)
+        stage.home.patch_service({"status": {"conditions": None}}, f"{name}/status")
     before = stage.truth.seen().projects
     report = stage.run()
     assert [line.change.key for line in report.lines] == []

@@ -62,7 +62,7 @@ class Deed:
     @property
     def project(self) -> str:
         """Where the cluster is in truth."""
-        return self.cluster.project
+        return self.cluster.home
 
     def let(self, key: str) -> bool:
         """Whether a person let this happen, by its own key or that of something it is part of."""
@@ -404,7 +404,7 @@ def _lost_routes(deed: Deed) -> Iterator[str]:
     everybody = [
         (name, node)
         for name, cluster in deed.clusters.items()
-        if cluster.project == project and not cluster.is_copy
+        if cluster.home == project and not cluster.is_copy
         for node in deed.before.nodes[name].values()
     ]
     for (network, destination), gateway in before.items():

@@ -269,13 +269,14 @@ def _a_robot(start: Start, clock: SimulatedClock) -> RobotSimulator | None:
     return RobotSimulator(clock, world={"servers": [*servers, metal(METAL - 1, "spare")]})
 
 
-def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, clock: SimulatedClock) -> Cluster:
+def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, truth: Truth) -> Cluster:
     nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
     nodes += [_a_metal_node(number) for number in range(METAL, METAL + start.metal) if name == "a"]
     own = {"metadata": {"name": "hcloud-reconciler", "namespace": NAMESPACE}, "data": {}}
     status = {"metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}, "data": {}}
     world = {"nodes": nodes, "services": list(services), "configmaps": [own, status]}
-    return Cluster(name, HOME, KubernetesSimulator(clock, world=world, seed=FIRST[name]))
+    kubernetes = KubernetesSimulator(truth.clock, world=world, seed=FIRST[name])
+    return Cluster(name, HOME, kubernetes, truth.projects[HOME], truth.clock)
 
 
 @dataclass
@@ -596,14 +597,14 @@ class Stage:
     def _new_lenses(self, cluster: str) -> tuple[Lens, Lens]:
         found = self.truth.clusters[cluster]
         return (
-            Lens(self.truth.projects[found.project], kind_in_project, lambda how: self._shadow(cluster, how, HOME)),
+            Lens(found.project, kind_in_project, lambda how: self._shadow(cluster, how, HOME)),
             Lens(found.kubernetes, kind_in_cluster, lambda how: self._shadow(cluster, how, None)),
         )
 
     def _direct(
         self, cluster: str, kubernetes: Simulator, hetzner: Simulator | None = None, robot: Simulator | None = None
     ) -> DirectSimulation:
-        known = hetzner or self.truth.projects[self.truth.clusters[cluster].project]
+        known = hetzner or self.truth.clusters[cluster].project
         return DirectSimulation(known, kubernetes, self.truth.clock, robot=robot)  # type: ignore[arg-type]
 
     def _shadow(self, cluster: str, how: str, project: str | None) -> Simulator:
@@ -671,10 +672,9 @@ class Stage:
         """A server is deleted or given back, and its Node falls silent."""
         if number in self.truth.seen().metal:
             self._have_metal({**self.truth.seen().metal, number: None})
-        self.truth.project(HOME, "DELETE", f"/servers/{number}")
-        for name, node in self._nodes(cluster).items():
-            if machine_of(node) == number:
-                self._say(cluster, name, "Unknown")
+        self.home.delete_server(number)
+        for name in self._on(number, cluster):
+            self._say(cluster, name, "Unknown")
 
     def join(self, cluster: str = "a") -> int:
         """A new server, and the Node that its kubelet registers: its number."""
@@ -687,17 +687,15 @@ class Stage:
         taken = {each["name"] for each in self.truth.seen().servers[HOME].values()}
         number = next(each for each in count(self._numbers + 1) if node_name(each) not in taken)
         self._numbers = number
-        body = {"name": node_name(number), "server_type": "cpx32", "location": "fsn1", "image": "ubuntu-24.04"}
-        networks = {} if self.start.network is None else {"networks": [NETWORK]}
-        made = self.truth.project(HOME, "POST", "/servers", {**body, **networks})
+        made = self.home.buy_server(node_name(number), [] if self.start.network is None else [NETWORK])
         assert made is not None
-        return number, int(made["server"]["id"])
+        return number, made
 
     def register(self, number: int, cluster: str = "a") -> None:
         """A kubelet registers the Node of this number, which waits to be initialized."""
         node = joining_node(node_name(number))
         node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
-        self.truth.cluster(cluster, "POST", "/api/v1/nodes", node)
+        self.of(cluster).register(node)
         self._came[node_name(number)] = self._busy()
         self._say(cluster, node_name(number), "True", addresses=node["status"]["addresses"])
 
@@ -727,15 +725,14 @@ class Stage:
         """A server is switched off or on; its kubelet falls silent, or reports again."""
         if number not in self.truth.seen().servers[HOME]:
             return
-        self.truth.project(HOME, "POST", f"/servers/{number}/actions/{'poweron' if on else 'poweroff'}")
+        self.home.power(number, on=on)
         for cluster in self._real():
-            for name, node in self._nodes(cluster).items():
-                if machine_of(node) == number:
-                    self._say(cluster, name, "True" if on else "Unknown")
+            for name in self._on(number, cluster):
+                self._say(cluster, name, "True" if on else "Unknown")
 
     def leave_network(self, number: int) -> None:
         """Somebody takes a server out of the private network."""
-        self.truth.project(HOME, "POST", f"/servers/{number}/actions/detach_from_network", {"network": NETWORK})
+        self.home.leave_network(number, NETWORK)
 
     def hang(self, command: str | None = None, count: int = 1) -> None:
         """The next actions of Hetzner, or those of a command, never end, and what they are about stays locked."""
@@ -758,7 +755,7 @@ class Stage:
 
     def rename(self, number: int, name: str) -> None:
         """Somebody gives a server another name."""
-        self.truth.project(HOME, "PUT", f"/servers/{number}", {"name": name})
+        self.home.rename_server(number, name)
 
     def rack(self) -> int:
         """A new dedicated server, and the Node that its kubelet registers: its number; 0 where there are none."""
@@ -795,14 +792,25 @@ class Stage:
                 self._claims["a", name] = number
                 kept = [each for each in node["status"]["addresses"] if each["type"] == "Hostname"]
                 claimed = [{"type": kind, "address": address} for kind, address in addresses]
-                self.truth.cluster(
-                    "a", "PATCH", f"/api/v1/nodes/{name}/status", {"status": {"addresses": [*kept, *claimed]}}
-                )
+                self.home.patch_node(f"{name}/status", {"status": {"addresses": [*kept, *claimed]}})
 
     def _have_metal(self, servers: Mapping[int, Raw | None]) -> None:
         assert self.truth.robot is not None
         self._metal_addresses |= self.truth.seen().metal_at.keys()
         self.truth.robot.replace_world({"servers": [each for each in servers.values() if each is not None]})
+
+    def of(self, cluster: str) -> Cluster:
+        """A cluster in truth: what happens to it is written there once, for all doors."""
+        return self.truth.clusters[cluster]
+
+    @property
+    def home(self) -> Cluster:
+        """Cluster ``a``, whose project is everybody's."""
+        return self.truth.clusters["a"]
+
+    def _on(self, number: int, cluster: str) -> list[str]:
+        """Names of the Nodes on a machine."""
+        return [name for name, node in self._nodes(cluster).items() if machine_of(node) == number]
 
     def _alive(self) -> set[int]:
         seen = self.truth.seen()
@@ -821,36 +829,26 @@ class Stage:
     def cordon(self, number: int, cluster: str = "a") -> None:
         """``kubectl cordon``."""
         self._announced.add(number)
-        for name, node in self._nodes(cluster).items():
-            if machine_of(node) == number:
-                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        self.of(cluster).cordon(*self._on(number, cluster))
 
     def delete_node(self, number: int, cluster: str = "a") -> None:
         """``kubectl delete node``, or what an autoscaler does."""
-        for name, node in self._nodes(cluster).items():
-            if machine_of(node) == number:
-                self.truth.cluster(cluster, "DELETE", f"/api/v1/nodes/{name}")
+        for name in self._on(number, cluster):
+            self.of(cluster).delete_node(name)
 
     def mark(self, number: int, key: str, cluster: str = "a") -> None:
         """A taint, as an autoscaler sets it."""
         self._announced.add(number)
-        for name, node in self._nodes(cluster).items():
-            if machine_of(node) == number:
-                taints = [*node["spec"].get("taints", []), {"key": key, "effect": "NoSchedule"}]
-                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+        self.of(cluster).taint(*self._on(number, cluster), key=key)
 
     def unmark(self, number: int, cluster: str = "a") -> None:
         """All taints of a Node go."""
         self._announced.discard(number)
-        for name, node in self._nodes(cluster).items():
-            if machine_of(node) == number:
-                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+        self.of(cluster).untaint(*self._on(number, cluster))
 
     def label(self, number: int, labels: Mapping[str, str | None], cluster: str = "a") -> None:
         """``kubectl label node``."""
-        for name, node in self._nodes(cluster).items():
-            if machine_of(node) == number:
-                self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": dict(labels)}})
+        self.of(cluster).label(*self._on(number, cluster), labels=labels)
 
     # What people do to Services.
 
@@ -858,72 +856,66 @@ class Stage:
         """``kubectl apply`` of a Service with these annotations."""
         body = a_service(service, options or {})
         self._came[service] = self._busy()
-        self.truth.cluster(cluster, "POST", "/api/v1/namespaces/default/services", body)
+        self.of(cluster).have_services(body)
 
     def delete_service(self, name: str = "web", cluster: str = "a") -> None:
         """``kubectl delete --wait=false``."""
-        self.truth.cluster(cluster, "DELETE", f"/api/v1/namespaces/default/services/{name}")
+        self.of(cluster).delete_service(name)
 
     def vanish(self, name: str = "web", cluster: str = "a") -> None:
         """Another controller takes the finalizer away that it shares, and the Service is deleted."""
-        self._patch_service(name, cluster, {"metadata": {"finalizers": []}})
+        self.of(cluster).patch_service({"metadata": {"finalizers": []}}, name)
         self.delete_service(name, cluster)
 
     def annotate(self, service: str, options: Mapping[str, str | None], cluster: str = "a") -> None:
         """Annotations of a Service by their short names; None takes one away."""
-        found = {f"{ANNOTATION}{key}": value for key, value in options.items()}
         if {"disable-public-network", "uses-proxyprotocol"} & options.keys():
             self._decided.clear()
-        self._patch_service(service, cluster, {"metadata": {"annotations": found}})
+        self.of(cluster).annotate(service, **{key.replace("-", "_"): value for key, value in options.items()})
 
     def turn(self, service: str, kind: str, load_balancer_class: str | None = None, cluster: str = "a") -> None:
         """A Service becomes one of another type, or of another class, which a change of type alone allows."""
-        spec: Raw = {"type": kind, "loadBalancerClass": load_balancer_class}
-        self._patch_service(service, cluster, {"spec": spec})
+        self.of(cluster).turn(service, kind, load_balancer_class)
 
     def retain(self, service: str, policy: str | None, cluster: str = "a") -> None:
         """The deletion policy of a Service."""
-        found = {"hcloud-reconciler/deletion-policy": policy}
-        self._patch_service(service, cluster, {"metadata": {"annotations": found}})
+        self.of(cluster).annotate(service, deletion_policy=policy)
 
     def listen(self, name: str, *ports: int, cluster: str = "a", node_port: int | None = None) -> None:
         """A Service gets other ports, the first of them with this node port."""
         first, *others = map(_a_port, ports)
         moved = first if node_port is None else {**first, "nodePort": node_port}
-        self._patch_service(name, cluster, {"spec": {"ports": [moved, *others]}})
-
-    def _patch_service(self, name: str, cluster: str, body: Raw) -> None:
-        self.truth.cluster(cluster, "PATCH", f"/api/v1/namespaces/default/services/{name}", body)
+        self.of(cluster).listen(name, moved, *others)
 
     # What people do to the project.
 
     def route(self, destination: str, gateway: str | None) -> None:
         """Somebody leads a destination elsewhere, or nowhere."""
         now = self.truth.seen().routes(HOME).get((NETWORK, destination))
-        for action, by in (("delete_route", now), ("add_route", gateway)):
-            if by is not None:
-                body = {"destination": destination, "gateway": by}
-                self.truth.project(HOME, "POST", f"/networks/{NETWORK}/actions/{action}", body)
+        if now is not None:
+            self.home.delete_route(NETWORK, destination, now)
+        if gateway is not None:
+            self.home.add_route(NETWORK, destination, gateway)
 
     def lead(self, balancer: int, target: Raw) -> None:
         """Somebody adds a target to a load balancer."""
-        self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/add_target", target)
+        self.home.add_target(balancer, target)
 
     def drop(self, balancer: int, number: int) -> None:
         """Somebody takes a server out of a load balancer."""
-        body = {"type": "server", "server": {"id": number}}
-        self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/remove_target", body)
+        self.home.remove_target(balancer, number)
 
     def encrypt(self, balancer: int) -> None:
         """Somebody makes TLS in the console, at every port of a load balancer."""
         found = self.truth.seen().balancers[HOME][balancer]
         for each in found["services"]:
-            body = {"listen_port": each["listen_port"], "protocol": "https", "http": {"certificates": [CERTIFICATE]}}
-            self.truth.project(HOME, "POST", f"/load_balancers/{balancer}/actions/update_service", body)
+            self.home.change_listener(
+                balancer, each["listen_port"], protocol="https", http={"certificates": [CERTIFICATE]}
+            )
 
     def delete_balancer(self, balancer: int) -> None:
         """Somebody deletes a load balancer."""
-        self.truth.project(HOME, "DELETE", f"/load_balancers/{balancer}")
+        self.home.delete_balancer(balancer)
 
     def make_sibling(self, *, alive: bool = True) -> None:
         """The other project is made from the template of this one: it has the same routes, and where it is ``alive``
@@ -936,8 +928,7 @@ class Stage:
 
     def forget(self, cluster: str = "a") -> None:
         """Somebody empties the ConfigMap of this cluster."""
-        body = {"data": {"anchor": None}}
-        self.truth.cluster(cluster, "PATCH", f"/api/v1/namespaces/{NAMESPACE}/configmaps/hcloud-reconciler", body)
+        self.of(cluster).patch_config_map("hcloud-reconciler", anchor=None)
 
     def restore(self) -> None:
         """Somebody restores a copy of the etcd of cluster ``a`` elsewhere: no kubelet reports to it."""
@@ -945,7 +936,7 @@ class Stage:
             return
         world = self.truth.clusters["a"].kubernetes.world()
         copied = KubernetesSimulator(self.truth.clock, world=world, seed=77)
-        self.truth.clusters["copy"] = Cluster("copy", HOME, copied, is_copy=True)
+        self.truth.add(Cluster("copy", HOME, copied, self.home.project, self.truth.clock, is_copy=True))
         self._let["copy"] = dict(self._let.get("a", {}))
         self.silence("copy")
         self._past["copied"] = self.truth.seen()
@@ -1069,13 +1060,9 @@ class Stage:
         return self.truth.seen().nodes[cluster]
 
     def _say(self, cluster: str, name: str, ready: str, *, heartbeat: datetime | None = None, **status: Any) -> None:
-        others = [
-            each for each in self._nodes(cluster)[name]["status"].get("conditions", []) if each["type"] != "Ready"
-        ]
         said = condition("Ready", ready, _written(heartbeat or self.truth.clock.now()))
         heard = {} if heartbeat is None else {"lastHeartbeatTime": _written(heartbeat)}
-        body = {"status": {"conditions": [*others, said | heard], **status}}
-        self.truth.cluster(cluster, "PATCH", f"/api/v1/nodes/{name}/status", body)
+        self.of(cluster).set_condition(name, said | heard, **status)
 
 
 def _variable(lie: str) -> tuple[str, str]:
@@ -1141,10 +1128,10 @@ def _raw_stage(start: Start) -> Stage:
         ELSEWHERE: HetznerSimulator(clock, OPTIONS, world=_elsewhere(start)),
     }
     services = [a_service(name, options) for name, options in start.services]
-    clusters = {"a": _a_cluster("a", start.nodes, services, start, clock)}
+    truth = Truth(clock, projects, {}, _a_robot(start, clock))
+    truth.add(_a_cluster("a", start.nodes, services, start, truth))
     if start.others:
-        clusters["b"] = _a_cluster("b", start.others, [a_service("web", {})], start, clock)
-    truth = Truth(clock, projects, clusters, _a_robot(start, clock))
+        truth.add(_a_cluster("b", start.others, [a_service("web", {})], start, truth))
     return Stage(truth, start, start.environment, truth.seen())
 
 

@@ -4,18 +4,18 @@ Nothing in here comes from the product: wishes are read from raw objects once mo
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Request
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
 from tests.support.harm_metal import addresses_of_metal, metal_of
+from tests.support.world import World, to_simulator
 
 Raw = dict[str, Any]
 SERVICE_LABEL = "hcloud-ccm/service-uid"
@@ -213,14 +213,33 @@ def is_inside(destination: str) -> bool:
 
 
 @dataclass
-class Cluster:
-    """A cluster, or a copy of one."""
+class Cluster(World):
+    """A cluster, or a copy of one, with the project that its servers are in, in truth. Whoever acts in it may be
+    refused: steps are drawn, and some come too late."""
 
     name: str
-    project: str
-    """Where its servers are, in truth."""
+    home: str
+    """Name of the project."""
     kubernetes: KubernetesSimulator
+    project: HetznerSimulator
+    clock: SimulatedClock
     is_copy: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+    touched: Callable[[str], object] = lambda _: None
+    """Told of each part of the truth in which something may have happened."""
+    may_be_refused: Collection[int] = range(400, 600)
+
+    def to_cluster(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Past all lenses."""
+        if method != "GET":
+            self.touched(f"cluster {self.name}")
+        return to_simulator(self.kubernetes, method, path, body)
+
+    def to_project(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Past all lenses."""
+        if method != "GET":
+            self.touched(f"project {self.home}")
+        return super().to_project(method, path, body)
 
 
 @dataclass
@@ -259,27 +278,17 @@ class Truth:
         """Somebody has changed something since anybody looked."""
         self._known.clear()
 
-    def cluster(self, name: str, method: str, path: str, body: Any = None) -> Raw | None:
-        """What a person with all rights gets of a cluster; None when that is refused."""
-        self._known.pop(f"cluster {name}", None)
-        kind = {"PATCH": "application/merge-patch+json"}.get(method, "application/json")
-        headers = {"Authorization": f"Bearer {KubernetesSimulator.TOKEN}", "Content-Type": kind}
-        answer = self.clusters[name].kubernetes.handle(Request.of(method, path, body, headers))
-        return answer.body if answer.status < 300 else None
-
-    def project(self, name: str, method: str, path: str, body: Any = None) -> Raw | None:
-        """What a person with a token gets of a project; None when that is refused."""
-        self._known.pop(f"project {name}", None)
-        headers = {"Authorization": f"Bearer {HetznerSimulator.TOKEN}", "Content-Type": "application/json"}
-        answer = self.projects[name].handle(Request.of(method, f"/v1{path}", body, headers))
-        return (answer.body or {}) if answer.status < 300 else None
+    def add(self, cluster: Cluster) -> None:
+        """There is one more cluster."""
+        cluster.touched = lambda part: self._known.pop(part, None)
+        self.clusters[cluster.name] = cluster
 
 
 def wishes(seen: Seen, truth: Mapping[str, Cluster], project: str) -> Iterator[tuple[str, Raw, Raw | None]]:
     """Cluster, Service and its load balancer in the project: of every Service of a cluster that is no copy for which
     somebody wants one."""
     for name, cluster in truth.items():
-        if cluster.is_copy or cluster.project != project:
+        if cluster.is_copy or cluster.home != project:
             continue
         for service in seen.services[name].values():
             if is_wanted(service):

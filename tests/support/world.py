@@ -38,6 +38,7 @@ from tests.support.objects import (
 Raw = dict[str, Any]
 NODES = "/api/v1/nodes"
 SERVICES = "/api/v1/namespaces/default/services"
+CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 OF_A_KUBELET = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
@@ -209,6 +210,10 @@ class World(ABC):
         """``kubectl delete --wait=false``."""
         self._cluster("DELETE", f"{SERVICES}/{name}")
 
+    def patch_config_map(self, name: str, **data: str | None) -> None:
+        """Somebody edits a ConfigMap of the product; None takes a key away."""
+        self._cluster("PATCH", f"{CONFIG_MAPS}/{name}", {"data": data})
+
     # Machines, at Hetzner's console or by an autoscaler.
 
     def have_servers(self, *servers: Mapping[str, Any], networks: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -282,6 +287,10 @@ class World(ABC):
         """Somebody changes the only load balancer."""
         (found,) = self.balancers()
         self.have_balancers(found | changes)
+
+    def change_labels(self, balancer: int, labels: Mapping[str, str]) -> None:
+        """Somebody gives a load balancer other labels."""
+        self._project("PUT", f"/load_balancers/{balancer}", {"labels": dict(labels)})
 
     def delete_balancer(self, balancer: int) -> None:
         """Somebody deletes a load balancer."""
