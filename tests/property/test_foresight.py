@@ -6,10 +6,7 @@ Hetzner chooses is known after apply: where the foreseen world has nothing to sa
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
 from functools import reduce
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
@@ -20,16 +17,13 @@ from actuators.outcome import Applied
 from actuators.writers import Writers
 from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
-from desired.model.load_balancer import CloudBalancer, Listener
-from desired.model.route import CONDITION_NETWORK, Route
-from desired.model.snapshot import Node, Snapshot
+from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.foresight import after, after_all
 from desired.plan.kinds import KINDS
 from desired.plan.ordering import bridged, in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
-from desired.section import UNMANAGED
 from reconciler.observe.world import observe_world
 from reconciler.passes.attempts import Attempts
 from reconciler.runtime import actuators_with
@@ -37,79 +31,9 @@ from tests.property.plan_worlds import PlanWorld, plan_worlds
 from tests.property.strategies import SEED
 from tests.property.test_plan_truth import WORLDS, a_run
 from tests.support.balancer_stage import PassingTime
+from tests.support.values import differences
 
 MOST_STEPS = 12
-
-
-def differences(foreseen: Snapshot, seen: Snapshot) -> Iterator[str]:
-    """What is otherwise than it was foreseen."""
-    yield from _different("nodes", _by_name(foreseen), _by_name(seen))
-    for kind, told, found in (
-        ("routes", foreseen.routes, seen.routes),
-        ("services", foreseen.services, seen.services),
-        ("certificates", foreseen.certificates, seen.certificates),
-        ("load_balancers", foreseen.load_balancers, seen.load_balancers),
-    ):
-        if told is None or found is None:
-            continue  # read only where something depends on it
-        unborn: dict[Any, Any] = dict(told.items)
-        known: dict[Any, Any] = dict(found.items)
-        for number in [number for number in unborn if isinstance(number, int) and number < 0]:
-            born = next((each for each in known if each not in unborn), None)
-            if born is not None:
-                unborn[born] = replace(unborn.pop(number), id=born)
-        yield from _different(kind, {k: _told(v) for k, v in unborn.items()}, {k: _told(v) for k, v in known.items()})
-
-
-def _by_name(world: Snapshot) -> Mapping[str, object]:
-    return {node.name: _of_node(node) for node in world.nodes}
-
-
-def _of_node(node: Node) -> Mapping[str, object]:
-    said = node.condition(CONDITION_NETWORK)
-    return {
-        "provider_id": node.provider_id,
-        "labels": dict(node.labels),
-        "taints": {(taint.key, taint.effect, taint.value) for taint in node.taints},
-        "addresses": node.addresses,
-        "network": None if said is None else (said.status, said.reason),
-    }
-
-
-def _told(value: Any) -> object:
-    """What changes of ours may make of an object, and what has to stay as it is."""
-    if isinstance(value, Route):
-        return value
-    if not isinstance(value, CloudBalancer):
-        return {
-            name: set(found) if name == "finalizers" else found
-            for name in ("finalizers", "ingress", "name", "domains", "labels", "type")
-            if (found := getattr(value, name, None)) is not None
-        }
-    return {
-        "spec": replace(value.spec, targets=UNMANAGED, location=None, zone=None, former=None),
-        "targets": set(value.targets),
-        "attachments": {place.network_id: place.ip for place in value.attachments},
-        "type": value.type.name,
-    }
-
-
-def _different(where: str, told: object, seen: object) -> Iterator[str]:
-    """Where the seen value is not what was told; UNMANAGED, and what is known after apply, tell nothing."""
-    if told is UNMANAGED or str(told).startswith("KnownAfterApply") or told == seen:
-        return
-    if isinstance(told, Mapping) and isinstance(seen, Mapping):
-        for key in told.keys() | seen.keys():
-            if key in told and key in seen:
-                yield from _different(f"{where}.{key}", told[key], seen[key])
-            else:
-                yield f"{where}.{key}: {'foreseen' if key in told else 'seen'} alone"
-    elif is_dataclass(told) and type(told) is type(seen):
-        for each in fields(told):
-            if each.compare and not (isinstance(told, Listener) and each.name == "http" and told.http is None):
-                yield from _different(f"{where}.{each.name}", getattr(told, each.name), getattr(seen, each.name))
-    elif not where.endswith(("_rdns", "primary_ipv4", "primary_ipv6")) or told is not None:
-        yield f"{where}: foreseen {told}, seen {seen}"
 
 
 class _Steps:

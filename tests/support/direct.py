@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import format_datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ import requests
 import urllib3
 from kubernetes.client import ApiClient, Configuration
 from requests.adapters import BaseAdapter
+from urllib3.exceptions import ProtocolError
 
 from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection
@@ -45,6 +47,8 @@ class Line:
 
     trouble: Trouble = staticmethod(lambda _method, _path: None)
     """What goes wrong on the line. What meets it does not arrive."""
+    loss: Callable[[str, str], Exception | None] = staticmethod(lambda _method, _path: None)
+    """What becomes of an answer, once what was asked for is done."""
 
     def __init__(self, simulator: Simulator, clock: SimulatedClock) -> None:
         self._simulator = simulator
@@ -64,6 +68,9 @@ class Line:
             return met[0], {"Content-Type": "application/json"}, json.dumps(met[1]).encode()
         with self._lock:
             answer = self._simulator.handle(Request.of(method, target, body, headers))
+        lost = self.loss(method, target)
+        if lost is not None:
+            raise lost
         client = headers.get("User-Agent", "")
         self.journal.record(Exchange(method, parts.path, parts.query, answer.status, readable_body(body), client))
         date = format_datetime(self._clock.now(), usegmt=True)
@@ -119,6 +126,35 @@ class PoolLine:
 
 
 @dataclass
+class Death:
+    """The end of a process at one of its writes."""
+
+    write: int
+    is_done: bool
+    """Whether that write still has its effect."""
+    seen: int = 0
+    is_dead: bool = False
+
+    def before(self, error: Callable[[str], Exception], method: str, path: str) -> Exception | None:
+        """What a request meets before it arrives."""
+        if not self.is_done and self._is_the_write(method, path):
+            self.is_dead = True
+        return error("the process is dead") if self.is_dead else None
+
+    def after(self, error: Callable[[str], Exception], method: str, path: str) -> Exception | None:
+        """What an answer meets."""
+        if self.is_done and self._is_the_write(method, path):
+            self.is_dead = True
+        return error("the process is dead") if self.is_dead else None
+
+    def _is_the_write(self, method: str, path: str) -> bool:
+        if method == "GET" or "/events" in path:
+            return False
+        self.seen += 1
+        return self.seen == self.write + 1
+
+
+@dataclass
 class DirectSimulation(Simulated):
     """The simulators at the ends of such lines."""
 
@@ -157,6 +193,20 @@ class DirectSimulation(Simulated):
         client.rest_client.pool_manager = PoolLine(self.kubernetes_line)  # type: ignore[assignment]
         retry = Retry(self.stop, Patience())
         return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=read_only)
+
+    def dies_at(self, write: int, *, is_done: bool) -> Death:
+        """The process dies at its write of this number, from 0 on and to whichever API, Events left out: before it
+        arrives, or once it is done. From then on nothing of it arrives, until ``revive``; whether it has died is said
+        by what is returned."""
+        death = Death(write, is_done=is_done)
+        for line, error in ((self.hetzner_line, requests.ConnectionError), (self.kubernetes_line, ProtocolError)):
+            line.trouble, line.loss = partial(death.before, error), partial(death.after, error)
+        return death
+
+    def revive(self) -> None:
+        """The lines are well again, for the next process."""
+        for line in (self.hetzner_line, self.kubernetes_line):
+            line.trouble = line.loss = lambda _method, _path: None
 
     def robot_reader(self) -> RobotReader | None:
         """The one reader of Robot; None where there is none."""

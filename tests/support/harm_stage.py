@@ -19,8 +19,7 @@ from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.grants import Grant, Source
-from reconciler.config.commands import Command
-from reconciler.config.config import ConfigurationError, load_config
+from reconciler.config.config import ConfigurationError
 from reconciler.passes.history import History
 from reconciler.result import Line, Report
 from reconciler.sandbox.clock import SimulatedClock
@@ -63,6 +62,7 @@ from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import Run, records_in
 from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
+from tests.support.world import settings_of
 
 HOME, ELSEWHERE = "home", "elsewhere"
 NETWORK, OTHER_NETWORK = 7, 17
@@ -125,15 +125,7 @@ class Start:
     @property
     def settings(self) -> Settings:
         """What the product makes of that."""
-        return _settings_of(tuple(sorted(self.environment.items())))
-
-
-@cache
-def _settings_of(given: tuple[tuple[str, str], ...]) -> Settings:
-    """What the product makes of variables and flags. Raises ConfigurationError for what it does not start with."""
-    flags = {name: value for name, value in given if name.startswith("-")}
-    variables = {name: value for name, value in given if not name.startswith("-")}
-    return load_config(Command.APPLY, flags, {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **variables}).settings
+        return settings_of(self.environment)
 
 
 def private_address(number: int) -> str:
@@ -422,7 +414,7 @@ class Stage:
     @property
     def settings(self) -> Settings:
         """What the product makes of the settings that people want."""
-        return _settings_of(tuple(sorted(self.environment.items())))
+        return settings_of(self.environment)
 
     def _see(self, now: float, seen: Seen, lies: Collection[str]) -> None:
         """Note what answers now, unless the controller cannot know of it, and what settings have decided by now."""
@@ -547,7 +539,7 @@ class Stage:
         found = {} if "values:lost" in lies else dict(self.environment)
         found |= dict(_variable(lie) for lie in lies if "=" in lie)
         try:
-            return _settings_of(tuple(sorted((name, value) for name, value in found.items() if value)))
+            return settings_of({name: value for name, value in found.items() if value})
         except ConfigurationError:
             return self.settings
 

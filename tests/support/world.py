@@ -3,7 +3,7 @@
 One core of verbs with three doors. Behind each of them the verbs do the same, and Hetzner and Robot are simulated:
 
 - ``values.Values``: a snapshot of the world; passes are plans that are folded into it by foresight
-- ``simulators``: the Kubernetes simulator and whole passes in this process, on time that goes on when a test says so
+- ``simulators.Simulated`` with ``passes.Run``: whole passes in this process, on time that goes on when a test says so
 - ``stage.Stage``: the real API server, and the command in processes of its own
 
 What has the number 3 is Node ``web-3`` on server 3, with 10.0.0.103 in network 7 and the pods 10.244.3.0/24.
@@ -12,8 +12,12 @@ What has the number 3 is Node ``web-3`` on server 3, with 10.0.0.103 in network 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from desired.model.settings import Settings
+from reconciler.config.commands import Command
+from reconciler.config.config import load_config
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request
 from reconciler.sandbox.hetzner import HetznerSimulator
@@ -73,6 +77,11 @@ class World(ABC):
         status, answer = self.to_project(method, path, body)
         assert status < 300 or status in self.may_be_refused, answer
         return answer if status < 300 else None
+
+    @property
+    def settings(self) -> Settings:
+        """What the product makes of the environment, in which names with dashes are flags."""
+        return settings_of(self.environment)
 
     def advance(self, seconds: float) -> None:
         """Time passes."""
@@ -361,6 +370,18 @@ class World(ABC):
     def _have_fleet(self, size: int, network: Mapping[str, Any], project: Mapping[str, Any]) -> None:
         servers = [a_server_of(number) for number in range(1, size + 1)]
         self.project.replace_world({"servers": servers, "networks": [network], **project})
+
+
+def settings_of(environment: Mapping[str, str]) -> Settings:
+    """What the product makes of variables and flags. Raises ConfigurationError for what it does not start with."""
+    return _settings_of(tuple(sorted(environment.items())))
+
+
+@cache
+def _settings_of(given: tuple[tuple[str, str], ...]) -> Settings:
+    flags = {name: value for name, value in given if name.startswith("-")}
+    variables = {name: value for name, value in given if not name.startswith("-")}
+    return load_config(Command.APPLY, flags, {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **variables}).settings
 
 
 def to_simulator(simulator: KubernetesSimulator, method: str, path: str, body: Any = None) -> tuple[int, Any]:
