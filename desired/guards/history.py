@@ -5,13 +5,13 @@ The loop remembers setbacks; a run of ``--once`` has nothing to remember. Whatev
 waits with it; all others go on.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import shown_moment
 from desired.model.service import Service
-from desired.model.snapshot import Node, Snapshot
+from desired.model.snapshot import Snapshot
 from desired.model.to_builtins import digest
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY
 from desired.plan.change import Change, GuardName, Plan
@@ -101,7 +101,8 @@ def _failed(found: Suspension) -> tuple[Rule, dict[str, Plain]]:
 
 
 def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Rule, dict[str, Plain]]:
-    """The row with what is known of the other writer of the field, and with how either is switched off."""
+    """The row with what is known of the other writer of the field, such as the network plug-in that wrote the condition
+    of a Node, and with how either is switched off."""
     said: dict[str, Plain] = {
         "times": found.times,
         "window": f"{WINDOW_S / 60:g} minutes",
@@ -115,18 +116,10 @@ def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Ru
         writer = _other_writer(service)
         return (SERVICE_REVERTED_BY, said | {"writer": writer}) if writer else (SERVICE_REVERTED, said)
     if change.kind == ChangeKind.NODE_NETWORK_CONDITION and node is not None:
-        writer = _other_plug_in(node)
+        there = node.network_condition
+        writer = "" if there is None or there.is_ours else f"another controller (reason {shown_name(there.reason)})"
         return (CONDITION_REVERTED_BY, said | {"writer": writer}) if writer else (CONDITION_REVERTED, said)
     return REVERTED, said
-
-
-def _other_plug_in(node: Node) -> str:
-    """The network plug-in that wrote the condition ``NetworkUnavailable`` of a Node, by the reason that it gives; empty
-    where a route controller did."""
-    found = node.network_condition
-    if found is None or found.is_ours:
-        return ""
-    return f"another controller (reason {shown_name(found.reason)})"
 
 
 def _other_writer(service: Service) -> str:
@@ -157,7 +150,11 @@ _LIMITED_BY_OWNER = frozenset({ChangeKind.LB_LISTENER, ChangeKind.LB_TARGET})
 def quota(view: GuardInput) -> Iterator[GuardResult]:
     """Of the changes that Hetzner has refused for all objects of a kind one is tried in each interval: the one that was
     tried longest ago."""
-    for scope, changes in _by_scope(view).items():
+    barred: dict[str, list[Change]] = {}
+    for change in view.plan.changes if view.setbacks.bars else ():
+        for scope in {scope_of(change), narrow_scope_of(change)} & view.setbacks.bars.keys():
+            barred.setdefault(scope, []).append(change)
+    for scope, changes in barred.items():
         bar = view.setbacks.bars[scope]
         is_due = bar.due_in_s <= 0
         first = min(changes, key=lambda change: (bar.turns.get(change.key, inf), change.order)) if is_due else None
@@ -170,11 +167,3 @@ def bars_of(change: Change, setbacks: Setbacks) -> tuple[Bar, ...]:
     """The refusals of other changes like this one; empty when it only comes after one."""
     scopes = dict.fromkeys((scope_of(change), narrow_scope_of(change)))
     return tuple(setbacks.bars[scope] for scope in scopes if scope in setbacks.bars)
-
-
-def _by_scope(view: GuardInput) -> Mapping[str, list[Change]]:
-    grouped: dict[str, list[Change]] = {}
-    for change in view.plan.changes if view.setbacks.bars else ():
-        for scope in {scope_of(change), narrow_scope_of(change)} & view.setbacks.bars.keys():
-            grouped.setdefault(scope, []).append(change)
-    return grouped
