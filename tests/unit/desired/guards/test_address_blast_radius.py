@@ -9,6 +9,7 @@ from desired.model.route import UNROUTED, NetworkCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, RobotAccount, Server, Snapshot
 from desired.plan.change import Plan, Verdict
+from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section
 from tests.builders import (
@@ -23,15 +24,20 @@ from tests.builders import (
 )
 from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_routed_world, gateway_of
 from tests.support.judging import judge
-from tests.support.route_decisions import judged
 
 RULE = "address-blast-radius"
 HELD, ALLOWED = (Verdict.HELD, RULE), (Verdict.ALLOWED, None)
+Verdicts = dict[str, tuple[Verdict, str | None]]
 IN_NETWORK = Settings(network="private")
-ELSEWHERE = a_pod_network(network_id=5, name="other")
+ALL = range(1, 9)
 
 
-def verdicts(plan: Plan, kind: str) -> dict[str, tuple[Verdict, str | None]]:
+def judged(snapshot: Snapshot, settings: Settings = IN_NETWORK) -> Plan:
+    """The judged plan of the whole world."""
+    return judge(compute_plan(snapshot, settings), snapshot, settings)
+
+
+def verdicts(plan: Plan, kind: str = "node.addresses") -> Verdicts:
     """Node → what is said of its change of this kind."""
     of_kind = (change for change in plan.changes if change.kind == kind)
     return {
@@ -61,77 +67,64 @@ def fleet(size: int, detached: int = 0, bare: int = 0, **changes: Any) -> Snapsh
 
 @pytest.mark.parametrize(
     ("size", "detached", "limit"),
-    [
-        pytest.param(1, 1, 1, id="the-only-node"),
-        pytest.param(2, 1, 1, id="one-of-two"),
-        pytest.param(3, 2, 1, id="two-of-three"),
-        pytest.param(8, 2, 2, id="a-quarter"),
-        pytest.param(8, 3, 2, id="more-than-a-quarter"),
-        pytest.param(8, 8, 2, id="all"),
-        pytest.param(40, 10, 10, id="a-quarter-of-forty"),
-        pytest.param(40, 11, 10, id="more-than-a-quarter-of-forty"),
-    ],
+    [(1, 1, 1), (2, 1, 1), (3, 2, 1), (8, 2, 2), (8, 3, 2), (8, 8, 2), (40, 10, 10), (40, 11, 10)],
 )
 def test_how_many_may_lose_an_address(size: int, detached: int, limit: int) -> None:
-    """All of them or none."""
-    snapshot = fleet(size, detached)
-    plan = judge(compute_plan(snapshot, IN_NETWORK), snapshot, IN_NETWORK)
+    """A quarter, one at least; beyond that all of them or none."""
+    plan = judged(fleet(size, detached))
     over = detached > limit
-    expected = {str(number): HELD if over else ALLOWED for number in range(1, detached + 1)}
-    assert verdicts(plan, "node.addresses") == expected
+    assert verdicts(plan) == {str(number): HELD if over else ALLOWED for number in range(1, detached + 1)}
     assert measured(plan) == ([(str(detached), str(limit), detached)] if over else [])
 
 
+TWO = fleet(8, 2)
+NODES, SERVERS = TWO.nodes.items, TWO.servers.items
 SILENT_FIELD = replace(a_pod_server(8), missing=frozenset({"private_net"}))
-OF_8 = replace(a_pod_node(8), provided_node_ip=gateway_of(8))
+OF_8 = Section({**NODES, "web-8": replace(a_pod_node(8), provided_node_ip=gateway_of(8))}, expected=8)
+UNREAD = Section({n: SERVERS[n] for n in range(1, 8)}, False, "429")
+UNSAID = Section({**SERVERS, 8: SILENT_FIELD}, expected=8)
+BARE_8 = Section({**SERVERS, 8: a_server(8, "web-8")}, expected=8)
 
 
 @pytest.mark.parametrize(
     ("snapshot", "counted"),
     [
-        pytest.param(fleet(8, 2), 2, id="two"),
-        pytest.param(fleet(8, 2, bare=1), 3, id="one-has-lost-its-own-in-an-earlier-pass"),
-        pytest.param(fleet(8, 0, bare=5), 0, id="nobody-loses-any"),
-        pytest.param(
-            replace(fleet(8, 2), servers=Section({n: fleet(8, 2).servers.items[n] for n in range(1, 8)}, False, "429")),
-            3,
-            id="a-server-was-not-read",
-        ),
-        pytest.param(
-            replace(
-                fleet(8, 2),
-                servers=Section({**fleet(8, 2).servers.items, 8: SILENT_FIELD}, expected=8),
-            ),
-            3,
-            id="an-answer-does-not-say",
-        ),
-        pytest.param(
-            replace(
-                fleet(8, 2),
-                nodes=Section({**fleet(8, 2).nodes.items, "web-8": OF_8}, expected=8),
-                servers=Section({**fleet(8, 2).servers.items, 8: a_server(8, "web-8")}, expected=8),
-            ),
-            3,
-            id="a-kubelet-speaks-against-it",
-        ),
-        pytest.param(
-            replace(fleet(8, 2), nodes=Section({**fleet(8, 2).nodes.items, "web-8": OF_8}, expected=8)),
-            2,
-            id="a-kubelet-that-agrees",
-        ),
+        pytest.param(TWO, 2, id="two"),
+        pytest.param(fleet(8, 2, bare=1), 3, id="one has lost its own in an earlier pass"),
+        pytest.param(fleet(8, 0, bare=5), 0, id="none loses any"),
+        pytest.param(replace(TWO, servers=UNREAD), 3, id="a server was not read"),
+        pytest.param(replace(TWO, servers=UNSAID), 3, id="an answer does not say"),
+        pytest.param(replace(TWO, nodes=OF_8, servers=BARE_8), 3, id="a kubelet speaks against it"),
+        pytest.param(replace(TWO, nodes=OF_8), 2, id="a kubelet that agrees"),
+        pytest.param(fleet(8, 2, bare=1, network=Absent()), 0, id="no such network"),
     ],
 )
 def test_what_is_counted(snapshot: Snapshot, counted: int) -> None:
     """What was lost before, and what may be lost, counts as well: ten small passes mean the same as one."""
-    plan = judge(compute_plan(snapshot, IN_NETWORK), snapshot, IN_NETWORK)
-    assert measured(plan) == ([(str(counted), "2", 2)] if counted > 2 else [])
+    assert measured(judged(snapshot)) == ([(str(counted), "2", 2)] if counted > 2 else [])
+
+
+@pytest.mark.parametrize(("kind", "held"), [(NoteKind.UNUSABLE_NODE_IP, [("3", "2", 2)]), (NoteKind.UNMATCHED, [])])
+def test_which_note_speaks_against_it(kind: NoteKind, held: list[tuple[str, str, int]]) -> None:
+    """That its addresses are not what its kubelet was started with, and no other."""
+    world = replace(TWO, nodes=OF_8)
+    plan = compute_plan(world, IN_NETWORK)
+    noted = replace(plan, notes=(*plan.notes, Note(OF_8.items["web-8"].key, kind, "")))
+    assert measured(judge(noted, world, IN_NETWORK)) == held
+
+
+def test_an_address_that_is_not_internal_is_measured_by_what_goes() -> None:
+    """Two lose their public address, and keep that of the network: one that never was in it does not count."""
+    world = fleet(8, bare=1)
+    servers = {n: replace(server, ipv4=None) if n <= 2 else server for n, server in world.servers.items.items()}
+    plan = judged(replace(world, servers=Section(servers, expected=8)))
+    assert verdicts(plan) == {"1": ALLOWED, "2": ALLOWED}
 
 
 def test_an_address_that_the_kubelet_reports_never_goes() -> None:
     """Be it a single Node's: a note says what contradicts what, and all its addresses stay."""
-    snapshot = a_snapshot([OF_8], [a_server(8, "web-8")], network=Present(a_network()))
-    plan = judge(compute_plan(snapshot, IN_NETWORK), snapshot, IN_NETWORK)
-    assert verdicts(plan, "node.addresses") == {}
+    plan = judged(a_snapshot([OF_8.items["web-8"]], [a_server(8, "web-8")], network=Present(a_network())))
+    assert verdicts(plan) == {}
     assert [note.kind for note in plan.notes] == ["unusable-node-ip"]
 
 
@@ -139,98 +132,87 @@ REPORTED = (NodeAddress(AddressType.HOSTNAME, "x"), NodeAddress(AddressType.INTE
 
 
 @pytest.mark.parametrize(
-    ("network", "settings", "is_held"),
+    ("network", "settings", "expected"),
     [
-        pytest.param(a_network(), IN_NETWORK, True, id="in-a-network"),
-        pytest.param(None, Settings(), False, id="without-one-as-with-HCCM"),
-        pytest.param(None, Settings(keep_internal_ips=True), False, id="which-may-keep-them"),
+        pytest.param(a_network(), IN_NETWORK, HELD, id="in a network"),
+        pytest.param(None, Settings(), ALLOWED, id="without one as with HCCM"),
+        pytest.param(None, Settings(keep_internal_ips=True), ALLOWED, id="which may keep them"),
     ],
 )
-def test_nodes_that_join(network: Network | None, settings: Settings, is_held: bool) -> None:
+def test_nodes_that_join(network: Network | None, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
     """What kubelets reported goes from no dozen of new Nodes where a network says otherwise; without one every cluster
     comes up like that, and the plan warns."""
-    numbers = range(1, 9)
-    nodes = [a_joining_node(f"web-{n}", addresses=REPORTED, taints=(UNINITIALIZED,)) for n in numbers]
-    snapshot = a_snapshot(nodes, [a_server(n, f"web-{n}") for n in numbers], network=Present(network))
-    plan = judge(compute_plan(snapshot, settings), snapshot, settings)
-    assert set(verdicts(plan, "node.initialise").values()) == {HELD if is_held else ALLOWED}
+    nodes = [a_joining_node(f"web-{n}", addresses=REPORTED, taints=(UNINITIALIZED,)) for n in ALL]
+    plan = judged(a_snapshot(nodes, [a_server(n, f"web-{n}") for n in ALL], network=Present(network)), settings)
+    assert set(verdicts(plan, "node.initialise").values()) == {expected}
 
 
-@pytest.mark.parametrize("network", [Absent(), Present(None)], ids=["no-such-network", "none-configured"])
-def test_a_network_that_is_not_there(network: Any) -> None:
-    """Where the name is nobody's nothing is known and nothing goes; without any, all would go and that is held."""
-    settings = IN_NETWORK if network == Absent() else Settings()
-    snapshot = fleet(8, network=network)
-    plan = judge(compute_plan(snapshot, settings), snapshot, settings)
-    assert measured(plan) == ([] if network == Absent() else [("8", "2", 8)])
+def test_a_network_that_is_configured_no_more() -> None:
+    """All internal addresses would go."""
+    assert measured(judged(fleet(8, network=Present(None)), Settings())) == [("8", "2", 8)]
 
 
 TRUE, FALSE_OF_A_PLUGIN = UNROUTED, NetworkCondition("False", "CalicoIsUp")
 
 
+def each(numbers: range, verdict: tuple[Verdict, str | None]) -> Verdicts:
+    return {str(number): verdict for number in numbers}
+
+
 @pytest.mark.parametrize(
-    ("says", "held"),
+    ("says", "expected"),
     [
-        pytest.param({}, {str(n): HELD for n in range(1, 9)}, id="all-were-open"),
-        pytest.param(
-            dict.fromkeys(range(1, 9), FALSE_OF_A_PLUGIN), {str(n): HELD for n in range(1, 9)}, id="by-a-plugin"
-        ),
-        pytest.param(dict.fromkeys(range(1, 9)), {str(n): ALLOWED for n in range(1, 9)}, id="a-cluster-that-is-born"),
-        pytest.param(dict.fromkeys(range(2, 9), TRUE), {"1": HELD}, id="the-last-one-after-the-others"),
-        pytest.param(dict.fromkeys(range(2, 9)), {"1": HELD} | {str(n): ALLOWED for n in range(2, 9)}, id="one-beside"),
+        pytest.param({}, each(ALL, HELD), id="all were open"),
+        pytest.param(dict.fromkeys(ALL, FALSE_OF_A_PLUGIN), each(ALL, HELD), id="by a plugin"),
+        pytest.param(dict.fromkeys(ALL), each(ALL, ALLOWED), id="a cluster that is born"),
+        pytest.param(dict.fromkeys(range(2, 9), TRUE), {"1": HELD}, id="the last one after the others"),
+        pytest.param(dict.fromkeys(range(2, 9)), {"1": HELD} | each(range(2, 9), ALLOWED), id="one beside"),
     ],
 )
-def test_how_many_are_closed_to_pods(
-    says: dict[int, NetworkCondition | None], held: dict[str, tuple[Verdict, str | None]]
-) -> None:
-    """A Node of which nobody has said anything is joining, and is told what there is to say."""
-    nodes = [a_pod_node(n, says=says[n]) if n in says else a_pod_node(n) for n in range(1, 9)]
-    snapshot = a_routed_world(nodes, [a_pod_server(n) for n in range(1, 9)], [], network=ELSEWHERE)
-    assert verdicts(judged(snapshot), "node.network_condition") == held
+def test_how_many_are_closed_to_pods(says: dict[int, NetworkCondition | None], expected: Verdicts) -> None:
+    """A Node of which nothing has been said is joining, and is told what there is to say."""
+    nodes = [a_pod_node(n, says=says[n]) if n in says else a_pod_node(n) for n in ALL]
+    elsewhere = a_pod_network(network_id=5, name="other")
+    world = a_routed_world(nodes, [a_pod_server(n) for n in ALL], [], network=elsewhere)
+    assert verdicts(judged(world, ROUTING), "node.network_condition") == expected
 
 
-@pytest.mark.parametrize(("closed", "is_held"), [(2, False), (3, True)])
-def test_a_few_are_closed_to_pods(closed: int, is_held: bool) -> None:
-    """A server that left the network alone is nobody's trouble but its Node's."""
-    servers = [a_pod_server(n, private_ips=()) if n <= closed else a_pod_server(n) for n in range(1, 9)]
-    snapshot = a_routed_world([a_pod_node(n) for n in range(1, 9)], servers)
-    expected = {str(n): HELD if is_held else ALLOWED for n in range(1, closed + 1)}
+def closing(detached: int, closed: int = 0) -> Snapshot:
+    """Eight Nodes, of which the first are closed to pods, and the servers of the first have left the network."""
+    nodes = [a_pod_node(n, says=TRUE) if n <= closed else a_pod_node(n) for n in ALL]
+    return a_routed_world(nodes, [a_pod_server(n, private_ips=()) if n <= detached else a_pod_server(n) for n in ALL])
+
+
+KNOWN = {number: server for number, server in closing(5, 3).servers.items.items() if number > 3}
+LESS = replace(closing(5, 3), servers=Section(KNOWN, unreadable=dict.fromkeys((1, 2, 3), "no name")))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(closing(2), each(range(1, 3), ALLOWED), id="a quarter"),
+        pytest.param(closing(3), each(range(1, 4), HELD), id="more"),
+        pytest.param(closing(5, 3), each(range(4, 6), HELD), id="more with those before"),
+        pytest.param(LESS, each(range(4, 6), HELD), id="whose servers cannot be read"),
+    ],
+)
+def test_a_few_are_closed_to_pods(snapshot: Snapshot, expected: Verdicts) -> None:
+    """Servers that left the network alone; Nodes that were closed before count as well."""
     assert verdicts(judged(snapshot, ROUTING), "node.network_condition") == expected
-
-
-def test_knowing_less_closes_no_more() -> None:
-    """Nodes that were closed before count as well while their servers cannot be read."""
-    nodes = [a_pod_node(n, says=TRUE) if n <= 3 else a_pod_node(n) for n in range(1, 9)]
-    servers = [a_pod_server(n, private_ips=()) if n <= 5 else a_pod_server(n) for n in range(1, 9)]
-    whole = a_routed_world(nodes, servers)
-    known = {server_id: server for server_id, server in whole.servers.items.items() if server_id > 3}
-    less = replace(whole, servers=Section(known, unreadable=dict.fromkeys((1, 2, 3), "no name")))
-
-    plans = [judged(world, ROUTING) for world in (whole, less)]
-
-    assert [verdicts(plan, "node.network_condition") for plan in plans] == [{"4": HELD, "5": HELD}] * 2
 
 
 @pytest.mark.parametrize(("bare", "expected"), [(1, ALLOWED), (3, HELD)])
 def test_each_provider_has_a_limit_of_its_own(bare: int, expected: tuple[Verdict, str | None]) -> None:
     """Many Nodes of Hetzner Cloud do not let the few on Robot servers lose their addresses at once."""
-    dedicated = [
-        a_settled_node(
-            f"db-{number}",
-            provider_id=f"hrobot://{number}",
-            addresses=(
-                NodeAddress(AddressType.HOSTNAME, f"db-{number}"),
-                NodeAddress(AddressType.EXTERNAL_IP, f"192.0.2.{number}"),
-            ),
-        )
-        for number in (1, 2, 3)
+    numbers = (1, 2, 3)
+    addresses = [
+        (NodeAddress(AddressType.HOSTNAME, f"db-{n}"), NodeAddress(AddressType.EXTERNAL_IP, f"192.0.2.{n}"))
+        for n in numbers
     ]
-    account = [a_robot_server(number, name=f"db-{number}") for number in (1, 2, 3)]
-    account = [replace(server, ipv4=None) if server.id <= bare else server for server in account]
-    cloud, settings = fleet(40), replace(IN_NETWORK, robot=True)
-    nodes = replace(cloud.nodes, items={**cloud.nodes.items, **{node.name: node for node in dedicated}})
-    snapshot = replace(cloud, nodes=nodes, robot=RobotAccount(servers_of(*account)))
+    metal = [a_settled_node(f"db-{n}", provider_id=f"hrobot://{n}", addresses=addresses[n - 1]) for n in numbers]
+    account = [a_robot_server(n, name=f"db-{n}", **({"ipv4": None} if n <= bare else {})) for n in numbers]
+    cloud = fleet(40)
+    nodes = replace(cloud.nodes, items={**cloud.nodes.items, **{node.name: node for node in metal}})
+    world = replace(cloud, nodes=nodes, robot=RobotAccount(servers_of(*account)))
 
-    found = verdicts(judge(compute_plan(snapshot, settings), snapshot, settings), "node.addresses")
-
-    assert found["node/db-1"] == expected
+    assert verdicts(judged(world, replace(IN_NETWORK, robot=True)))["node/db-1"] == expected

@@ -13,8 +13,10 @@ from desired.names import LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_RELEASED, LABE
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
-from desired.rules.guards import ADDRESS_ASSIGNED
+from desired.rules import guards as rows
+from desired.rules.rule import Rule
 from tests.balancers import (
+    DEFAULT_NAME,
     LOCATED,
     a_balancer,
     a_claim,
@@ -43,6 +45,14 @@ def holding(labels: dict[str, str]) -> CloudBalancer:
     return a_balancer(43, spec={"name": "theirs", "labels": labels, "primary_ipv4": 7})
 
 
+HOLDING_42 = a_balancer(spec={"primary_ipv4": 7})
+
+
+def a_holder(number: int, kind: str) -> dict[str, Any]:
+    """What the address says of its holder."""
+    return {"assignee_id": number, "assignee_type": kind}
+
+
 def judged(services: list[Service], *balancers: CloudBalancer, found: Mapping[int | str, PrimaryIp]) -> Plan:
     """The judged plan."""
     world = a_world(services, balancers, primary_ips=found)
@@ -58,75 +68,42 @@ def creations(plan: Plan) -> dict[str, tuple[Verdict, str | None]]:
 HAD: dict[str, Any] = {"assignee_id": 43, "assignee_type": "load_balancer"}
 OURS = {"hcloud-reconciler/cluster-uid": CLUSTER_UID}
 IN_WINDOW = {**OURS, LABEL_FORMER: "default.gone", LABEL_DELETE_AFTER: "20991231T235959Z"}
+RELEASED = {**OURS, LABEL_FORMER: "default.gone", LABEL_RELEASED: "20200101T000000Z"}
+ABROAD = {**IN_WINDOW, "hcloud-reconciler/cluster-uid": "other"}
+OF_OTHER = {**OURS, LABEL_SERVICE_UID: OTHER_UID}
+THEIRS, MINE = {"assignee": "load balancer 43 theirs"}, {"assignee": f"load balancer 42 {DEFAULT_NAME}"}
+ASSIGNED, TIME = rows.ADDRESS_ASSIGNED, "2099-12-31 23:59:59 UTC"
+RELEASING, BY_42 = rows.ADDRESS_OF_RELEASING, {**HAD, "assignee_id": 42}
 
 
 @pytest.mark.parametrize(
-    ("assigned", "there", "verdict", "why"),
+    ("assigned", "there", "row", "found"),
     [
-        pytest.param({}, (), Verdict.ALLOWED, "", id="free"),
-        pytest.param({}, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs;", id="in use by the list"),
-        pytest.param(
-            {},
-            (holding({**OURS, LABEL_SERVICE_UID: OTHER_UID}),),
-            Verdict.REFUSED,
-            "to load balancer 43 theirs; unassign",
-            id="another Service of this cluster has it",
-        ),
-        pytest.param(
-            {"assignee_id": 9, "assignee_type": "server"},
-            (),
-            Verdict.REFUSED,
-            ADDRESS_ASSIGNED.text(address="Primary IP 7 web-7 (198.51.100.7)", assignee="server 9"),
-            id="a server has it",
-        ),
-        pytest.param(
-            {"assignee_id": 9, "assignee_type": "toaster"}, (), Verdict.REFUSED, "to toaster 9;", id="a new kind has it"
-        ),
-        pytest.param(HAD, (holding({}),), Verdict.REFUSED, "to load balancer 43 theirs;", id="somebody's has it"),
-        pytest.param(HAD, (), Verdict.REFUSED, "to load balancer 43;", id="one has it that is not listed"),
-        pytest.param(
-            HAD,
-            (holding({**IN_WINDOW, "hcloud-reconciler/cluster-uid": "other"}),),
-            Verdict.REFUSED,
-            "to load balancer 43 theirs; unassign",
-            id="one has it that another cluster has released",
-        ),
-        pytest.param(
-            HAD,
-            (holding(IN_WINDOW),),
-            Verdict.WAITING,
-            "to load balancer 43 theirs, which is deleted after 2099-12-31 23:59:59 UTC",
-            id="one has it in its undo window",
-        ),
-        pytest.param(
-            HAD,
-            (holding({**OURS, LABEL_FORMER: "default.gone", LABEL_RELEASED: "20200101T000000Z"}),),
-            Verdict.WAITING,
-            "which was released and stays; delete it",
-            id="one has it that was released for good",
-        ),
-        pytest.param(
-            {**HAD, "assignee_id": 42},
-            (a_balancer(spec={"primary_ipv4": 7}),),
-            Verdict.WAITING,
-            "which is being released with Service default/web",
-            id="one has it that is being deleted",
-        ),
+        pytest.param({}, (), None, {}, id="free"),
+        pytest.param({}, (holding({}),), ASSIGNED, THEIRS, id="in use by the list"),
+        pytest.param({}, (holding(OF_OTHER),), ASSIGNED, THEIRS, id="another Service of this cluster has it"),
+        pytest.param(a_holder(9, "server"), (), ASSIGNED, {"assignee": "server 9"}, id="a server has it"),
+        pytest.param(a_holder(9, "toaster"), (), ASSIGNED, {"assignee": "toaster 9"}, id="a new kind has it"),
+        pytest.param(a_holder(9, ""), (), ASSIGNED, {"assignee": "resource 9"}, id="an unknown kind has it"),
+        pytest.param(HAD, (holding({}),), ASSIGNED, THEIRS, id="one without an owner has it"),
+        pytest.param(HAD, (), ASSIGNED, {"assignee": "load balancer 43"}, id="one has it that is not listed"),
+        pytest.param(HAD, (holding(ABROAD),), ASSIGNED, THEIRS, id="another cluster has released it"),
+        pytest.param(HAD, (holding(IN_WINDOW),), rows.ADDRESS_OF_RETAINED, {**THEIRS, "time": TIME}, id="undo window"),
+        pytest.param(HAD, (holding(RELEASED),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}, id="released for good"),
+        pytest.param(BY_42, (HOLDING_42,), RELEASING, {**MINE, "service": "default/web"}, id="it is being deleted"),
     ],
 )
 def test_no_address_is_taken_from_anything(
-    assigned: dict[str, Any], there: tuple[CloudBalancer, ...], verdict: Verdict, why: str
+    assigned: dict[str, Any], there: tuple[CloudBalancer, ...], row: Rule | None, found: dict[str, Any]
 ) -> None:
     """The creation waits for what goes anyway, and is refused where something else has the address."""
     others = [a_served_service(deleted_at=NOW, ingress=()), a_service("other", uid=OTHER_UID)]
     plan = judged([asking(), *others], *there, found={7: a_primary_ip(**assigned)})
 
-    (create,) = (change for change in plan.changes if change.key == "load_balancer/default/api")
-    assert (create.decision.verdict, create.decision.rule) == (
-        verdict,
-        None if verdict is Verdict.ALLOWED else GuardName.ADDRESS_IN_USE,
-    )
-    assert why in create.decision.why
+    decision = next(change.decision for change in plan.changes if change.key == "load_balancer/default/api")
+    why = row.text(address="Primary IP 7 web-7 (198.51.100.7)", **found) if row else ""
+    expected = (Verdict.ALLOWED, None) if row is None else (row.verdict, GuardName.ADDRESS_IN_USE)
+    assert ((decision.verdict, decision.rule), decision.why) == (expected, why)
     assert plan.holds == ()
 
 

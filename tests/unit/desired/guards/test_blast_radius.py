@@ -1,13 +1,20 @@
-"""How many Nodes may go at once (``node-blast-radius``)."""
+"""The guard ``node-blast-radius``: how many Nodes may go at once, and what an approval of more is worth."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from desired.guards.blast_radius import NodeLosses, easing_of, last_of_control_plane, losses_of
+from desired.guards.blast_radius import NodeLosses, easing_of, last_of_control_plane, losses_of, node_blast_radius
 from desired.model.settings import Settings, Waits
-from desired.model.snapshot import Node, Readiness, Server, Snapshot, Taint
-from desired.section import Section
+from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Plan, Verdict
+from desired.planner import compute_plan
+from desired.rules import guards as rows
+from desired.rules.rule import Rule
+from desired.section import Present, Section
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
 from tests.builders import (
@@ -20,165 +27,84 @@ from tests.builders import (
     a_settled_node,
     a_snapshot,
     incomplete,
+    nodes_of,
+    servers_of,
 )
+from tests.support.judging import facts_of, judge
 
-SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
-SPARE = {"example.com/spare": ""}
+SPARED = Settings(ignore_nodes=parse_selector("spare"))
+SPARE = {"spare": ""}
 CONTROL_PLANE = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}
 K3S = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": "true"}
 MASTER = SERVER_LABELS | {"node-role.kubernetes.io/master": ""}
 READY = a_settled_node("z", 9)
+LOST, CORDONED = a_lost_node("a", 1), a_lost_node("a", 1, unschedulable=True)
 
 
 @pytest.mark.parametrize(
     ("nodes", "limit"),
-    [
-        pytest.param(0, 1, id="no-node"),
-        pytest.param(1, 0, id="the-only-node"),
-        pytest.param(2, 1, id="two"),
-        pytest.param(3, 1, id="three"),
-        pytest.param(4, 1, id="four"),
-        pytest.param(7, 1, id="seven"),
-        pytest.param(8, 2, id="eight"),
-        pytest.param(10, 2, id="ten"),
-        pytest.param(11, 2, id="eleven"),
-        pytest.param(12, 3, id="twelve"),
-        pytest.param(40, 10, id="forty"),
-    ],
+    [(0, 1), (1, 0), (2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (10, 2), (11, 2), (12, 3), (40, 10)],
 )
 def test_limit(nodes: int, limit: int) -> None:
     """A quarter of the Nodes may be lost, one at least, and none where there is but one."""
     assert NodeLosses(nodes, frozenset()).limit == limit
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "nodes", "lost"),
-    [
-        pytest.param(a_fleet(), 0, set(), id="empty-cluster"),
-        pytest.param(a_fleet(a_settled_node("a", 1), READY), 2, set(), id="all-there"),
-        pytest.param(a_fleet(a_lost_node("a", 1), READY, gone=[1]), 2, {"node/a"}, id="lost"),
-        pytest.param(a_fleet(a_settled_node("a", 1), READY, gone=[1]), 2, {"node/a"}, id="lost-but-still-ready"),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, created_at=NOW, ready_since=NOW), READY, gone=[1], confirmations={}),
-            2,
-            {"node/a"},
-            id="lost-and-nothing-proven-yet",
-        ),
-        pytest.param(
-            a_fleet(a_joining_node("a", provider_id="hcloud://1"), READY, gone=[1]),
-            2,
-            {"node/a"},
-            id="lost-and-joining",
-        ),
-        pytest.param(
-            a_fleet(*(a_lost_node(name, 1) for name in "ab"), READY, gone=[1]),
-            3,
-            {"node/a", "node/b"},
-            id="two-nodes-of-one-lost-server",
-        ),
-        pytest.param(a_fleet(a_lost_node("a", 1, unschedulable=True), READY, gone=[1]), 2, set(), id="cordoned"),
-        pytest.param(a_fleet(a_lost_node("a", 1, deleted_at=NOW), READY, gone=[1]), 2, set(), id="being-deleted"),
-        pytest.param(
-            a_fleet(
-                a_lost_node("a", 1, taints=(Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule"),)), READY, gone=[1]
-            ),
-            2,
-            set(),
-            id="chosen-by-the-autoscaler",
-        ),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, taints=(Taint("karpenter.sh/disrupted", "NoSchedule"),)), READY, gone=[1]),
-            2,
-            set(),
-            id="chosen-by-karpenter",
-        ),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, ready_since=NOW - timedelta(minutes=30)), READY, gone=[1]),
-            2,
-            set(),
-            id="silent-for-half-an-hour",
-        ),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, ready_since=NOW - timedelta(minutes=29)), READY, gone=[1]),
-            2,
-            {"node/a"},
-            id="silent-for-a-minute-less",
-        ),
-        pytest.param(a_fleet(a_lost_node("a", 1, labels=SPARE), READY, gone=[1]), 1, set(), id="ignored"),
-        pytest.param(
-            a_snapshot(
-                [
-                    a_node("a"),
-                    a_joining_node("b"),
-                    a_lost_node("c", provider_id="talos://c"),
-                    a_lost_node("d", provider_id="hrobot://1"),
-                    a_lost_node("e", provider_id="hcloud://-1"),
-                ]
-            ),
-            0,
-            set(),
-            id="none-of-ours",
-        ),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1), READY, servers_section=incomplete(a_fleet(READY).servers)),
-            2,
-            set(),
-            id="unknown-is-not-lost",
-        ),
-    ],
-)
-def test_losses_of(snapshot: Snapshot, nodes: int, lost: set[str]) -> None:
-    """Lost is every Node of ours whose server is absent unannounced, however little else is proven of it."""
-    assert losses_of(Provider.CLOUD, snapshot, SPARED) == NodeLosses(nodes, frozenset(lost))
+def of(nodes: int, *lost: str, unreadable: int = 0) -> NodeLosses:
+    return NodeLosses(nodes, frozenset(f"node/{name}" for name in lost), unreadable)
 
 
 UNREAD: Section[int, Server] = Section(a_fleet(READY).servers.items, unreadable={1: "no name"})
+OTHERS = [
+    a_node("a"),
+    a_joining_node("b"),
+    a_lost_node("c", provider_id="talos://c"),
+    a_lost_node("d", provider_id="hrobot://1"),
+    a_lost_node("e", provider_id="hcloud://-1"),
+]
+ONE_UNREAD = {"a": "no uid"}
 
 
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
+        pytest.param(a_fleet(), of(0), id="empty cluster"),
+        pytest.param(a_fleet(a_settled_node("a", 1), READY), of(2), id="all there"),
+        pytest.param(a_fleet(LOST, READY, gone=[1]), of(2, "a"), id="lost"),
+        pytest.param(a_fleet(a_settled_node("a", 1), READY, gone=[1]), of(2, "a"), id="lost and still Ready"),
+        pytest.param(a_fleet(LOST, READY, gone=[1], confirmations={}), of(2, "a"), id="nothing proven yet"),
+        pytest.param(a_fleet(a_joining_node("a", provider_id="hcloud://1"), gone=[1]), of(1, "a"), id="joining"),
+        pytest.param(a_fleet(LOST, replace(LOST, name="b"), gone=[1]), of(2, "a", "b"), id="two of one server"),
+        pytest.param(a_fleet(CORDONED, READY, gone=[1]), of(2), id="announced"),
+        pytest.param(a_fleet(a_lost_node("a", 1, labels=SPARE), READY, gone=[1]), of(1), id="ignored"),
+        pytest.param(a_snapshot(OTHERS), of(0), id="none of ours"),
+        pytest.param(a_fleet(LOST, servers_section=incomplete(servers_of())), of(1), id="unknown is not lost"),
+        pytest.param(a_fleet(LOST, READY, servers_section=UNREAD), of(2, unreadable=1), id="an unreadable server"),
+        pytest.param(a_fleet(CORDONED, READY, servers_section=UNREAD), of(2, unreadable=1), id="of one announced"),
+        pytest.param(a_fleet(READY, servers_section=UNREAD), of(1), id="a stranger's"),
         pytest.param(
-            a_fleet(a_settled_node("a", 1), READY, servers_section=UNREAD), NodeLosses(2, frozenset(), 1), id="server"
+            a_fleet(nodes_section=Section({"z": READY}, unreadable=ONE_UNREAD), servers_section=UNREAD),
+            of(2, unreadable=1),
+            id="an unreadable Node",
         ),
         pytest.param(
-            a_fleet(a_lost_node("a", 1, unschedulable=True), READY, servers_section=UNREAD),
-            NodeLosses(2, frozenset(), 1),
-            id="server-of-an-announced-node",
-        ),
-        pytest.param(
-            a_fleet(a_settled_node("a", 1, labels=SPARE), READY, servers_section=UNREAD),
-            NodeLosses(1, frozenset()),
-            id="server-of-an-ignored-node",
-        ),
-        pytest.param(a_fleet(READY, servers_section=UNREAD), NodeLosses(1, frozenset()), id="a-strangers-server"),
-        pytest.param(
-            a_fleet(nodes_section=Section({"z": READY}, unreadable={"a": "no uid"}), servers_section=UNREAD),
-            NodeLosses(2, frozenset(), 1),
-            id="node",
-        ),
-        pytest.param(
-            a_fleet(
-                nodes_section=Section({"z": READY, "b": a_lost_node("b", 1)}, unreadable={"a": "no uid"}),
-                servers_section=a_fleet(READY).servers,
-            ),
-            NodeLosses(3, frozenset({"node/b"}), 1),
-            id="node-beside-one-that-is-lost",
+            a_fleet(nodes_section=Section({"b": a_lost_node("b", 1)}, unreadable=ONE_UNREAD)),
+            of(2, "b", unreadable=1),
+            id="beside a lost one",
         ),
     ],
 )
-def test_what_could_not_be_read_may_be_lost(snapshot: Snapshot, expected: NodeLosses) -> None:
-    """A Node or a server that arrived and could not be read counts as one more, so that doubt never frees a hold."""
+def test_losses_of(snapshot: Snapshot, expected: NodeLosses) -> None:
+    """Lost is every Node of ours whose server is absent unannounced, however little else is proven; what arrived and
+    could not be read may be lost, so that doubt never frees a hold."""
     assert losses_of(Provider.CLOUD, snapshot, SPARED) == expected
     assert expected.value == len(expected.lost) + expected.unreadable
 
 
 def test_how_long_until_a_silent_node_is_given_up_is_a_setting() -> None:
     """What counts as announced by its silence is up to the operator."""
-    snapshot = a_fleet(a_lost_node("a", 1), READY, gone=[1])
     patient = Settings(waits=Waits(given_up_after=timedelta(minutes=5)))
-    assert losses_of(Provider.CLOUD, snapshot, patient).lost == frozenset()
-    assert losses_of(Provider.CLOUD, snapshot, Settings()).lost == {"node/a"}
+    assert losses_of(Provider.CLOUD, a_fleet(LOST, READY, gone=[1]), patient) == of(2)
 
 
 def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readiness.UNKNOWN) -> Node:
@@ -186,79 +112,217 @@ def silent(name: str, server_id: int, minutes: float, ready: Readiness = Readine
     return a_lost_node(name, server_id, ready=ready, ready_since=NOW - timedelta(minutes=minutes))
 
 
+HEARD = a_lost_node("a", 1, ready_since=NOW - timedelta(minutes=20), heartbeat=NOW)
+NEVER_HEARD = a_lost_node("a", 1, ready=Readiness.MISSING, created_at=NOW - timedelta(minutes=3))
+THREE = (silent("a", 1, 5), silent("b", 2, 28), silent("c", 3, 0))
+STILL_READY = silent("a", 1, 29, Readiness.TRUE)
+
+
 @pytest.mark.parametrize(
-    ("snapshot", "expected"),
+    ("snapshot", "minutes"),
     [
-        pytest.param(a_fleet(READY), None, id="none-lost"),
-        pytest.param(a_fleet(silent("a", 1, 5), READY, gone=[1]), 25 * 60, id="one"),
-        pytest.param(
-            a_fleet(silent("a", 1, 5), silent("b", 2, 28), silent("c", 3, 0), READY, gone=[1, 2, 3]),
-            2 * 60,
-            id="the-next-of-several",
-        ),
-        pytest.param(
-            a_fleet(silent("a", 1, 29, Readiness.TRUE), silent("b", 2, 5), gone=[1, 2]), 25 * 60, id="ready-ones-never"
-        ),
-        pytest.param(a_fleet(silent("a", 1, 29, Readiness.TRUE), gone=[1]), None, id="all-of-them-ready"),
-        pytest.param(a_fleet(silent("a", 1, 29), silent("b", 2, 5), gone=[2]), 25 * 60, id="one-that-is-there"),
-        pytest.param(a_fleet(silent("a", 1, -60), gone=[1]), 90 * 60, id="transition-in-the-future"),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, ready_since=NOW - timedelta(minutes=20), heartbeat=NOW), gone=[1]),
-            30 * 60,
-            id="a-heartbeat-just-now",
-        ),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, ready=Readiness.MISSING, created_at=NOW - timedelta(minutes=3)), gone=[1]),
-            27 * 60,
-            id="never-reported",
-        ),
+        pytest.param(a_fleet(READY), None, id="none lost"),
+        pytest.param(a_fleet(silent("a", 1, 5), READY, gone=[1]), 25, id="one"),
+        pytest.param(a_fleet(*THREE, READY, gone=[1, 2, 3]), 2, id="the next of several"),
+        pytest.param(a_fleet(STILL_READY, silent("b", 2, 5), gone=[1, 2]), 25, id="Ready ones never"),
+        pytest.param(a_fleet(STILL_READY, gone=[1]), None, id="all of them Ready"),
+        pytest.param(a_fleet(silent("a", 1, 29), silent("b", 2, 5), gone=[2]), 25, id="one that is there"),
+        pytest.param(a_fleet(silent("a", 1, -60), gone=[1]), 90, id="a transition in the future"),
+        pytest.param(a_fleet(HEARD, gone=[1]), 30, id="a heartbeat just now"),
+        pytest.param(a_fleet(NEVER_HEARD, gone=[1]), 27, id="never reported"),
     ],
 )
-def test_eases_in(snapshot: Snapshot, expected: float | None) -> None:
+def test_eases_in(snapshot: Snapshot, minutes: float | None) -> None:
     """A hold is worth another look when the next lost Node has been silent for so long that it counts as announced."""
     due_in_s, _ = easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings())
-    assert due_in_s == expected
+    assert due_in_s == (None if minutes is None else minutes * 60)
 
 
-def head(name: str, server_id: int, **overrides: object) -> Node:
+def head(name: str = "a", server_id: int = 1, **overrides: Any) -> Node:
     """A lost Node of the control plane."""
     return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
 
 
-BROKEN_TWO: Section[int, Server] = Section({}, unreadable={2: "no name"})
+SECOND = head("b", 2, labels=MASTER)
+IGNORED = head("b", 2, labels=CONTROL_PLANE | SPARE)
+BROKEN: Section[int, Server] = Section({}, unreadable={2: "no name"})
 
 
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
-        pytest.param(a_fleet(a_lost_node("a", 1), gone=[1]), set(), id="workers-only"),
-        pytest.param(a_fleet(head("a", 1), READY, gone=[1]), {"node/a"}, id="the-only-one-gone"),
-        pytest.param(a_fleet(head("a", 1, labels=MASTER), READY, gone=[1]), {"node/a"}, id="by-the-old-name"),
-        pytest.param(a_fleet(head("a", 1, labels=K3S), READY, gone=[1]), {"node/a"}, id="whatever-its-value"),
-        pytest.param(a_fleet(head("a", 1, unschedulable=True), READY, gone=[1]), {"node/a"}, id="announced"),
-        pytest.param(
-            a_fleet(head("a", 1, ready=Readiness.TRUE), READY, gone=[1]), {"node/a"}, id="gone-and-still-ready"
-        ),
-        pytest.param(a_fleet(head("a", 1), READY), set(), id="the-only-one-there"),
-        pytest.param(a_fleet(head("a", 1), head("b", 2), gone=[1]), set(), id="one-of-two-gone"),
-        pytest.param(
-            a_fleet(head("a", 1), head("b", 2, labels=MASTER), READY, gone=[1, 2]),
-            {"node/a", "node/b"},
-            id="both-gone",
-        ),
-        pytest.param(
-            a_fleet(head("a", 1), head("b", 2, labels=CONTROL_PLANE | SPARE), gone=[1, 2]),
-            set(),
-            id="the-other-is-ignored",
-        ),
-        pytest.param(
-            a_snapshot([head("a", 1), head("b", 2, provider_id="talos://b")]), set(), id="the-other-is-of-another-cloud"
-        ),
-        pytest.param(
-            a_snapshot([head("a", 1), head("b", 2)], servers_section=BROKEN_TWO), set(), id="the-other-is-unknown"
-        ),
+        pytest.param(a_fleet(LOST, gone=[1]), "", id="workers only"),
+        pytest.param(a_fleet(head(), READY, gone=[1]), "a", id="the only one gone"),
+        pytest.param(a_fleet(head(labels=MASTER), READY, gone=[1]), "a", id="by the old name"),
+        pytest.param(a_fleet(head(labels=K3S), READY, gone=[1]), "a", id="whatever its value"),
+        pytest.param(a_fleet(head(unschedulable=True), gone=[1]), "a", id="announced"),
+        pytest.param(a_fleet(head(ready=Readiness.TRUE), gone=[1]), "a", id="gone and still Ready"),
+        pytest.param(a_fleet(head(), READY), "", id="the only one there"),
+        pytest.param(a_fleet(head(), SECOND, gone=[1]), "", id="one of two gone"),
+        pytest.param(a_fleet(head(), SECOND, READY, gone=[1, 2]), "ab", id="both gone"),
+        pytest.param(a_fleet(head(), replace(SECOND, deleted_at=NOW), gone=[1]), "ab", id="the other is being deleted"),
+        pytest.param(a_fleet(head(), IGNORED, gone=[1, 2]), "", id="the other is ignored"),
+        pytest.param(a_snapshot([head(), head("b", provider_id="talos://b")]), "", id="the other is another cloud's"),
+        pytest.param(a_snapshot([head(), SECOND], servers_section=BROKEN), "", id="the other is unknown"),
     ],
 )
-def test_last_of_control_plane(snapshot: Snapshot, expected: set[str]) -> None:
+def test_last_of_control_plane(snapshot: Snapshot, expected: str) -> None:
     """The last ones are all that there are, once the server of each is gone; announcements do not matter."""
-    assert last_of_control_plane(snapshot, SPARED) == expected
+    assert last_of_control_plane(snapshot, SPARED) == {f"node/{name}" for name in expected}
+
+
+HEAD, WORKER = head("head"), a_lost_node("worker", 2)
+STANDBY = a_settled_node("standby", 9, labels=CONTROL_PLANE)
+FLEET = [a_settled_node(f"n-{i}", i) for i in range(3, 6)]
+UNREAD_3: Section[int, Server] = Section(a_fleet(*FLEET[1:]).servers.items, unreadable={3: "no name"})
+NINE = [a_lost_node(f"n-{i}", i) if i < 3 else a_settled_node(f"n-{i}", i) for i in (1, 2, *range(4, 11))]
+THIRD = a_lost_node("n-3", 3)
+SEVEN_SERVERS = a_fleet(*NINE, gone=[1, 2]).servers
+NODE_UNREAD = a_fleet(
+    nodes_section=replace(nodes_of(*NINE), unreadable={"n-3": "no uid"}), servers_section=SEVEN_SERVERS, gone=[1, 2, 3]
+)
+SERVER_UNREAD = a_fleet(*NINE, THIRD, servers_section=replace(SEVEN_SERVERS, unreadable={3: "no name"}), gone=[1, 2])
+BOTH_LOST, MAYBE = rows.NODES_AND_CONTROL_PLANE_LOST, rows.NODES_LOST_OR_UNREAD
+ONE_STAYS, TWO_STAY, ALL_STAY = "if it stays NotReady", "if both stay NotReady", "if all 3 stay NotReady"
+LAST = rows.CONTROL_PLANE_LOST
+LOST_TWO = a_fleet(*(a_lost_node(f"n-{i}", i) for i in (1, 2)), *FLEET, gone=[1, 2])
+AWAY = replace(STANDBY, unschedulable=True)
+ANNOUNCED = replace(HEAD, unschedulable=True)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "row", "names", "value", "limit", "end"),
+    [
+        pytest.param(LOST_TWO, rows.NODES_LOST, "n-1 n-2", "2", "1", TWO_STAY, id="two of five"),
+        pytest.param(a_fleet(*NINE, THIRD, gone=[1, 2, 3]), rows.NODES_LOST, "n-1 n-2 n-3", "3", "2", ALL_STAY,
+            id="three of ten"),
+        pytest.param(NODE_UNREAD, MAYBE, "n-1 n-2", "3", "2", TWO_STAY, id="two of ten, and a Node unreadable"),
+        pytest.param(SERVER_UNREAD, MAYBE, "n-1 n-2", "3", "2", TWO_STAY, id="two of ten, and a server unreadable"),
+        pytest.param(a_fleet(WORKER, *FLEET, servers_section=UNREAD_3), MAYBE, "worker", "2", "1", ONE_STAYS,
+            id="too many at worst"),
+        pytest.param(a_fleet(HEAD, WORKER, *FLEET, STANDBY, gone=[2, 3]), rows.NODES_LOST, "worker", "2", "1",
+            ONE_STAYS, id="one of them still Ready"),
+        pytest.param(a_fleet(HEAD, WORKER, *FLEET, gone=[1, 2]), BOTH_LOST, "head worker", "2", "1", None,
+            id="the last of the control plane among too many"),
+        pytest.param(a_fleet(ANNOUNCED, WORKER, *FLEET, gone=[1, 2, 3]), BOTH_LOST, "head worker", "2", "1", None,
+            id="announced among too many"),
+        pytest.param(a_fleet(ANNOUNCED, *FLEET, gone=[1, 3, 4]), BOTH_LOST, "head", "2", "1", None,
+            id="among too many that report"),
+        pytest.param(a_fleet(HEAD, *FLEET, gone=[1]), LAST, "head", "1", "0", None, id="the last one alone"),
+        pytest.param(a_fleet(ANNOUNCED, *FLEET, gone=[1]), LAST, "head", "1", "0", None, id="announced and alone"),
+        pytest.param(a_fleet(HEAD, AWAY, *FLEET, gone=[1, 9]), LAST, "head", "1", "1", None,
+            id="one of the last two is still Ready"),
+    ],
+)  # fmt: skip
+def test_too_many(snapshot: Snapshot, row: Rule, names: str, value: str, limit: str, end: str | None) -> None:
+    """What is lost beyond the limit is held as one, and the last Node of the control plane with it or on its own, which
+    no time ends."""
+    plan = compute_plan(snapshot, Settings())
+    (found,) = node_blast_radius(facts_of(plan, snapshot, Settings()))
+
+    keys = tuple(f"node/{name}" for name in names.split())
+    assert (found.row, found.keys, found.value, found.limit) == (row, keys, value, limit)
+    assert (found.due_in_s, found.end) == ((1500.0, HoldEnd(end, 1500.0)) if end else (None, None))
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        pytest.param(a_fleet(*NINE, a_settled_node("n-3", 3), gone=[1, 2]), id="two of ten"),
+        pytest.param(a_fleet(WORKER, *FLEET, gone=[2]), id="one of four"),
+        pytest.param(a_fleet(*FLEET, gone=[3, 4]), id="none is to be deleted"),
+    ],
+)
+def test_few_enough(snapshot: Snapshot) -> None:
+    """A loss within the limit withholds no deletion, and where no Node is to be deleted there is nothing to hold."""
+    assert judged(snapshot).holds == ()
+
+
+def losing(*gone: int, **lost: Any) -> Snapshot:
+    """Five Nodes, of which those whose servers are ``gone`` are silent and have ``lost`` fields."""
+    nodes = [a_lost_node(f"n-{i}", i, **lost) if i in gone else a_settled_node(f"n-{i}", i) for i in range(1, 6)]
+    return a_fleet(*nodes, gone=gone)
+
+
+TWO = losing(1, 2)
+BOTH = ("node/n-1", "node/n-2")
+
+
+def judged(snapshot: Snapshot, *approved: str) -> Plan:
+    """The plan for this world under all rules."""
+    return judge(compute_plan(snapshot, Settings()), snapshot, Settings(), approved)
+
+
+def the_hold(snapshot: Snapshot) -> Hold:
+    """The world's one hold."""
+    (hold,) = judged(snapshot).holds
+    return hold
+
+
+def rulings(plan: Plan, keys: Sequence[str] = BOTH) -> set[tuple[Verdict, str | None]]:
+    """Verdicts and rules of these deletions."""
+    return {(plan.by_key[key].decision.verdict, plan.by_key[key].decision.rule) for key in keys}
+
+
+def test_what_a_hold_says() -> None:
+    """A hold names what was counted, the limit, all that it holds, and when time alone will have mended it."""
+    hold, said = the_hold(TWO), rows.NODES_LOST.text(lost=2, most=5, wait="30 minutes")
+    why, _, advice = said.partition("; ")
+    rule, end = GuardName.NODE_BLAST_RADIUS, HoldEnd("if both stay NotReady", 1500.0)
+    assert hold == Hold(hold.hash, rule, "2", "1", BOTH, why, advice=advice, end=end)
+    decisions = [change.decision for change in judged(TWO).changes]
+    assert decisions == [GuardDecision(Verdict.HELD, rule, said, due_in_s=1500.0)] * 2
+
+
+def test_an_approved_hold_lets_its_deletions_pass() -> None:
+    """What a person has approved goes, and the hold is still shown."""
+    plan = judged(TWO, the_hold(TWO).hash)
+    assert plan.holds == (replace(the_hold(TWO), approved=True),)
+    assert rulings(plan) == {(Verdict.ALLOWED, None)}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "doubt"),
+    [
+        pytest.param(replace(TWO, confirmations={}), rows.LOOKUP_PENDING.text(server="server 1"), id="not asked"),
+        pytest.param(losing(1, 2, created_at=NOW), rows.NODE_TOO_YOUNG.text(wait="120 s"), id="too young"),
+    ],
+)
+def test_an_approved_hold_leaves_the_proof_to_be_had(snapshot: Snapshot, doubt: str) -> None:
+    """An approval speaks for the number of Nodes, and proves nothing of any one of them."""
+    plan = judged(snapshot, the_hold(snapshot).hash)
+    assert rulings(plan) == {(Verdict.WAITING, "absence-proof")}
+    assert plan.by_key["node/n-1"].decision.why == doubt
+
+
+def test_losing_all_of_an_unwitnessed_project_takes_two_approvals() -> None:
+    """That no Node is Ready, and nothing of the cluster was found, is another question than how many are lost."""
+    everything = losing(1, 2, 3, 4, 5)
+    losses, anchor = judged(everything).holds
+    assert rulings(judged(everything, anchor.hash)) == {(Verdict.HELD, "node-blast-radius")}
+    assert rulings(judged(everything, losses.hash)) == {(Verdict.HELD, "project-anchor")}
+    assert rulings(judged(everything, anchor.hash, losses.hash)) == {(Verdict.ALLOWED, None)}
+
+
+NINTH = a_lost_node("n-9", 9, unschedulable=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        pytest.param(a_fleet(*reversed([*TWO.nodes]), gone=[2, 1]), True, id="in another order"),
+        pytest.param(replace(TWO, taken_at=NOW + timedelta(minutes=1)), True, id="later"),
+        pytest.param(replace(TWO, confirmations={}), True, id="proven or not"),
+        pytest.param(a_fleet(*TWO.nodes, NINTH, gone=[1, 2, 9]), True, id="another is announced"),
+        pytest.param(a_fleet(*TWO.nodes, READY, gone=[1, 2]), True, id="another has joined"),
+        pytest.param(losing(1, 2, 3), False, id="one more"),
+        pytest.param(losing(1, 3), False, id="another one"),
+        pytest.param(losing(1, 2, uid="registered-anew"), False, id="registered anew"),
+        pytest.param(losing(1, 2, created_at=NOW - timedelta(hours=1)), False, id="created anew"),
+        pytest.param(losing(1, 2, ready_since=NOW - timedelta(minutes=1)), False, id="Ready in between"),
+        pytest.param(replace(TWO, cluster_uid=Present("another")), False, id="of another cluster"),
+    ],
+)
+def test_the_same_hold(other: Snapshot, is_same: bool) -> None:
+    """An approval fits as long as the same Nodes are held for the same loss, whatever else happens."""
+    assert (the_hold(other).hash == the_hold(TWO).hash) is is_same

@@ -1,4 +1,4 @@
-"""What the loop holds against single changes: which it means, what waits with them, and what goes on."""
+"""What the loop holds against single changes (``flapping``, ``back-off``) and against kinds of changes (``quota``)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,13 +6,23 @@ from dataclasses import replace
 import pytest
 
 from desired.guards.guard import GuardResult
-from desired.guards.history import back_off, flapping, mark_in, suspension_of
+from desired.guards.history import (
+    back_off,
+    bars_of,
+    flapping,
+    mark_in,
+    narrow_scope_of,
+    quota,
+    scope_of,
+    suspension_of,
+)
 from desired.model.record import Origin
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Snapshot
 from desired.plan.change import Change, GuardName, Plan, Verdict, with_advice
-from desired.plan.setbacks import Setbacks, Suspension
+from desired.plan.kinds import Verb
+from desired.plan.setbacks import Bar, Setbacks, Suspension
 from desired.plan.suspended import SUSPENDED, SuspendedChange, trace_in
 from desired.rules.guards import (
     CONDITION_REVERTED,
@@ -34,6 +44,9 @@ LABELS = a_change("node/web-1/labels", "node.labels", owner="node/web-1")
 OTHER = a_change("node/web-2", owner="node/web-2")
 NODES = [a_settled_node(), a_settled_node("web-2", 2)]
 SERVERS = [a_server(), a_server(2, "web-2")]
+
+
+READY, IPAM = "LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"
 
 
 def against(change: Change, rule: str = GuardName.BACK_OFF) -> Mapping[str, Suspension]:
@@ -76,19 +89,9 @@ def test_why_it_waits(found: Suspension, row: Rule) -> None:
     ("writers", "types", "writer"),
     [
         pytest.param((), (), None, id="no hint"),
-        pytest.param((), ("LoadBalancerReady",), None, id="ours alone"),
-        pytest.param(
-            (),
-            ("LoadBalancerReady", "cilium.io/IPAMRequestSatisfied"),
-            "another controller (condition 'cilium.io/IPAMRequestSatisfied')",
-            id="another's condition",
-        ),
-        pytest.param(
-            ("cilium-operator",),
-            ("cilium.io/IPAMRequestSatisfied",),
-            "'cilium-operator' (condition 'cilium.io/IPAMRequestSatisfied')",
-            id="another's name and condition",
-        ),
+        pytest.param((), (READY,), None, id="ours alone"),
+        pytest.param((), (READY, IPAM), f"another controller (condition '{IPAM}')", id="another's condition"),
+        pytest.param(("cilium",), (IPAM,), f"'cilium' (condition '{IPAM}')", id="another's name and condition"),
         pytest.param(("k3s",), (), "'k3s'", id="another's name"),
         pytest.param(
             ("a\n" + "x" * 200, "b"),
@@ -121,7 +124,7 @@ def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ..
 )
 def test_who_else_writes_another_field(kind: str, part: str, row: Rule) -> None:
     """The finalizer is shared with k3s' servicelb; of other fields nothing says who writes them."""
-    service = a_service(conditions=(ServiceCondition("cilium.io/IPAMRequestSatisfied", "True"),))
+    service = a_service(conditions=(ServiceCondition(IPAM, "True"),))
     change = a_change(f"{service.key}/{part}", kind, owner=service.key)
 
     assert _result(Suspension(GuardName.FLAPPING, "", 7.0, 3), change, a_world([service])).row is row
@@ -194,3 +197,57 @@ def test_only_failures_back_off() -> None:
     """What counts as refused, to others that depend on it, is what failed."""
     setbacks = Setbacks(suspensions={**against(CHANGE), **against(OTHER, GuardName.FLAPPING)})
     assert setbacks.failed == {CHANGE.key}
+
+
+def creation(name: str) -> Change:
+    """The creation of a load balancer."""
+    return a_change(f"load_balancer/ns/{name}", "lb.create", owner=f"service/ns/{name}")
+
+
+def target(name: str, verb: Verb = Verb.ADD) -> Change:
+    """A target of a load balancer that comes or goes."""
+    return a_change(f"load_balancer/ns/{name}/target/server:1", "lb.target", owner=f"service/ns/{name}", verb=verb)
+
+
+A, B, C = creation("a"), creation("b"), creation("c")
+TO_A, TO_B = target("a"), target("b")
+CREATIONS = scope_of(A)
+ERROR = "no more (resource_limit_exceeded)"
+
+
+def a_bar(due_in_s: float = 0.0, **turns: int) -> Bar:
+    """Creations of load balancers are refused."""
+    return Bar(ERROR, due_in_s, 54.0, {f"load_balancer/ns/{name}": turn for name, turn in turns.items()})
+
+
+@pytest.mark.parametrize(
+    ("bars", "changes", "waiting", "due_in_s"),
+    [
+        pytest.param({}, [A, B], set(), None, id="nothing is refused"),
+        pytest.param({CREATIONS: a_bar(7.0)}, [A, B], {A.key, B.key}, 7.0, id="nobody's turn yet"),
+        pytest.param({CREATIONS: a_bar(a=2, b=1, c=3)}, [A, B, C], {A.key, C.key}, 54.0, id="the longest ago is next"),
+        pytest.param({CREATIONS: a_bar(a=1, b=1)}, [A, B], {B.key}, 54.0, id="none before the other: by their keys"),
+        pytest.param({CREATIONS: a_bar(b=9)}, [A, B], {A.key}, 54.0, id="a newcomer goes to the end"),
+        pytest.param({CREATIONS: a_bar(7.0)}, [TO_A], set(), None, id="another kind is free"),
+        pytest.param({narrow_scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key}, 7.0, id="one balancer is full"),
+        pytest.param({scope_of(TO_A): a_bar(7.0)}, [TO_A, TO_B], {TO_A.key, TO_B.key}, 7.0, id="account is locked"),
+        pytest.param({scope_of(TO_A): a_bar(7.0)}, [target("a", Verb.REMOVE)], set(), None, id="room is made"),
+    ],
+)
+def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[str], due_in_s: float | None) -> None:
+    """All but one when it is time, and all until then; of no other kind, and of no other load balancer's limit."""
+    facts = facts_of(Plan(tuple(changes)), a_snapshot(), Settings(), Setbacks(bars=bars))
+    found = [finding for finding in quota(facts) if finding.keys]
+
+    assert {key for finding in found for key in finding.keys} == waiting
+    assert [finding.due_in_s for finding in found] == ([due_in_s] if waiting else [])
+    assert all(finding.rule == GuardName.QUOTA and ERROR in finding.why for finding in found)
+
+
+def test_what_is_known_to_be_refused() -> None:
+    """What depends on it is not as it should be, although it was not tried itself."""
+    setbacks = Setbacks(bars={CREATIONS: a_bar(7.0, a=1, b=1)})
+
+    assert setbacks.failed == {A.key, B.key}
+    assert [bar.error for bar in bars_of(C, setbacks)] == [ERROR]
+    assert bars_of(TO_A, setbacks) == ()

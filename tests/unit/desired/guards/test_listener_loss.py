@@ -33,6 +33,7 @@ ENCRYPTED = HttpOptions("HCLBSTICKY", 300, 50, (77,), redirect_http=False, stick
 OVER_TLS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=ENCRYPTED)
 REDIRECTING = replace(OVER_TLS, http=replace(ENCRYPTED, redirect_http=True))
 PROBED = a_listener(443, 30443, health_check=an_http_check(30443, path="/ping"))
+PROBED_TLS = replace(OVER_TLS, health_check=an_http_check(30443, tls=True))
 PROXIED = a_listener(443, 30443, proxyprotocol=True)
 WEB, SECURE = ClaimedPort(80, "TCP", 30080), ClaimedPort(443, "TCP", 30443)
 PORT, ASKED = f"{BALANCER}/listener/443", f"{BALANCER}/listener/443/asked"
@@ -102,11 +103,7 @@ def test_the_hold_in_words() -> None:
         pytest.param(OVER_TLS, {"protocol": "tcp"}, id="tls"),
         pytest.param(an_http_listener(443, 30443), {"protocol": "tcp"}, id="http"),
         pytest.param(PROBED, {"health_check_protocol": "tcp"}, id="check"),
-        pytest.param(
-            replace(OVER_TLS, health_check=an_http_check(30443, tls=True)),
-            {"protocol": "tcp", "health_check_protocol": "tcp"},
-            id="tls-and-its-check",
-        ),
+        pytest.param(PROBED_TLS, {"protocol": "tcp", "health_check_protocol": "tcp"}, id="tls-and-its-check"),
         pytest.param(a_listener(443, 30443, health_check=an_http_check(10254)), {}, id="check-of-another-port"),
     ],
 )
@@ -179,28 +176,39 @@ def test_a_health_check_is_held_while_something_passes_it(
     assert found.by_key[PORT].consequences
 
 
-def test_tls_is_held_without_its_dead_check() -> None:
-    """The check is put back at once, and TLS stays; the hold is of TLS alone, and the same afterwards."""
-    dead = replace(OVER_TLS, health_check=LEFT.health_check)
+MOVED = asking(replace(SECURE, node_port=30999))
+ALSO_PROXIED = asking(replace(SECURE, node_port=30999), uses_proxyprotocol="true")
+DEAD_TLS = replace(OVER_TLS, health_check=LEFT.health_check)
+MOVED_TLS = replace(OVER_TLS, destination_port=30999, health_check=replace(OVER_TLS.health_check, port=30999))
 
-    found = plan_for(asking(SECURE), dead, health={ONE: Health.UNHEALTHY})
-    made = found.by_key[ASKED].after
-    assert isinstance(made, Listener)
-    later = plan_for(asking(SECURE), made, health={ONE: Health.HEALTHY})
+
+@pytest.mark.parametrize(
+    ("service", "listener", "health", "made"),
+    [
+        pytest.param(asking(SECURE), DEAD_TLS, Health.UNHEALTHY, OVER_TLS, id="a dead check is put back"),
+        pytest.param(MOVED, OVER_TLS, Health.HEALTHY, MOVED_TLS, id="a node port moves"),
+        pytest.param(ALSO_PROXIED, OVER_TLS, Health.HEALTHY, replace(MOVED_TLS, proxyprotocol=True), id="and PROXY"),
+        pytest.param(MOVED, PROBED, Health.UNHEALTHY,
+            replace(PROBED, destination_port=30999, health_check=an_http_check(30999, path="/ping")),
+            id="a check of the node port follows it before it is judged"),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_besides_does_not_wait(
+    service: Service, listener: Listener, health: Health, made: Listener
+) -> None:
+    """It is a change of its own, which goes first; the hold is of the rest alone, and the same afterwards."""
+    found = plan_for(service, listener, health={ONE: health})
+    (hold,) = found.holds
+    later = plan_for(service, made, health={ONE: Health.HEALTHY})
+    approved = plan_for(service, listener, health={ONE: health}, approved={hold.hash})
 
     assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
-    assert (made.http, made.health_check.port) == (ENCRYPTED, 30443)
-    assert [hold.hash for hold in later.holds] == [hold.hash for hold in found.holds]
-
-
-def test_a_check_of_the_node_port_follows_it_before_it_is_judged() -> None:
-    """Results of the node port that is closed say nothing of the next one: the check moves there, and stays held."""
-    found = plan_for(asking(replace(SECURE, node_port=30999)), PROBED, health={ONE: Health.UNHEALTHY})
-    made = found.by_key[ASKED].after
-    assert isinstance(made, Listener)
-
-    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
-    assert made.health_check == an_http_check(30999, path="/ping")
+    assert (found.by_key[ASKED].after, found.by_key[PORT].before) == (made, made)
+    assert found.by_key[PORT].depends_on == (ASKED,)
+    assert [each.hash for each in later.holds] == [hold.hash]
+    assert ASKED not in later.by_key
+    assert (verdicts(approved)[ASKED], verdicts(approved)[PORT]) == (PASSES, PASSES)
+    assert (ASKED in approved.by_key[PORT].follows, PORT in approved.by_key[ASKED].follows) == (True, False)
 
 
 def test_a_certificate_is_made_for_what_is_asked_for() -> None:
@@ -230,36 +238,6 @@ def test_each_listener_is_a_hold_of_its_own() -> None:
     assert verdicts(approved)[PORT] == PASSES
     assert verdicts(approved)[f"{BALANCER}/listener/80"] == HELD
     assert verdicts(later)[PORT] == HELD
-
-
-def test_what_is_asked_for_besides_does_not_wait() -> None:
-    """A new node port and the PROXY protocol are changes of their own; the hold is the same once they are made."""
-    service = asking(replace(SECURE, node_port=30555), uses_proxyprotocol="true")
-
-    found = plan_for(service, OVER_TLS)
-    (made,) = [change.after for change in found.changes if change.key == ASKED]
-    assert isinstance(made, Listener)
-    later = plan_for(service, made)
-
-    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, HELD)
-    assert (made.destination_port, made.health_check.port, made.proxyprotocol) == (30555, 30555, True)
-    assert (made.protocol, made.http) == (OVER_TLS.protocol, OVER_TLS.http)
-    assert found.by_key[PORT].before == made
-    assert found.by_key[PORT].depends_on == (ASKED,)
-    assert [hold.hash for hold in later.holds] == [hold.hash for hold in found.holds]
-    assert ASKED not in later.by_key
-
-
-def test_both_are_made_in_turn_when_approved() -> None:
-    """What is asked for goes first."""
-    service = asking(replace(SECURE, node_port=30555))
-    (hold,) = plan_for(service, OVER_TLS).holds
-
-    found = plan_for(service, OVER_TLS, approved={hold.hash})
-
-    assert (verdicts(found)[ASKED], verdicts(found)[PORT]) == (PASSES, PASSES)
-    assert ASKED in found.by_key[PORT].follows
-    assert PORT not in found.by_key[ASKED].follows
 
 
 def test_a_port_that_a_redirect_takes_waits_with_it() -> None:

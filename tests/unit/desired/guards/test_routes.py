@@ -8,11 +8,10 @@ import pytest
 
 from desired.guards.blast_radius import cluster_cidr, route_blast_radius
 from desired.model.route import UNROUTED, Route
-from desired.model.settings import Policy
 from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
-from desired.plan.change import GuardDecision, GuardName, Plan, Verdict
-from desired.rules.guards import LIST_INCOMPLETE, ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
-from desired.section import Absent, Unknown
+from desired.plan.change import Plan, Verdict
+from desired.rules.guards import ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
+from desired.section import Absent
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
     ROUTING,
@@ -22,7 +21,6 @@ from tests.routes import (
     a_route,
     a_routed_world,
     gateway_of,
-    members_of,
     pods_of,
 )
 from tests.support.judging import facts_of
@@ -56,32 +54,26 @@ def superfluous(count: int) -> list[Route]:
     return [a_route(200 + number, 1) for number in range(count)]
 
 
-def why_held(count: int, total: int) -> str:
-    """The sentence of a hold of several."""
-    return ROUTES_LOST.says.format(lost=count, most=total, cidr="10.244.0.0/16")
-
-
 @pytest.mark.parametrize(
     ("nodes", "going", "limit", "is_held"),
     [
-        pytest.param(1, 1, 1, False, id="one-of-two"),
-        pytest.param(1, 2, 1, True, id="two-of-three"),
-        pytest.param(5, 2, 1, True, id="two-of-seven"),
-        pytest.param(6, 2, 2, False, id="two-of-eight"),
-        pytest.param(8, 3, 2, True, id="three-of-eleven"),
-        pytest.param(9, 3, 3, False, id="three-of-twelve"),
-        pytest.param(30, 10, 10, False, id="a-quarter-of-forty"),
-        pytest.param(29, 10, 9, True, id="more-than-a-quarter-of-39"),
+        (1, 1, 1, False),
+        (1, 2, 1, True),
+        (5, 2, 1, True),
+        (6, 2, 2, False),
+        (8, 3, 2, True),
+        (9, 3, 3, False),
+        (30, 10, 10, False),
     ],
 )
 def test_how_many_may_go_at_once(nodes: int, going: int, limit: int, is_held: bool) -> None:
-    """More than a quarter of the routes within the cluster CIDR go by a person's word, all or none; one goes always."""
+    """More than a quarter of the routes within the cluster CIDR go by an approval, all or none; one goes always."""
     plan = judged(a_cluster(nodes, *superfluous(going)))
     keys = [key_of(200 + number) for number in range(going)]
 
     assert verdicts(plan) == dict.fromkeys(keys, HELD if is_held else ALLOWED)
+    why = ROUTES_LOST.says.format(lost=going, most=nodes + going, cidr="10.244.0.0/16")
     measured = [(hold.rule, hold.value, hold.limit, hold.keys, hold.why) for hold in plan.holds]
-    why = why_held(going, nodes + going)
     assert measured == ([(RADIUS, str(going), str(limit), tuple(sorted(keys)), why)] if is_held else [])
 
 
@@ -101,45 +93,40 @@ def test_of_how_many(further: list[Route], is_held: bool) -> None:
     assert verdicts(plan)[key_of(200)] == (HELD if is_held else ALLOWED)
 
 
+STRANGER = "server 90, which is no Node of this cluster"
+
+
 def test_a_living_server_that_is_no_node() -> None:
-    """Its route is held by itself, however many there are, and others go on."""
-    plan = judged(a_cluster(6, a_route(210, 90), a_route(200, 1)))
+    """Its route is held by itself, however many there are, and others go on; each is approved without the other."""
+    world = a_cluster(9, a_route(210, 90), a_route(211, 90), a_route(200, 1))
+    plan = judged(world)
 
-    assert verdicts(plan) == {key_of(210): HELD, key_of(200): ALLOWED}
-    (hold,) = plan.holds
-    assert (hold.keys, hold.value, hold.limit) == ((key_of(210),), "1", "0")
-    server = "server 90, which is no Node of this cluster"
-    assert hold.said == ROUTE_OF_SERVER.text(destination="10.244.210.0/24", server=server)
-
-
-def test_each_stranger_has_a_hold_of_its_own() -> None:
-    """A person releases one without the other."""
-    world = a_cluster(6, a_route(210, 90), a_route(211, 90))
-    first, second = judged(world).holds
-    assert {first.keys, second.keys} == {(key_of(210),), (key_of(211),)}
-
-    plan = judged(world, approved={first.hash})
-    assert {plan.by_key[key].decision.verdict for key in first.keys} == {Verdict.ALLOWED}
-    assert {plan.by_key[key].decision.verdict for key in second.keys} == {Verdict.HELD}
+    assert verdicts(plan) == {key_of(210): HELD, key_of(211): HELD, key_of(200): ALLOWED}
+    first, second = sorted(plan.holds, key=lambda hold: hold.keys)
+    assert [(hold.keys, hold.value, hold.limit) for hold in (first, second)] == [
+        ((key_of(210),), "1", "0"),
+        ((key_of(211),), "1", "0"),
+    ]
+    assert first.said == ROUTE_OF_SERVER.text(destination="10.244.210.0/24", server=STRANGER)
+    assert verdicts(judged(world, approved={first.hash})) == verdicts(plan) | {key_of(210): ALLOWED}
 
 
 def test_strangers_among_too_many() -> None:
-    """Over the limit all that live are one hold, so that nobody approves them piece by piece."""
-    plan = judged(a_cluster(1, *superfluous(2), a_route(210, 90)))
-    (hold,) = plan.holds
-    assert hold.keys == (key_of(200), key_of(201), key_of(210))
-    assert (hold.value, hold.limit) == ("3", "1")
+    """Over the limit all that live are one hold, so that they are not approved piece by piece, nor one more with
+    them."""
+    world = a_cluster(1, *superfluous(2), a_route(210, 90))
+    (hold,) = judged(world).holds
+    assert (hold.keys, hold.value, hold.limit) == ((key_of(200), key_of(201), key_of(210)), "3", "1")
 
-    assert set(verdicts(judged(a_cluster(1, *superfluous(2), a_route(210, 90)), approved={hold.hash})).values()) == {
-        ALLOWED
-    }
+    assert set(verdicts(judged(world, approved={hold.hash})).values()) == {ALLOWED}
+    more = a_cluster(1, *superfluous(3), a_route(210, 90))
+    assert set(verdicts(judged(more, approved={hold.hash})).values()) == {HELD}
 
 
 def test_black_holes_are_free() -> None:
     """What leads nowhere goes, be it all of them."""
-    plan = judged(a_cluster(1, *(a_route(number, NOWHERE) for number in range(100, 190))))
-    assert set(verdicts(plan).values()) == {ALLOWED}
-    assert len(plan.changes) == 90
+    plan = judged(a_cluster(1, *(a_route(number, NOWHERE) for number in range(100, 110))))
+    assert list(verdicts(plan).values()) == [ALLOWED] * 10
 
 
 def test_replacements_are_free() -> None:
@@ -153,30 +140,28 @@ def test_replacements_are_free() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "parts", "held"),
+    ("numbers", "parts"),
     [
-        pytest.param([1], {}, [1], id="one-though-a-quarter-may-go"),
-        pytest.param([1, 2, 3], {}, [1, 2, 3], id="each-by-itself"),
-        pytest.param([1], {"members": None}, [1], id="nobody-asked-for-members"),
-        pytest.param([], {}, [], id="none"),
+        pytest.param([1], {}, id="one though a quarter may go"),
+        pytest.param([1, 2, 3], {}, id="each by itself"),
+        pytest.param([1], {"members": None}, id="members were not read"),
+        pytest.param([], {}, id="none"),
     ],
 )
-def test_a_strangers_route_to_the_pods_of_a_node(numbers: list[int], parts: dict[str, Any], held: list[int]) -> None:
-    """Somebody's server gets the traffic today: it is taken away from it by a person's word alone, and what the Nodes
-    ask for besides goes on."""
+def test_a_strangers_route_to_the_pods_of_a_node(numbers: list[int], parts: dict[str, Any]) -> None:
+    """Another server gets the traffic today: it is taken away from it by an approval alone, and what the Nodes ask for
+    besides goes on."""
     nodes = [a_pod_node(number) for number in range(1, 9)]
     servers = [a_pod_server(number) for number in (*range(1, 9), 90)]
     routes = [a_route(number, 90 if number in numbers else 8) for number in range(1, 8)] + [a_route(8)]
 
     plan = judged(a_routed_world(nodes, servers, routes, **{"members": []} | parts))
 
-    assert verdicts(plan) == {key_of(number): HELD if number in held else ALLOWED for number in range(1, 8)}
-    assert [(hold.keys, hold.value, hold.limit) for hold in sorted(plan.holds, key=lambda hold: hold.keys)] == [
-        ((key_of(number),), "1", "0") for number in held
+    assert verdicts(plan) == {key_of(number): HELD if number in numbers else ALLOWED for number in range(1, 8)}
+    assert sorted((hold.keys, hold.value, hold.limit, hold.said) for hold in plan.holds) == [
+        ((key_of(n),), "1", "0", ROUTE_OF_WRONG_SERVER.text(destination=pods_of(n), server=STRANGER, node=f"web-{n}"))
+        for n in numbers
     ]
-    server = "server 90, which is no Node of this cluster"
-    said = ROUTE_OF_WRONG_SERVER.text(destination=pods_of(1), server=server, node="web-1")
-    assert {hold.said for hold in plan.holds if hold.keys == (key_of(1),)} <= {said}
 
 
 def test_a_swap_from_a_stranger_that_was_approved() -> None:
@@ -215,21 +200,12 @@ def test_what_waits_for_a_held_removal_is_withheld() -> None:
 WRONG = replace(ROUTING, cluster_cidr=IPv4Network("10.244.128.0/17"))
 
 
-@pytest.mark.parametrize(
-    "route",
-    [
-        pytest.param(a_route(200, NOWHERE), id="a-black-hole"),
-        pytest.param(a_route(200, 1), id="by-a-node"),
-    ],
-)
-def test_a_cluster_cidr_that_cannot_be_right(route: Route) -> None:
+@pytest.mark.parametrize("gateway", [NOWHERE, 1], ids=["nowhere", "a Node"])
+def test_a_cluster_cidr_that_cannot_be_right(gateway: str | int) -> None:
     """D15: nothing is removed on the word of a range that some Node's pods are not in, and that cannot be approved."""
-    plan = judged(a_cluster(1, route), WRONG)
-    why = (
-        "--cluster-cidr 10.244.128.0/17 does not have the pods of web-1 (10.244.1.0/24) in it, and no route is removed;"
-        " correct --cluster-cidr or the Nodes' pod CIDRs"
-    )
-    assert plan.by_key[key_of(200)].decision == GuardDecision(Verdict.WAITING, GuardName(MISMATCH), why)
+    plan = judged(a_cluster(1, a_route(200, gateway)), WRONG)
+    assert verdicts(plan) == {key_of(200): WAITING}
+    assert "10.244.128.0/17 does not have the pods of web-1 (10.244.1.0/24)" in plan.changes[0].decision.why
     assert plan.holds == ()
 
 
@@ -251,50 +227,17 @@ def test_held_outweighs_waiting() -> None:
     assert set(verdicts(approved).values()) == {WAITING}
 
 
-@pytest.mark.parametrize("gateway", [NOWHERE, gateway_of(1)], ids=["nobody", "a-node"])
 @pytest.mark.parametrize("part", ["nodes", "servers", "routes"])
-def test_gaps(part: str, gateway: str) -> None:
+def test_gaps(part: str) -> None:
     """No route is created or removed while a list that decides on it has a gap; a swap needs what it read, and a
     route that leads to a server may be of a Node that was not read."""
     nodes = [a_pod_node(1), a_pod_node(2), a_pod_node(3)]
-    whole = a_routed_world(nodes, routes=[a_route(1), a_route(2, 1), a_route(200, gateway)], members=[])
+    whole = a_routed_world(nodes, routes=[a_route(1), a_route(2, 1), a_route(200, NOWHERE)], members=[])
     gap: Any = {part: incomplete(getattr(whole, part))}
-    plan = judged(replace(whole, **gap))
 
-    why = LIST_INCOMPLETE.text(list=part, error="page 2 timed out")
-    waiting = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, why)
-    swap = {} if part == "nodes" else {key_of(2): GuardDecision(Verdict.ALLOWED)}
-    assert {change.key: change.decision for change in plan.changes} == swap | {
-        key_of(3): waiting,
-        key_of(200): waiting,
-    }
-
-
-@pytest.mark.parametrize(
-    "members",
-    [
-        pytest.param(None, id="not-asked"),
-        pytest.param(incomplete(members_of()), id="a-gap"),
-        pytest.param(replace(members_of(), unreadable={1: "no type"}), id="an-unreadable-one"),
-    ],
-)
-def test_no_black_hole_without_proof(members: Any) -> None:
-    """Who has an address is asked before a route is taken for a left-over."""
-    world = a_cluster(1, a_route(200, NOWHERE), a_route(201, NOWHERE), members=members)
-    assert judged(world).changes == ()
-
-
-def test_the_cluster_uid() -> None:
-    """No route is written for a cluster that does not know which one it is."""
-    plan = judged(replace(a_cluster(1, a_route(200, NOWHERE)), cluster_uid=Unknown("403")))
-    assert verdicts(plan) == {key_of(200): (Verdict.WAITING, "incomplete-snapshot")}
-
-
-def test_the_anchor_holds_routes() -> None:
-    """In another project no route is written, though a network has the name."""
-    nodes = [a_pod_node(number) for number in (1, 2, 3)]
-    world = a_routed_world(nodes, [a_pod_server(3)], [a_route(200, NOWHERE)], members=[])
-    assert verdicts(judged(world)) == dict.fromkeys((key_of(3), key_of(200)), (Verdict.HELD, "project-anchor"))
+    waiting = dict.fromkeys((key_of(3), key_of(200)), (Verdict.WAITING, "incomplete-snapshot"))
+    swap = {} if part == "nodes" else {key_of(2): ALLOWED}
+    assert verdicts(judged(replace(whole, **gap))) == swap | waiting
 
 
 @pytest.mark.parametrize(
@@ -313,14 +256,6 @@ def test_a_cluster_that_is_down(routes: list[Route], verdict: tuple[Verdict, str
     assert verdicts(judged(world))[key_of(200)] == verdict
 
 
-def test_policies() -> None:
-    """``upsert`` leaves left-overs alone, and makes what is missing."""
-    nodes = [a_pod_node(1), a_pod_node(2), a_pod_node(3)]
-    world = a_routed_world(nodes, routes=[a_route(1), a_route(2, 1), a_route(200, NOWHERE)], members=[])
-    plan = judged(world, replace(ROUTING, policy=Policy.UPSERT))
-    assert verdicts(plan) == {key_of(2): ALLOWED, key_of(3): ALLOWED, key_of(200): (Verdict.WAITING, "policy")}
-
-
 @pytest.mark.parametrize("guard", [route_blast_radius, cluster_cidr])
 def test_nothing_to_say(guard: Any) -> None:
     """Without a cluster CIDR nothing goes, and other changes are none of these rules' business."""
@@ -329,10 +264,3 @@ def test_nothing_to_say(guard: Any) -> None:
     for settings in (ROUTING, WITHOUT_RANGE):
         assert list(guard(facts_of(Plan((other,)), a_cluster(1, *superfluous(3)), settings))) == []
     assert list(guard(facts_of(Plan((stranger,)), a_cluster(1), WITHOUT_RANGE))) == []
-
-
-def test_approvals_are_of_exactly_these() -> None:
-    """A hold that was approved says nothing of one more route."""
-    (hold,) = judged(a_cluster(1, *superfluous(2))).holds
-    plan = judged(a_cluster(1, *superfluous(3)), approved={hold.hash})
-    assert set(verdicts(plan).values()) == {HELD}

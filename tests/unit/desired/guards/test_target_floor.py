@@ -1,6 +1,6 @@
-"""The rule ``target-floor``, through whole plans."""
+"""The guard ``target-floor``: how many targets stay, through whole plans."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import IPv4Address
@@ -12,22 +12,15 @@ from desired.annotations.claims import ClaimedPort
 from desired.guards.history import mark_in
 from desired.guards.loss import target_floor
 from desired.guards.peaks import answered_lately, peaks_of, quiet_ports
-from desired.model.load_balancer import (
-    Attachment,
-    CloudBalancer,
-    Health,
-    IpTarget,
-    SelectorTarget,
-    ServerTarget,
-)
+from desired.model.load_balancer import Attachment, CloudBalancer, Health, IpTarget, SelectorTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, RobotAccount, ServerStatus, Snapshot, Taint
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
-from desired.plan.setbacks import Bar, Peak, Setbacks, Suspension
+from desired.plan.setbacks import NO_SETBACKS, Bar, Peak, Setbacks, Suspension
 from desired.planner import compute_plan
-from desired.rules.guards import TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
+from desired.rules.guards import NONE_ANSWERS, TARGETS_OF_OTHERS, TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -42,51 +35,64 @@ from tests.balancers import (
     a_world,
     annotated,
 )
-from tests.builders import (
-    NOW,
-    a_lost_node,
-    a_robot_server,
-    a_server,
-    a_settled_node,
-    incomplete,
-    servers_of,
-)
+from tests.builders import NOW, a_lost_node, a_robot_server, a_server, a_settled_node, incomplete, servers_of
+from tests.support.balancer_plans import private, public
 from tests.support.balancer_verdicts import by_hand, facts, judged, verdicts
 from tests.support.judging import facts_of, judge
 from tests.support.keys import key_of
 
 LB, SERVICE = "load_balancer/default/web", "service/default/web"
+H, U, X = Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY
+OFF = ServerStatus.OFF
+Held = tuple[tuple[str, ...], str, str]
+STATES = {"H": H, "X": X}
 
 
-def a_fleet(count: int) -> tuple[Node, ...]:
-    """Nodes n-1 to n-COUNT on the servers of these numbers, all Ready."""
-    return tuple(a_settled_node(f"n-{number}", number) for number in range(1, count + 1))
+def fleet(*numbers: int) -> tuple[Node, ...]:
+    """Nodes on the servers of these numbers, all Ready."""
+    return tuple(a_settled_node(f"n-{number}", number) for number in numbers)
 
 
-def out(node: Node, how: str = "label") -> Node:
-    """The Node, which a rule keeps traffic from."""
-    ways: dict[str, Any] = {
-        "label": {"labels": {**node.labels, LABEL_EXCLUDE_FROM_BALANCERS: ""}},
+def out(how: str, *numbers: int) -> tuple[Node, ...]:
+    """The same, which a rule keeps traffic from."""
+    ways: dict[str, dict[str, Any]] = {
+        "label": {"labels": {LABEL_EXCLUDE_FROM_BALANCERS: ""}},
         "taint": {"taints": (Taint(TAINT_CLUSTER_AUTOSCALER, "NoSchedule"),)},
         "deletion": {"deleted_at": NOW},
-        "selector": {"labels": {**node.labels, "pool": "old"}},
+        "selector": {"labels": {"pool": "old"}},
     }
-    return replace(node, **ways[how])
+    fields = ways[how]
+    labels = fields.get("labels", {})
+    return tuple(replace(node, **{**fields, "labels": {**node.labels, **labels}}) for node in fleet(*numbers))
 
 
-def balancing(count: int, *more: Any, **overrides: Any) -> CloudBalancer:
+def to(count: int, *more: Any, **overrides: Any) -> CloudBalancer:
     """The Service's load balancer, which leads to the servers 1 to COUNT, and to ``more``."""
-    members = (*(ServerTarget(number, use_private_ip=False) for number in range(1, count + 1)), *more)
-    return a_balancer(targets=members, **overrides)
+    return a_balancer(targets=(*public(*range(1, count + 1)), *more), **overrides)
+
+
+def checked(healths: str, **overrides: Any) -> CloudBalancer:
+    """One that leads to as many servers, which are healthy (H) or not (X)."""
+    checks = {target: STATES[one] for target, one in zip(public(*range(1, len(healths) + 1)), healths, strict=True)}
+    return a_balancer(targets=list(checks), health=checks, **overrides)
 
 
 SELECTING = a_served_service(claim=a_claim(annotations=annotated(node_selector="pool!=old")))
+PRIVATE = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
+HERE, ELSEWHERE = Attachment(7, IPv4Address("10.0.0.99")), Attachment(9, IPv4Address("10.9.0.2"))
 
 
-def world_of(nodes: Iterable[Node], balancer: CloudBalancer, servers: Iterable[int] = range(1, 11)) -> Snapshot:
-    """These Nodes, servers n-1 to n-10 or those of these numbers, and one Service."""
-    there = [a_server(number, f"n-{number}") for number in servers]
+def world_of(
+    nodes: Collection[Node], balancer: CloudBalancer, servers: Collection[int] = range(1, 11), off: Collection[int] = ()
+) -> Snapshot:
+    """These Nodes, servers n-1 to n-10 or those of these numbers, of which some are ``off``, and one Service."""
+    there = [a_server(n, f"n-{n}", **({"status": OFF} if n in off else {})) for n in servers]
     return a_world([SELECTING], [balancer], nodes=nodes, servers=there)
+
+
+def inside(*numbers: int) -> list[Any]:
+    """Servers in network 7."""
+    return [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")),)) for n in numbers]
 
 
 def removals(*numbers: int) -> tuple[str, ...]:
@@ -94,7 +100,12 @@ def removals(*numbers: int) -> tuple[str, ...]:
     return tuple(sorted(f"{LB}/target/server:{number}" for number in numbers))
 
 
-def floor_of(snapshot: Snapshot, settings: Settings = LOCATED) -> tuple[tuple[str, ...], str, str] | None:
+def held(left: int, least: int, *numbers: int) -> Held:
+    """The removals of these servers, held."""
+    return removals(*numbers), str(left), str(least)
+
+
+def floor_of(snapshot: Snapshot, settings: Settings = LOCATED) -> Held | None:
     """What the rule holds, with value and limit; None when it holds nothing. No other rule holds anything of the load
     balancer, but for that on targets that live without their Nodes."""
     plan = judged(snapshot, settings)
@@ -104,145 +115,132 @@ def floor_of(snapshot: Snapshot, settings: Settings = LOCATED) -> tuple[tuple[st
     return (hold.keys, hold.value, hold.limit) if hold else None
 
 
+def remembering(world: Snapshot, *answered: int, settings: Settings = LOCATED) -> list[Held]:
+    """What the guard holds where these answered within the last hour."""
+    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in answered)}
+    setbacks = Setbacks(peaks=peaks) if answered else NO_SETBACKS
+    found = target_floor(facts_of(compute_plan(world, settings), world, settings, setbacks))
+    return [(each.keys, each.value, each.limit) for each in found]
+
+
 @pytest.mark.parametrize(
     ("count", "gone", "limit"),
-    [
-        pytest.param(1, 1, "1", id="the only one"),
-        pytest.param(2, 1, None, id="exactly half stays"),
-        pytest.param(2, 2, "1", id="both"),
-        pytest.param(3, 1, None, id="more than half of an odd number stays"),
-        pytest.param(3, 2, "2", id="less than half of an odd number stays"),
-        pytest.param(5, 2, None, id="three of five stay"),
-        pytest.param(5, 3, "3", id="two of five stay"),
-        pytest.param(10, 5, None, id="five of ten stay"),
-        pytest.param(10, 6, "5", id="four of ten stay"),
-        pytest.param(10, 10, "5", id="none of ten stays"),
-    ],
+    [(1, 1, 1), (2, 1, 0), (2, 2, 1), (3, 1, 0), (3, 2, 2), (5, 2, 0), (5, 3, 3), (10, 5, 0), (10, 6, 5), (10, 10, 5)],
 )
-def test_targets_that_nobody_explains(count: int, gone: int, limit: str | None) -> None:
+def test_half_of_the_targets_stay(count: int, gone: int, limit: int) -> None:
     """Servers that live without their Nodes go as long as half of the targets stay."""
-    spare = out(a_settled_node("spare", 10))
-    found = floor_of(world_of([*a_fleet(count)[gone:], spare], balancing(count)))
-
-    assert found == ((removals(*range(1, gone + 1)), str(count - gone), limit) if limit else None)
+    spare = replace(out("label", 10)[0], name="spare")
+    found = floor_of(world_of([*fleet(*range(gone + 1, count + 1)), spare], to(count)))
+    assert found == (held(count - gone, limit, *range(1, gone + 1)) if limit else None)
 
 
 @pytest.mark.parametrize(
-    ("gone", "held"),
+    ("how", "count", "gone", "limit"),
     [
-        pytest.param(1, None, id="half of those of Hetzner Cloud stay"),
-        pytest.param(2, ("0", "1"), id="none of them stays"),
+        pytest.param("taint", 1, 1, 1, id="the only one, by a taint"),
+        pytest.param("taint", 3, 2, 0, id="two of three by an autoscaler's taint"),
+        pytest.param("deletion", 3, 2, 0, id="two of three Nodes are being deleted"),
+        pytest.param("taint", 10, 9, 0, id="all but one by a taint"),
+        pytest.param("deletion", 10, 10, 1, id="all by a deletion"),
+        pytest.param("label", 3, 1, 0, id="one of three by a label"),
+        pytest.param("label", 3, 2, 2, id="two of three by a label"),
+        pytest.param("selector", 4, 2, 0, id="half by the selector"),
+        pytest.param("selector", 10, 9, 5, id="all but one by the selector"),
+        pytest.param("label", 10, 10, 5, id="all by a label"),
     ],
 )
-def test_dedicated_servers_outvote_nobody(gone: int, held: tuple[str, str] | None) -> None:
+def test_targets_whose_going_has_a_reason(how: str, count: int, gone: int, limit: int) -> None:
+    """What was announced lowers the half that has to stay, and never to none; a reason alone does not."""
+    nodes = [*out(how, *range(1, gone + 1)), *fleet(*range(gone + 1, count + 1))]
+    assert floor_of(world_of(nodes, to(count))) == (held(count - gone, limit, *range(1, gone + 1)) if limit else None)
+
+
+NO_ADDRESS = servers_of(*(a_server(number, f"n-{number}", ipv4=None) for number in (1, 2, 3)), a_server(4, "n-4"))
+SELECTOR, ADDRESS = SelectorTarget("a=b", False), IpTarget("198.51.100.7")
+ALL_OUT, SPARE, SIX = out("label", 1, 2, 3), out("label", 10), out("taint", *range(1, 7))
+OLD, NEW = fleet(1, 2), fleet(11, 12)
+STAYS = replace(fleet(5)[0], unschedulable=True)
+IGNORING = replace(LOCATED, ignore_nodes=parse_selector("spare"))
+IGNORED = a_lost_node("n-2", 2, labels={"spare": ""})
+BOTH_WAYS = world_of([*out("taint", 1, 2), *fleet(3)], to(3))
+OUTSIDE = a_balancer(targets=private(1, 2, 3), attachments=(HERE,), spec={"public_interface": False})
+SMALL = replace(to(10), type=replace(to(10).type, max_targets=4))
+OLD_POOL, NEXT_POOL = out("selector", 1, 2, 3, 4), fleet(5, 6)
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        pytest.param(replace(world_of(fleet(1, 2, 3, 4), to(4)), servers=NO_ADDRESS), held(1, 2, 1, 2, 3),
+            id="servers without an address explain nothing"),
+        pytest.param(world_of(fleet(5, 6, 7, 8), to(4)), None, id="replaced one for one"),
+        pytest.param(world_of(fleet(5, 6), to(4)), None, id="replaced by half as many"),
+        pytest.param(world_of(fleet(5), to(4)), held(1, 2, 1, 2, 3, 4), id="replaced by too few"),
+        pytest.param(world_of([*SIX, *fleet(7, 8)], to(10)), None, id="six announced, two of four not"),
+        pytest.param(world_of([*SIX, *fleet(7)], to(10)), held(1, 2, 1, 2, 3, 4, 5, 6, 8, 9, 10),
+            id="six announced, three of four not"),
+        pytest.param(world_of(fleet(1), to(3, SELECTOR)), held(1, 2, 2, 3), id="a selector and one of three stay"),
+        pytest.param(world_of(ALL_OUT, to(3, SELECTOR)), held(0, 2, 1, 2, 3), id="a selector stays"),
+        pytest.param(world_of(ALL_OUT, to(3, ADDRESS)), held(0, 2, 1, 2, 3), id="an address stays"),
+        pytest.param(world_of(SPARE, to(3, ADDRESS)), held(0, 2, 1, 2, 3), id="an address stays when all go for none"),
+        pytest.param(world_of(fleet(1), to(2, *private(1, 2))), None, id="a server by two addresses is one target"),
+        pytest.param(world_of([*OLD, *NEW], to(6, *public(11, 12))), None, id="in doubt, four of eight stay"),
+        pytest.param(world_of([*OLD[:1], *NEW[:1]], to(4, *public(11))), held(2, 3, 2, 3, 4),
+            id="in doubt, two of five stay"),
+        pytest.param(world_of([*out("label", 1, 2, 3), *fleet(4), STAYS], checked("HHHHH")), held(2, 3, 1, 2, 3),
+            id="who is drained and stays lowers nothing"),
+        pytest.param(world_of(fleet(*range(1, 11)), SMALL), held(4, 5, *range(4, 10)), id="the type has no room"),
+        pytest.param(world_of([*out("label", 1, 2, 3), *fleet(4)], to(4), off=[4]), held(0, 2, 1, 2, 3),
+            id="the one that is left is off"),
+        pytest.param(world_of([*out("taint", 1, 2), *fleet(3)], to(3), off=[3]), held(0, 1, 1, 2),
+            id="a taint on all that answer"),
+        pytest.param(world_of([*OLD_POOL, *NEXT_POOL], to(4), off=[5, 6]), held(0, 2, 1, 2, 3, 4),
+            id="a selector that names a pool that is off"),
+        pytest.param(replace(world_of(fleet(1, 2, 3), OUTSIDE), servers=servers_of(*inside(1, 2, 3))),
+            held(0, 2, 1, 2, 3), id="public targets behind a closed interface"),
+    ],
+)  # fmt: skip
+def test_floor(world: Snapshot, expected: Held | None) -> None:
+    """Judged on what the load balancer ends up with, server by server, and what answers there then."""
+    assert floor_of(world) == expected
+
+
+@pytest.mark.parametrize(
+    ("gone", "expected"),
+    [
+        pytest.param(1, None, id="half of those of Hetzner Cloud stay"),
+        pytest.param(2, held(0, 1, 1, 2), id="none of them stays"),
+    ],
+)
+def test_dedicated_servers_outvote_none(gone: int, expected: Held | None) -> None:
     """The floor is that of each provider, however many targets the other one has."""
     metal = [a_settled_node(f"m-{number}", provider_id=f"hrobot://{number}") for number in (61, 62, 63)]
     account = [a_robot_server(number, f"m-{number}", ipv4=IPv4Address(f"192.0.2.{number}")) for number in (61, 62, 63)]
-    addresses = [IpTarget(str(each.ipv4)) for each in account]
-    world = world_of([*a_fleet(2)[gone:], *metal], balancing(2, *addresses))
-    world = replace(world, robot=RobotAccount(servers_of(*account)))
+    balancer = to(2, *(IpTarget(str(each.ipv4)) for each in account))
+    world = replace(world_of([*fleet(1, 2)[gone:], *metal], balancer), robot=RobotAccount(servers_of(*account)))
 
-    found = floor_of(world, replace(LOCATED, robot=True))
-
-    assert found == ((removals(1, 2), *held) if held else None)
-
-
-def test_targets_for_which_the_type_has_no_room() -> None:
-    """A Node without room may get traffic, and its server loses it all the same."""
-    full = balancing(10)
-    small = replace(full, type=replace(full.type, max_targets=4))
-
-    assert floor_of(world_of(a_fleet(10), small)) == (removals(*range(4, 10)), "4", "5")
-    changes = [change for change in judged(world_of(a_fleet(10), small), LOCATED).changes if change.verb is Verb.REMOVE]
-    assert all(change.consequences for change in changes)
-
-
-@pytest.mark.parametrize(
-    ("how", "count", "gone", "held"),
-    [
-        pytest.param("taint", 1, 1, ("0", "1"), id="the only one, by a taint"),
-        pytest.param("taint", 3, 2, None, id="two of three by an autoscaler's taint"),
-        pytest.param("deletion", 3, 2, None, id="two of three Nodes are being deleted"),
-        pytest.param("taint", 10, 9, None, id="all but one by a taint"),
-        pytest.param("deletion", 10, 10, ("0", "1"), id="all by a deletion"),
-        pytest.param("label", 3, 1, None, id="one of three by a label"),
-        pytest.param("label", 3, 2, ("1", "2"), id="two of three by a label"),
-        pytest.param("selector", 4, 2, None, id="half by the selector"),
-        pytest.param("selector", 10, 9, ("1", "5"), id="all but one by the selector"),
-        pytest.param("label", 10, 10, ("0", "5"), id="all by a label"),
-    ],
-)
-def test_targets_whose_going_has_a_reason(how: str, count: int, gone: int, held: tuple[str, str] | None) -> None:
-    """What was announced lowers the half that has to stay, and never to none; a reason alone does not."""
-    nodes = [out(node, how) if number < gone else node for number, node in enumerate(a_fleet(count))]
-
-    found = floor_of(world_of(nodes, balancing(count)))
-    assert found == ((removals(*range(1, gone + 1)), *held) if held else None)
+    assert floor_of(world, replace(LOCATED, robot=True)) == expected
 
 
 def test_why_of_the_floor() -> None:
     """A person reads how many would answer, where, and what brings it about."""
-    (zero,) = judged(world_of([out(a_fleet(1)[0])], balancing(1))).holds
-    few = next(hold for hold in judged(world_of(a_fleet(1), balancing(3))).holds if hold.rule == "target-floor")
+    (zero,) = judged(world_of(out("label", 1), to(1))).holds
+    few = next(hold for hold in judged(world_of(fleet(1), to(3))).holds if hold.rule == "target-floor")
 
-    named = f"load balancer 42 {DEFAULT_NAME}"
     label = f"Node n-1 is no target: it has the label {LABEL_EXCLUDE_FROM_BALANCERS}"
-    at_port = {"balancer": named, "scope": "port 80"}
+    at_port = {"balancer": f"load balancer 42 {DEFAULT_NAME}", "scope": "port 80"}
     assert zero.said == TOO_FEW_ANSWER.text(**at_port, left=0, most=1, cause=label)
     assert few.said == TOO_FEW_ANSWER.text(**at_port, left=1, most=3, cause="no Node is server 2")
-
-
-OFF = ServerStatus.OFF
-
-
-@pytest.mark.parametrize(
-    ("nodes", "off"),
-    [
-        pytest.param([*map(out, a_fleet(3)), a_fleet(4)[3]], [4], id="three by a label, and the fourth is off"),
-        pytest.param([*(out(n, "taint") for n in a_fleet(2)), a_fleet(3)[2]], [3], id="a taint on all that answer"),
-        pytest.param(
-            [*(out(n, "selector") for n in a_fleet(4)), *(a_settled_node(f"b-{n}", n) for n in (5, 6))],
-            [5, 6],
-            id="a selector that names a pool that is off",
-        ),
-    ],
-)
-def test_targets_that_are_off_answer_nothing(nodes: list[Node], off: list[int]) -> None:
-    """Servers that exist and are off keep nothing up."""
-    world = world_of(nodes, balancing(4 if len(nodes) > 3 else 3))
-    servers = {n: replace(found, status=OFF) if n in off else found for n, found in world.servers.items.items()}
-    found = floor_of(replace(world, servers=Section(servers)))
-
-    assert found is not None
-    assert found[1] == "0"
-
-
-def test_targets_whose_interface_is_closed_answer_nothing() -> None:
-    """Settings that vanish together: public targets behind a closed interface replace private ones."""
-    place = Attachment(7, IPv4Address("10.0.0.9"))
-    inside = [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n + 9}")),)) for n in (1, 2, 3)]
-    balancer = a_balancer(
-        targets=tuple(ServerTarget(n, use_private_ip=True) for n in (1, 2, 3)),
-        attachments=(place,),
-        spec={"public_interface": False},
-    )
-    world = replace(world_of(a_fleet(3), balancer), servers=servers_of(*inside))
-
-    found = floor_of(world)
-    assert found == (removals(1, 2, 3), "0", "2")
-    assert {change.kind for change in judged(world).allowed} == {"service.status"}
 
 
 ADDED = f"{LB}/target/server:2"
 
 
-@pytest.mark.parametrize("said", [Health.HEALTHY, Health.UNKNOWN, Health.UNHEALTHY])
+@pytest.mark.parametrize("said", [H, U, X])
 @pytest.mark.parametrize("met", ["refused", "barred", GuardName.BACK_OFF, GuardName.FLAPPING])
 def test_what_cannot_be_added_replaces_nothing(met: str, said: Health) -> None:
     """The only target stays while the one that is to replace it was refused, or waits for another try."""
-    old, new = a_fleet(2)
-    balancer = balancing(1, health={ServerTarget(1, use_private_ip=False): said})
-    world = world_of([out(old, "selector"), new], balancer)
+    world = world_of([*out("selector", 1), *fleet(2)], to(1, health=dict.fromkeys(public(1), said)))
     plan = compute_plan(world, LOCATED)
     mark = mark_in(plan.by_key[key_of(ADDED)], world)
     setbacks = {
@@ -251,235 +249,85 @@ def test_what_cannot_be_added_replaces_nothing(met: str, said: Health) -> None:
     }.get(met) or Setbacks(suspensions={ADDED: Suspension(GuardName(met), mark, 7.0, 1, error="no")})
 
     found = verdicts(judge(plan, world, LOCATED, setbacks=setbacks))
-
     assert found[removals(1)[0]] == (Verdict.WAITING, "target-floor")
 
 
 def test_the_floor_can_be_approved() -> None:
     """A person may empty a load balancer, and one more target is another hold."""
-    snapshot = world_of([out(node) for node in a_fleet(3)], balancing(3))
-    more = world_of([out(node) for node in a_fleet(4)], balancing(4))
-    (hold,) = judged(snapshot).holds
+    world = world_of(ALL_OUT, to(3))
+    (hold,) = judged(world).holds
 
-    assert {change.key for change in judged(snapshot, approved={hold.hash}).allowed} == {*removals(1, 2, 3)}
-    assert judged(more, approved={hold.hash}).allowed == ()
-
-
-UNUSABLE = [a_server(number, f"n-{number}", ipv4=None) for number in (1, 2, 3)]
-
-
-@pytest.mark.parametrize(
-    ("nodes", "balancer", "overrides", "expected"),
-    [
-        pytest.param(
-            a_fleet(4),
-            balancing(4),
-            {"servers": servers_of(*UNUSABLE, a_server(4, "n-4"))},
-            (removals(1, 2, 3), "1", "2"),
-            id="unusable servers explain nothing",
-        ),
-        pytest.param(
-            [a_settled_node(f"new-{number}", number) for number in (5, 6, 7, 8)],
-            balancing(4),
-            {},
-            None,
-            id="replaced one for one",
-        ),
-        pytest.param(
-            [a_settled_node(f"new-{number}", number) for number in (5, 6)],
-            balancing(4),
-            {},
-            None,
-            id="replaced by half as many",
-        ),
-        pytest.param(
-            [a_settled_node("new-5", 5)], balancing(4), {}, (removals(1, 2, 3, 4), "1", "2"), id="replaced by too few"
-        ),
-        pytest.param(
-            [*(out(n, "taint") for n in a_fleet(6)), *a_fleet(9)[6:]],
-            balancing(10),
-            {},
-            None,
-            id="six announced, one of four not",
-        ),
-        pytest.param(
-            [*(out(n, "taint") for n in a_fleet(6)), *a_fleet(8)[6:]],
-            balancing(10),
-            {},
-            None,
-            id="six announced, two of four not",
-        ),
-        pytest.param(
-            [*(out(n, "taint") for n in a_fleet(6)), a_fleet(7)[6]],
-            balancing(10),
-            {},
-            (removals(*range(1, 7), 8, 9, 10), "1", "2"),
-            id="six announced, three of four not",
-        ),
-        pytest.param(
-            [a_fleet(1)[0]],
-            balancing(3, SelectorTarget("a=b", False)),
-            {},
-            (removals(2, 3), "1", "2"),
-            id="a selector and one of three stay",
-        ),
-        pytest.param(
-            [out(node) for node in a_fleet(3)],
-            balancing(3, SelectorTarget("a=b", False)),
-            {},
-            (removals(1, 2, 3), "0", "2"),
-            id="a selector stays when all go for a reason",
-        ),
-        pytest.param(
-            [out(node) for node in a_fleet(3)],
-            balancing(3, IpTarget("198.51.100.7")),
-            {},
-            (removals(1, 2, 3), "0", "2"),
-            id="an address stays when all go for a reason",
-        ),
-        pytest.param(
-            [out(a_settled_node("spare", 10))],
-            balancing(3, IpTarget("198.51.100.7")),
-            {},
-            (removals(1, 2, 3), "0", "2"),
-            id="an address stays when all go for none",
-        ),
-        pytest.param(
-            a_fleet(1),
-            balancing(2, *(ServerTarget(number, use_private_ip=True) for number in (1, 2))),
-            {},
-            None,
-            id="a server by two addresses is one target",
-        ),
-        pytest.param(
-            [*a_fleet(4)[:2], a_settled_node("n-11", 11), a_settled_node("n-12", 12)],
-            balancing(6, *(ServerTarget(number, use_private_ip=False) for number in (11, 12))),
-            {},
-            None,
-            id="kept while in doubt, four of eight stay",
-        ),
-        pytest.param(
-            [*a_fleet(1), a_settled_node("n-11", 11)],
-            balancing(4, ServerTarget(11, use_private_ip=False)),
-            {},
-            (removals(2, 3, 4), "2", "3"),
-            id="kept while in doubt, two of five stay",
-        ),
-    ],
-)
-def test_floor(
-    nodes: list[Node],
-    balancer: CloudBalancer,
-    overrides: dict[str, Any],
-    expected: tuple[tuple[str, ...], str, str] | None,
-) -> None:
-    """Judged on what the load balancer ends up with, server by server."""
-    assert floor_of(replace(world_of(nodes, balancer), **overrides)) == expected
+    assert {change.key for change in judged(world, approved={hold.hash}).allowed} == {*removals(1, 2, 3)}
+    assert judged(world_of(out("label", 1, 2, 3, 4), to(4)), approved={hold.hash}).allowed == ()
 
 
 GONE = [a_lost_node(f"n-{number}", number) for number in (1, 2, 3)]
+ABSENT: Mapping[int, Absent] = dict.fromkeys((1, 2, 3), Absent())
 
 
 @pytest.mark.parametrize(
     ("nodes", "servers", "expected"),
     [
-        pytest.param([], range(4, 4), None, id="all dead and no Node left"),
-        pytest.param(GONE, range(4, 4), None, id="all dead"),
-        pytest.param([*GONE, a_settled_node("n-4", 4)], range(4, 5), None, id="one lives and stays"),
-        pytest.param(GONE, range(4, 5), (removals(4), "0", "1"), id="the only one that lives"),
-        pytest.param(
-            [*GONE, *a_fleet(5)[3:]], range(4, 10), (removals(6, 7, 8, 9), "2", "3"), id="dead ones count for nothing"
-        ),
+        pytest.param([], (), None, id="all dead and no Node left"),
+        pytest.param(GONE, (), None, id="all dead"),
+        pytest.param([*GONE, *fleet(4)], (4,), None, id="one lives and stays"),
+        pytest.param(GONE, (4,), held(0, 1, 4), id="the only one that lives"),
+        pytest.param([*GONE, *fleet(4, 5)], range(4, 10), held(2, 3, 6, 7, 8, 9), id="dead ones count for nothing"),
     ],
 )
-def test_dead_targets_are_never_held(
-    nodes: list[Node], servers: range, expected: tuple[tuple[str, ...], str, str] | None
-) -> None:
+def test_dead_targets_are_never_held(nodes: list[Node], servers: Sequence[int], expected: Held | None) -> None:
     """What leads to no server goes once that is proven, were it all of them."""
-    gone: Mapping[int, Absent] = dict.fromkeys((1, 2, 3), Absent())
-    snapshot = replace(world_of(nodes, balancing(max(servers, default=3)), servers), confirmations=gone)
+    world = replace(world_of(nodes, to(max(servers, default=3)), servers), confirmations=ABSENT)
 
-    assert floor_of(snapshot) == expected
-    assert set(removals(1, 2, 3)) <= {change.key for change in judged(snapshot).allowed}
+    assert floor_of(world) == expected
+    assert set(removals(1, 2, 3)) <= {change.key for change in judged(world).allowed}
 
 
 def test_what_health_checks_said_last_of_a_dead_target_is_void() -> None:
     """The server is proven gone, and the load balancer has not noticed yet: nothing is lost by its removal."""
-    balancer = balancing(4)
-    balancer = replace(balancer, checks={target: {80: Health.HEALTHY} for target in balancer.targets})
-    snapshot = world_of(a_fleet(1), balancer, [1])
-    snapshot = replace(snapshot, confirmations=dict.fromkeys((2, 3, 4), Absent()))
-
-    assert floor_of(snapshot) is None
+    absent: Mapping[int, Absent] = dict.fromkeys((2, 3, 4), Absent())
+    assert floor_of(replace(world_of(fleet(1), checked("HHHH"), [1]), confirmations=absent)) is None
 
 
 def test_an_ignored_target_that_is_dead_keeps_nothing_up() -> None:
     """A target that stays and leads nowhere is none."""
-    nodes = [out(a_settled_node("n-1", 1)), a_lost_node("n-2", 2, labels={"spare": ""})]
-    settings = replace(LOCATED, ignore_nodes=parse_selector("spare"))
-
-    assert floor_of(world_of(nodes, balancing(2), [1]), settings) == (removals(1), "0", "1")
+    assert floor_of(world_of([*out("label", 1), IGNORED], to(2), [1]), IGNORING) == held(0, 1, 1)
 
 
-def test_switching_to_private_addresses_removes_nothing() -> None:
-    """A target that gets another address stays a target."""
-    service = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
-    place = Attachment(7, IPv4Address("10.0.0.9"))
-    inside = a_server(private_ips=((7, IPv4Address("10.0.0.2")),))
-    snapshot = a_world([service], [a_balancer(attachments=(place,))], servers=[inside], network=Present(NETWORK))
-
-    found = judged(snapshot, IN_NETWORK)
-    assert found.holds == ()
-    assert verdicts(found)[f"{LB}/target/server:1"] == (Verdict.ALLOWED, None)
-
-
-def test_what_gets_another_address_stays_beside_what_goes() -> None:
-    """Two of six targets are switched, and four have no Node any more: two of six stay."""
-    service = a_served_service(claim=a_claim(annotations=annotated(use_private_ip="true")))
-    place = Attachment(7, IPv4Address("10.0.0.9"))
-    inside = [
-        a_server(number, f"n-{number}", private_ips=((7, IPv4Address(f"10.0.0.{number + 9}")),))
-        for number in range(1, 7)
-    ]
-    balancer = balancing(6, attachments=(place,))
-    snapshot = a_world([service], [balancer], nodes=a_fleet(2), servers=inside, network=Present(NETWORK))
-
-    assert floor_of(snapshot, IN_NETWORK) == (removals(3, 4, 5, 6), "2", "3")
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param(fleet(*range(1, 7)), None, id="all are switched"),
+        pytest.param(fleet(1, 2), held(2, 3, 3, 4, 5, 6), id="two are, and four have no Node any more"),
+    ],
+)
+def test_what_gets_another_address_stays(nodes: Sequence[Node], expected: Held | None) -> None:
+    """A switch to private addresses takes no target."""
+    servers = inside(*range(1, 7))
+    world = a_world([PRIVATE], [to(6, attachments=(HERE,))], nodes=nodes, servers=servers, network=Present(NETWORK))
+    assert floor_of(world, IN_NETWORK) == expected
 
 
 def test_each_load_balancer_has_its_own_floor() -> None:
     """One that keeps enough goes on beside one that does not."""
-    shop = a_served_service("shop", uid="uid-shop")
-    balancers = [
-        balancing(2),
-        a_balancer(43, service_uid="uid-shop", spec={"name": "shop"}, targets=balancing(3).targets),
-    ]
-    nodes = [*a_fleet(1), *(out(a_settled_node(f"spare-{number}", number)) for number in (9, 10))]
-    snapshot = replace(world_of(nodes, balancing(2)), services=a_world([SELECTING, shop]).services)
-    snapshot = replace(snapshot, load_balancers=Section({balancer.id: balancer for balancer in balancers}))
+    shop = a_balancer(43, service_uid="uid-shop", spec={"name": "shop"}, targets=to(3).targets)
+    services = a_world([SELECTING, a_served_service("shop", uid="uid-shop")]).services
+    world = world_of([*fleet(1), *out("label", 9, 10)], to(2))
+    found = judged(replace(world, services=services, load_balancers=Section({42: to(2), 43: shop})))
 
-    found = judged(snapshot)
-    assert [hold.keys for hold in found.holds] == [
-        ("load_balancer/default/shop/target/server:2", "load_balancer/default/shop/target/server:3")
-    ]
+    assert [hold.keys for hold in found.holds] == [tuple(f"{LB[:-3]}shop/target/server:{n}" for n in (2, 3))]
     assert set(removals(2)) <= {change.key for change in found.allowed}
 
 
-@pytest.mark.parametrize(
-    "servers",
-    [
-        pytest.param(incomplete(servers_of(a_server(9, "n-9"))), id="a gap"),
-        pytest.param(Section.missing("401"), id="not read"),
-    ],
-)
+@pytest.mark.parametrize("servers", [incomplete(servers_of(a_server(9, "n-9"))), Section.missing("401")])
 def test_the_floor_on_servers_that_were_not_all_read(servers: Section[int, Any]) -> None:
     """What may live is taken for alive; and no approval lets a removal pass on a list with a gap."""
-    spare = out(a_lost_node("spare", 9, ready=Readiness.FALSE))
-    snapshot = replace(world_of([spare], balancing(3)), servers=servers)
-    holds = {hold.rule: hold for hold in judged(snapshot).holds}
+    spare = replace(out("label", 9)[0], conditions=a_lost_node("n-9", 9, ready=Readiness.FALSE).conditions)
+    world = replace(world_of([spare], to(3)), servers=servers)
+    holds = {hold.rule: hold for hold in judged(world).holds}
 
     assert holds[GuardName.TARGET_FLOOR].keys == removals(1, 2, 3)
-    found = judged(snapshot, approved={hold.hash for hold in holds.values()})
+    found = judged(world, approved={hold.hash for hold in holds.values()})
     assert {verdicts(found)[key] for key in removals(1, 2, 3)} == {(Verdict.WAITING, "incomplete-snapshot")}
 
 
@@ -487,180 +335,141 @@ LEAVING = a_served_service(deleted_at=NOW)
 
 
 @pytest.mark.parametrize(
-    "snapshot",
+    "world",
     [
-        pytest.param(a_world([LEAVING], [balancing(3)], nodes=[]), id="its Service is being deleted"),
+        pytest.param(a_world([LEAVING], [to(3)], nodes=[]), id="its Service is being deleted"),
         pytest.param(a_world([a_service()], []), id="there is none"),
-        pytest.param(a_world([], [balancing(3)]), id="there is no such Service"),
+        pytest.param(a_world([], [to(3)]), id="there is no such Service"),
     ],
 )
-def test_a_load_balancer_without_a_floor(snapshot: Snapshot) -> None:
-    """One that is being deleted may lose its targets, and so may one that is nobody's."""
-    target = ServerTarget(1, use_private_ip=False)
+def test_a_load_balancer_without_a_floor(world: Snapshot) -> None:
+    """One that is being deleted may lose its targets, and so may one that no Service has."""
+    (target,) = public(1)
     change = by_hand(f"{LB}/target/server:1", "lb.target", verb=Verb.REMOVE, before=target, after=None)
 
-    assert list(target_floor(facts([change], snapshot))) == []
-    assert all(change.kind != "lb.target" for change in judged(snapshot).changes)
+    assert list(target_floor(facts([change], world))) == []
+    assert all(change.kind != "lb.target" for change in judged(world).changes)
 
 
 def test_deletion_takes_all_targets_along() -> None:
     """Nothing holds the deletion of a load balancer that leads to living servers."""
-    snapshot = replace(world_of(a_fleet(3), balancing(3)), services=a_world([LEAVING]).services)
+    world = replace(world_of(fleet(1, 2, 3), to(3)), services=a_world([LEAVING]).services)
+    assert {change.kind for change in judged(world).allowed} == {"lb.delete", "service.release"}
 
-    assert {change.kind for change in judged(snapshot).allowed} == {"lb.delete", "service.release"}
 
-
-def at(minutes: int, *alive: int, drained: int = 0) -> Snapshot:
+def at(minutes: int, *alive: int, drained: int = 0, failing: Collection[int] = ()) -> Snapshot:
     """The world so many minutes later, in which these servers are targets; the first ``drained`` Nodes are cordoned."""
-    nodes = [replace(node, unschedulable=number < drained) for number, node in enumerate(a_fleet(8))]
-    targets = [ServerTarget(number, use_private_ip=False) for number in alive]
-    balancer = a_balancer(targets=targets, health=dict.fromkeys(targets, Health.HEALTHY))
-    return replace(world_of(nodes, balancer), taken_at=NOW + timedelta(minutes=minutes))
+    nodes = [replace(node, unschedulable=number < drained) for number, node in enumerate(fleet(*range(1, 9)))]
+    checks = {target: X if target.server_id in failing else H for target in public(*alive)}
+    return replace(
+        world_of(nodes, a_balancer(targets=list(checks), health=checks)), taken_at=NOW + timedelta(minutes=minutes)
+    )
+
+
+ALL = range(1, 9)
 
 
 @pytest.mark.parametrize(
-    ("steps", "expected"),
+    ("steps", "answering", "there"),
     [
-        pytest.param([at(0, *range(1, 9))], 8, id="all"),
-        pytest.param([at(0, *range(1, 9)), at(10, 1, 2, 3)], 8, id="fewer within the hour"),
-        pytest.param([at(0, *range(1, 9)), at(61, 1, 2, 3)], 3, id="fewer after it"),
-        pytest.param([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, id="as many once more begins the hour anew"),
-        pytest.param([at(0, *range(1, 9)), at(10, *range(1, 9), drained=5), at(20, 6, 7, 8)], 3, id="drained before"),
+        pytest.param([at(0, *ALL)], 8, 8, id="all"),
+        pytest.param([at(0, *ALL, failing=(1, 2))], 6, 8, id="two do not answer"),
+        pytest.param([at(0, *ALL), at(10, 1, 2, 3)], 8, 8, id="fewer within the hour"),
+        pytest.param([at(0, *ALL), at(60, 1, 2, 3)], 8, 8, id="fewer just within it"),
+        pytest.param([at(0, *ALL), at(61, 1, 2, 3)], 3, 3, id="fewer after it"),
+        pytest.param([at(0, 1, 2, 3), at(10, 1, 2, 3), at(65, 1)], 3, 3, id="as many once more begins the hour anew"),
+        pytest.param([at(0, *ALL), at(10, *ALL, drained=5), at(20, 6, 7, 8)], 3, 3, id="drained before"),
     ],
 )
-def test_a_peak_lasts_for_an_hour(steps: list[Snapshot], expected: int) -> None:
+def test_a_peak_lasts_for_an_hour(steps: list[Snapshot], answering: int, there: int) -> None:
     """The most targets that answered, without those that were announced to go."""
     peaks: Mapping[str, Peak] = {}
     for world in steps:
         peaks = peaks_of(world, LOCATED, peaks)
 
-    assert {scope: len(peak.members) for scope, peak in peaks.items()} == {
-        "42/answering/port 80": expected,
-        "42/provider/Cloud": expected,
-    }
+    found = {scope: len(peak.members) for scope, peak in peaks.items()}
+    assert found == {"42/answering/port 80": answering, "42/provider/Cloud": there}
 
 
-def test_many_small_steps_mean_what_one_means() -> None:
-    """Four of eight were taken within the hour: one more is too many."""
-    world = world_of([*a_fleet(3), out(a_fleet(4)[3])], balancing(4))
-    settings, plan = LOCATED, compute_plan(world, LOCATED)
-    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in range(1, 9))}
-    facts_then = facts_of(plan, world, settings)
-
-    assert not list(target_floor(facts_then))
-    (result,) = target_floor(replace(facts_then, setbacks=Setbacks(peaks=peaks)))
-    assert (result.keys, result.value, result.limit) == (removals(4), "3", "4")
+ONE_OUT = [*out("label", 1), *fleet(2, 3)]
+NOT_READY = replace(out("label", 1)[0], conditions=a_lost_node(ready=Readiness.FALSE).conditions)
 
 
 @pytest.mark.parametrize(
-    ("answered", "healths", "held"),
+    ("world", "answered", "expected"),
     [
-        pytest.param((1, 2, 3), "XXX", ("0", "2"), id="all answered within the hour"),
-        pytest.param((1, 2), "XXX", ("0", "1"), id="some did"),
-        pytest.param((2, 3), "XXX", None, id="what goes did not"),
-        pytest.param((), "XXX", None, id="none did, or nothing is remembered"),
-        pytest.param((1, 2, 3), "XHH", None, id="the others answer"),
+        pytest.param(world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), (), [], id="nothing is remembered"),
+        pytest.param(world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), ALL, [held(3, 4, 4)], id="small steps"),
+        pytest.param(BOTH_WAYS, (1, 2, 3), [], id="announced in this pass"),
+        pytest.param(world_of(ONE_OUT, checked("XXX")), (1, 2, 3), [held(0, 2, 1)], id="all answered"),
+        pytest.param(world_of(ONE_OUT, checked("XXX")), (1, 2), [held(0, 1, 1)], id="some did"),
+        pytest.param(world_of(ONE_OUT, checked("XXX")), (2, 3), [], id="what goes did not"),
+        pytest.param(world_of(ONE_OUT, checked("XXX")), (), [], id="none did, or nothing is remembered of it"),
+        pytest.param(world_of(ONE_OUT, checked("XHH")), (1, 2, 3), [], id="the others answer"),
+        pytest.param(world_of(ONE_OUT, checked("XXX"), off=[1]), (1, 2, 3), [], id="what goes is off"),
+        pytest.param(world_of([NOT_READY, *fleet(2, 3)], checked("XXX")), (1, 2, 3), [], id="what goes is not Ready"),
+        pytest.param(world_of([*out("taint", 1), *fleet(2, 3)], checked("XXX")), (1, 2, 3), [], id="it is drained"),
     ],
 )
-def test_checks_that_fail_for_all_at_once_take_nothing(
-    answered: tuple[int, ...], healths: str, held: tuple[str, str] | None
-) -> None:
-    """What answered within the last hour may answer the next moment again."""
-    states = {"H": Health.HEALTHY, "X": Health.UNHEALTHY}
-    checks = {ServerTarget(number, use_private_ip=False): states[one] for number, one in enumerate(healths, start=1)}
-    nodes = [out(a_fleet(1)[0]), *a_fleet(3)[1:]]
-    world = world_of(nodes, a_balancer(targets=list(checks), health=checks))
-    peaks = {"42/answering/port 80": frozenset(f"server:{number}" for number in answered)}
-    then = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))
-
-    found = list(target_floor(then))
-
-    assert [(each.keys, each.value, each.limit) for each in found] == ([(removals(1), *held)] if held else [])
-
-
-@pytest.mark.parametrize("why", ["off", "not Ready", "drained"])
-def test_what_is_known_not_to_answer_is_no_loss(why: str) -> None:
-    """Nothing answers, and the one that goes does not for a reason of its own, or was announced to go."""
-    first = a_settled_node("n-1", ready=Readiness.FALSE if why == "not Ready" else Readiness.TRUE)
-    node = out(first, "taint" if why == "drained" else "label")
-    checks = dict.fromkeys((ServerTarget(number, use_private_ip=False) for number in (1, 2, 3)), Health.UNHEALTHY)
-    world = world_of([node, *a_fleet(3)[1:]], a_balancer(targets=list(checks), health=checks))
-    if why == "off":
-        off = replace(a_server(1, "n-1"), status=ServerStatus.OFF)
-        world = replace(world, servers=servers_of(off, *(a_server(number, f"n-{number}") for number in (2, 3))))
-    peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
-
-    assert not list(target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))))
-
-
-@pytest.mark.parametrize(
-    ("status", "held"),
-    [
-        pytest.param(ServerStatus.OFF, True, id="a pool that is off"),
-        pytest.param(ServerStatus.RUNNING, False, id="one that may answer"),
-    ],
-)
-def test_another_port_and_another_pool_at_once(status: ServerStatus, held: bool) -> None:
-    """The Service gives up the port at which its targets answer, and asks for another one of another pool."""
-    claim = a_claim(ClaimedPort(81, "TCP", 30081), annotations=annotated(node_selector="pool!=old"))
-    nodes = [*(out(node, "selector") for node in a_fleet(2)), *a_fleet(4)[2:]]
-    servers = [
-        a_server(number, f"n-{number}", status=status if number > 2 else ServerStatus.RUNNING)
-        for number in (1, 2, 3, 4)
-    ]
-    there = {ServerTarget(number, use_private_ip=False): Health.HEALTHY for number in (1, 2)}
-    balancer = a_balancer(targets=list(there), health=there)
-    world = a_world([a_served_service(claim=claim)], [balancer], nodes=nodes, servers=servers)
-
-    found = floor_of(world)
-
-    assert found == ((removals(1, 2), "0", "1") if held else None)
-
-
-def test_a_move_that_serves_nobody_in_between() -> None:
-    """All is given back in the next network, and on the way nothing answers."""
-    there = [ServerTarget(number, use_private_ip=True) for number in (1, 2)]
-    elsewhere = Attachment(9, IPv4Address("10.9.0.2"))
-    balancer = a_balancer(targets=there, attachments=(elsewhere,), health=dict.fromkeys(there, Health.HEALTHY))
-    servers = [a_server(n, f"n-{n}", private_ips=((7, IPv4Address(f"10.0.0.{n}")),)) for n in (1, 2)]
-    claim = a_claim(annotations=annotated(use_private_ip="true"))
-    service = a_served_service(claim=claim)
-    world = a_world([service], [balancer], nodes=a_fleet(2), servers=servers, network=Present(NETWORK))
-
-    (result,) = target_floor(facts_of(compute_plan(world, IN_NETWORK), world, IN_NETWORK))
-
-    assert (result.value, result.limit) == ("0", "1")
-    assert result.row is TOO_FEW_ANSWER_MEANWHILE
-    assert (result.facts["left"], result.facts["most"], result.facts["scope"]) == (0, 2, "port 80")
-
-
-def test_who_is_drained_and_stays_lowers_nothing() -> None:
-    """Three of five go, and one that stays is cordoned: two are less than half of five."""
-    stays = replace(a_fleet(5)[4], unschedulable=True)
-    there = {ServerTarget(number, use_private_ip=False): Health.HEALTHY for number in range(1, 6)}
-    nodes = [*(out(node) for node in a_fleet(3)), a_fleet(4)[3], stays]
-
-    assert floor_of(world_of(nodes, a_balancer(targets=list(there), health=there))) == (removals(1, 2, 3), "2", "3")
+def test_what_answered_within_the_hour(world: Snapshot, answered: Sequence[int], expected: list[Held]) -> None:
+    """Many small steps mean what one means, and checks that fail for all at once take nothing."""
+    assert remembering(world, *answered) == expected
 
 
 @pytest.mark.parametrize(("is_public", "count"), [(True, 3), (False, 0)])
 def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int) -> None:
     """Nothing answers. Where the public interface is closed as well, no target may do so the next moment."""
-    checks = dict.fromkeys((ServerTarget(number, use_private_ip=False) for number in (1, 2, 3)), Health.UNHEALTHY)
-    balancer = a_balancer(targets=list(checks), health=checks, spec={"public_interface": is_public})
-    world = world_of(a_fleet(3), balancer)
+    balancer = checked("XXX", spec={"public_interface": is_public})
     peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
-
-    then = facts_of(Plan(()), world, LOCATED, Setbacks(peaks=peaks))
+    then = facts_of(Plan(()), world_of(fleet(1, 2, 3), balancer), LOCATED, Setbacks(peaks=peaks))
     found = answered_lately(balancer, quiet_ports(balancer, then), then)
 
     assert {port: len(there) for port, there in found.items()} == {80: count}
 
 
-def test_what_is_announced_in_this_pass_lowers_the_peak() -> None:
-    """Two of three are tainted by an autoscaler, and the loop remembers all three."""
-    world = world_of([*(out(node, "taint") for node in a_fleet(2)), a_fleet(3)[2]], balancing(3))
-    peaks = {"42/answering/port 80": frozenset({"server:1", "server:2", "server:3"})}
-    then = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks=peaks))
+@pytest.mark.parametrize(
+    ("off", "expected"),
+    [pytest.param((3, 4), held(0, 1, 1, 2), id="a pool that is off"), pytest.param((), None, id="one that may answer")],
+)
+def test_another_port_and_another_pool_at_once(off: tuple[int, ...], expected: Held | None) -> None:
+    """The Service gives up the port at which its targets answer, and asks for another one of another pool."""
+    claim = a_claim(ClaimedPort(81, "TCP", 30081), annotations=annotated(node_selector="pool!=old"))
+    world = world_of([*out("selector", 1, 2), *fleet(3, 4)], checked("HH"), (1, 2, 3, 4), off)
+    assert floor_of(replace(world, services=a_world([a_served_service(claim=claim)]).services)) == expected
 
-    assert not list(target_floor(then))
+
+def test_ports_that_are_given_up_count_as_one() -> None:
+    """What answers at any port has no way that is closed."""
+    service = a_served_service(claim=a_claim(ClaimedPort(81, "TCP", 30081)))
+    world = a_world([service], [checked("HH")], nodes=fleet(1, 2), servers=inside(1, 2))
+    closing = by_hand(f"{LB}/public", "lb.public_interface", before=True, after=False)
+
+    (found,) = target_floor(facts([closing], world))
+    assert (found.row, found.keys, found.value, found.limit) == (NONE_ANSWERS, (f"{LB}/public",), "0", "1")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param(H, [(TOO_FEW_ANSWER_MEANWHILE, "0", "1", 0, 2)], id="they answer"),
+        pytest.param(X, [], id="none does"),
+    ],
+)
+def test_a_move_that_serves_none_in_between(said: Health, expected: list[Any]) -> None:
+    """All is given back in the next network, and on the way nothing answers."""
+    there = private(1, 2)
+    balancer = a_balancer(targets=there, attachments=(ELSEWHERE,), health=dict.fromkeys(there, said))
+    world = a_world([PRIVATE], [balancer], nodes=fleet(1, 2), servers=inside(1, 2), network=Present(NETWORK))
+
+    found = target_floor(facts_of(compute_plan(world, IN_NETWORK), world, IN_NETWORK))
+
+    assert [(each.row, each.value, each.limit, each.facts["left"], each.facts["most"]) for each in found] == expected
+
+
+def test_targets_of_others_stay() -> None:
+    """Of two addresses of no Node the private one is lost with the network that is left."""
+    balancer = a_balancer(targets=(IpTarget("10.0.0.77"), ADDRESS, *public(1)), attachments=(HERE,))
+    world = world_of(fleet(1), balancer)
+
+    (found,) = target_floor(facts_of(compute_plan(world, LOCATED), world, LOCATED))
+    assert (found.row, found.value, found.limit, found.facts["targets"]) == (TARGETS_OF_OTHERS, "1", "2", "1 target")

@@ -20,7 +20,7 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.snapshot import NodeAddress, RobotAccount, ServerStatus, Snapshot
+from desired.model.snapshot import Node, NodeAddress, RobotAccount, ServerStatus, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import Plan, Verdict
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
@@ -156,6 +156,14 @@ def test_checks_that_fail_for_all_at_once_hurry_no_switch(
     assert seen(switching(old, new, setbacks=Setbacks(peaks=peaks))) == expected
 
 
+def drained(found: dict[str, Any], *numbers: int) -> dict[str, Any]:
+    """The same fleet, of which these Nodes are kept from the load balancer."""
+    out = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
+    names = {f"web-{number}" for number in numbers}
+    nodes = [replace(n, labels={**n.labels, **out}) if n.name in names else n for n in found["nodes"]]
+    return {**found, "nodes": nodes}
+
+
 BOTH, ONE, OTHER, NONE = {80: H, 443: H}, {80: H, 443: X}, {80: X, 443: H}, {80: X, 443: X}
 
 
@@ -185,6 +193,13 @@ def test_each_port_for_itself(old: Healths, new: Healths, expected: Seen) -> Non
 def test_a_server_that_is_down_holds_nothing(old: Healths, new: Healths, expected: Seen) -> None:
     """It is off, and says nothing of its address."""
     assert seen(switching(old, new, down=(1,))) == expected
+
+
+def test_a_load_balancer_without_a_port() -> None:
+    """Nothing is checked, and nothing is lost."""
+    balancer = a_balancer(attachments=(HERE,), targets=public(1, 2), listeners=())
+    world = a_world([asking(use_private_ip="true")], [balancer], network=Present(NETWORK), **fleet(1, 2))
+    assert goes(judged(world, IN_NETWORK)) == {"1", "2"}
 
 
 def test_back_to_public_addresses() -> None:
@@ -244,28 +259,19 @@ STRANGER, SELECTOR = IpTarget("203.0.113.9"), SelectorTarget("pool=web", use_pri
 )
 def test_a_pool_that_replaces_another(health: dict[Target, Health], wanted: tuple[int, ...], stay: set[int]) -> None:
     """As many answer at any time as do before and after."""
-    balancer = a_balancer(targets=list(health), health=health)
-    found = fleet(1, 2, 5, 6)
-    nodes = [
-        node if number in wanted else replace(node, labels={**node.labels, LABEL_EXCLUDE_FROM_BALANCERS: ""})
-        for number, node in zip((1, 2, 5, 6), found["nodes"], strict=True)
-    ]
-    world = a_world([asking()], [balancer], **(found | {"nodes": nodes}))
+    left = (number for number in (1, 2, 5, 6) if number not in wanted)
+    world = a_world([asking()], [a_balancer(targets=list(health), health=health)], **drained(fleet(1, 2, 5, 6), *left))
     plan = judged(world, LOCATED)
 
-    removals = [change for change in plan.changes if change.kind == "lb.target" and change.after is None]
-    assert {change.before.server_id for change in removals if change.decision.verdict is not OK} == stay  # type: ignore[union-attr]
+    going = {c.key: c for c in plan.changes if c.kind == "lb.target" and c.after is None}
+    assert {int(key.rpartition(":")[2]) for key, c in going.items() if c.decision.verdict is not OK} == stay
 
 
 def test_another_port_and_another_pool_at_once() -> None:
     """What answers at the port that is given up stays until the other pool is checked at the new one."""
     balancer = a_balancer(targets=public(1, 2), health=dict.fromkeys(public(1, 2), H))
-    found = fleet(1, 2, 5, 6)
-    out_of_it = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
-    nodes = [*(replace(node, labels={**node.labels, **out_of_it}) for node in found["nodes"][:2]), *found["nodes"][2:]]
-    world = a_world([asking(ClaimedPort(81, "TCP", 30081))], [balancer], **(found | {"nodes": nodes}))
-
-    assert goes(judged(world, LOCATED)) == set()
+    service = asking(ClaimedPort(81, "TCP", 30081))
+    assert goes(judged(a_world([service], [balancer], **drained(fleet(1, 2, 5, 6), 1, 2)), LOCATED)) == set()
 
 
 def test_a_move_waits_for_no_checks() -> None:
@@ -281,93 +287,70 @@ def test_a_move_waits_for_no_checks() -> None:
 
 PUBLIC = [IpTarget(f"192.0.2.{number}") for number in range(4)]
 PRIVATE = [IpTarget(f"10.1.0.{number}") for number in range(4)]
+(_, OLD, _, OLD_THIRD), (_, NEW, SECOND, THIRD) = PUBLIC, PRIVATE
+Checks = Mapping[Target, Health | dict[int, Health]]
+
+
+def metal(*numbers: int, **fields: Any) -> tuple[list[Node], RobotAccount]:
+    """Nodes on dedicated servers of these numbers, and the account."""
+    nodes = [a_settled_node(f"db-{n}", provider_id=f"hrobot://{n}", **fields) for n in numbers]
+    account = [a_robot_server(n, f"db-{n}", ipv4=IPv4Address(PUBLIC[n].ip)) for n in numbers]
+    return nodes, RobotAccount(servers_of(*account))
 
 
 @pytest.mark.parametrize(
     ("health", "verdict"),
     [
-        pytest.param({PUBLIC[1]: H, PRIVATE[1]: H}, OK, id="both answer"),
-        pytest.param({PUBLIC[1]: X, PRIVATE[1]: H}, OK, id="the new one alone"),
-        pytest.param({PUBLIC[1]: U, PRIVATE[1]: H}, OK, id="the new one, and the old one is not checked"),
-        pytest.param({PUBLIC[1]: H, PRIVATE[1]: U}, WAITS, id="not checked yet"),
-        pytest.param({PUBLIC[1]: H, PRIVATE[1]: {}}, WAITS, id="no check is there yet"),
-        pytest.param({PUBLIC[1]: H, PRIVATE[1]: X}, HOLDS, id="the old one alone"),
-        pytest.param({PUBLIC[1]: X, PRIVATE[1]: X}, WAITS, id="neither"),
-        pytest.param({PUBLIC[1]: {80: H, 81: H}, PRIVATE[1]: {80: H, 81: X}}, HOLDS, id="not at each port"),
-        pytest.param({PUBLIC[1]: {80: H, 81: X}, PRIVATE[1]: {80: H, 81: X}}, OK, id="a port that never answers"),
-        pytest.param({PUBLIC[1]: U, PRIVATE[1]: X, PRIVATE[2]: H}, HOLDS, id="the old one may answer yet"),
-        pytest.param({PUBLIC[1]: X, PRIVATE[1]: X, PRIVATE[2]: H}, OK, id="neither, and another shows the way"),
-        pytest.param({PUBLIC[1]: X, PRIVATE[1]: X, STRANGER: H}, HOLDS, id="neither, and a stranger shows nothing"),
-        pytest.param(
-            {PUBLIC[1]: X, PRIVATE[1]: X, PRIVATE[2]: H, PRIVATE[3]: X, PUBLIC[3]: H},
-            HOLDS,
-            id="neither, and the way of a third one is broken",
-        ),
+        pytest.param({OLD: H, NEW: H}, OK, id="both answer"),
+        pytest.param({OLD: X, NEW: H}, OK, id="the new one alone"),
+        pytest.param({OLD: U, NEW: H}, OK, id="the new one, and the old one is not checked"),
+        pytest.param({OLD: H, NEW: U}, WAITS, id="not checked yet"),
+        pytest.param({OLD: H, NEW: {}}, WAITS, id="no check is there yet"),
+        pytest.param({OLD: H, NEW: X}, HOLDS, id="the old one alone"),
+        pytest.param({OLD: X, NEW: X}, WAITS, id="neither"),
+        pytest.param({OLD: {80: H, 81: H}, NEW: {80: H, 81: X}}, HOLDS, id="not at each port"),
+        pytest.param({OLD: {80: H, 81: X}, NEW: {80: H, 81: X}}, OK, id="a port that never answers"),
+        pytest.param({OLD: U, NEW: X, SECOND: H}, HOLDS, id="the old one may answer yet"),
+        pytest.param({OLD: X, NEW: X, SECOND: H}, OK, id="neither, and another shows the way"),
+        pytest.param({OLD: X, NEW: X, STRANGER: H}, HOLDS, id="neither, and a stranger shows nothing"),
+        pytest.param({OLD: X, NEW: X, SECOND: H, THIRD: X, OLD_THIRD: H}, HOLDS, id="the way of a third one is broken"),
     ],
 )
-def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(
-    health: dict[Target, Health | dict[int, Health]], verdict: Verdict
-) -> None:
+def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(health: Checks, verdict: Verdict) -> None:
     """The private address came, and the public one is to go."""
-    numbers = (1, 2, 3)
-    nodes = [
-        a_settled_node(
-            f"db-{number}",
-            provider_id=f"hrobot://{number}",
-            addresses=(NodeAddress("InternalIP", PRIVATE[number].ip),),
-        )
-        for number in numbers
-    ]
-    account = [a_robot_server(number, f"db-{number}", ipv4=IPv4Address(PUBLIC[number].ip)) for number in numbers]
+    nodes, account = metal(1, 2, 3)
+    nodes = [replace(n, addresses=(NodeAddress("InternalIP", PRIVATE[i].ip),)) for i, n in enumerate(nodes, start=1)]
     listeners = [a_listener(80, 30080), a_listener(81, 30081)]
     balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health, listeners=listeners)
-    ports = (ClaimedPort(80, "TCP", 30080), ClaimedPort(81, "TCP", 30081))
-    world = a_world(
-        [asking(*ports, use_private_ip="true")],
-        [balancer],
-        nodes=nodes,
-        network=Present(NETWORK),
-        robot=RobotAccount(servers_of(*account)),
-    )
+    service = asking(ClaimedPort(80, "TCP", 30080), ClaimedPort(81, "TCP", 30081), use_private_ip="true")
+    world = a_world([service], [balancer], nodes=nodes, network=Present(NETWORK), robot=account)
     plan = judged(world, replace(IN_NETWORK, robot=True))
 
-    assert plan.by_key[f"{BALANCER}/target/{PUBLIC[1].name}"].decision.verdict is verdict
-
-
-OUT = {LABEL_EXCLUDE_FROM_BALANCERS: ""}
+    assert plan.by_key[f"{BALANCER}/target/{OLD.name}"].decision.verdict is verdict
 
 
 @pytest.mark.parametrize(
     ("came", "verdicts"),
     [
         pytest.param({}, [OK, WAITS, WAITS], id="one makes room"),
-        pytest.param({PUBLIC[1]: U}, [WAITS, WAITS], id="what came is not checked yet"),
-        pytest.param({PUBLIC[1]: X}, [HOLDS, HOLDS], id="it fails"),
-        pytest.param({PUBLIC[1]: H}, [OK, WAITS], id="it answers"),
+        pytest.param({OLD: U}, [WAITS, WAITS], id="what came is not checked yet"),
+        pytest.param({OLD: X}, [HOLDS, HOLDS], id="it fails"),
+        pytest.param({OLD: H}, [OK, WAITS], id="it answers"),
     ],
 )
 def test_servers_that_make_room_for_dedicated_ones(came: Mapping[Target, Health], verdicts: list[Verdict]) -> None:
     """A load balancer is full of targets at Hetzner Cloud, and all of them are replaced by addresses."""
     left = public(1, 2, 3)[len(came) :]
     health: dict[Target, Health] = {**dict.fromkeys(left, H), **came}
-    account = [a_robot_server(number, f"db-{number}", ipv4=IPv4Address(PUBLIC[number].ip)) for number in (1, 2, 3)]
-    metal = [a_settled_node(f"db-{number}", provider_id=f"hrobot://{number}") for number in (1, 2, 3)]
-    found = fleet(1, 2, 3)
-    nodes = [*(replace(node, labels={**node.labels, **OUT}) for node in found["nodes"]), *metal]
+    (nodes, account), found = metal(1, 2, 3), drained(fleet(1, 2, 3), 1, 2, 3)
     small = replace(LB11, name="small", max_targets=3)
     balancer = a_balancer(targets=list(health), health=health, type=small)
-    world = a_world(
-        [asking(type="small")],
-        [balancer],
-        nodes=nodes,
-        servers=found["servers"],
-        balancer_types={"small": small},
-        robot=RobotAccount(servers_of(*account)),
-    )
+    there: dict[str, Any] = {**found, "nodes": [*found["nodes"], *nodes], "robot": account}
+    world = a_world([asking(type="small")], [balancer], balancer_types={"small": small}, **there)
     plan = judged(world, replace(LOCATED, robot=True))
 
-    going = [change for change in plan.changes if change.before in left]
-    assert sorted(change.decision.verdict for change in going) == sorted(verdicts)
+    going = [change.decision.verdict for change in plan.changes if change.before in left]
+    assert sorted(going) == sorted(verdicts)
 
 
 def goes(plan: Plan) -> set[str]:
@@ -377,14 +360,9 @@ def goes(plan: Plan) -> set[str]:
 
 def switching_while(leaving: Iterable[int], health: dict[Target, Health], *numbers: int) -> Plan:
     """A switch to private addresses, while Nodes are kept from the load balancer."""
-    found = fleet(*numbers)
-    nodes = [
-        replace(node, labels={**node.labels, **OUT}) if number in leaving else node
-        for number, node in zip(numbers, found["nodes"], strict=True)
-    ]
     balancer = a_balancer(attachments=(HERE,), targets=list(health), health=health)
-    service = asking(use_private_ip="true")
-    return judged(a_world([service], [balancer], network=Present(NETWORK), **(found | {"nodes": nodes})), IN_NETWORK)
+    there = drained(fleet(*numbers), *leaving)
+    return judged(a_world([asking(use_private_ip="true")], [balancer], network=Present(NETWORK), **there), IN_NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -422,12 +400,8 @@ def test_a_network_goes_last(said: Health, verdict: Verdict) -> None:
 
 def draining(health: dict[Target, Health], *numbers: int) -> Snapshot:
     """The first of these Nodes is kept from the load balancer."""
-    found = fleet(*numbers)
-    found["nodes"] = [
-        replace(node, labels={**node.labels, **OUT}) if number == numbers[0] else node
-        for number, node in zip(numbers, found["nodes"], strict=True)
-    ]
-    return a_world([asking()], [a_balancer(targets=list(health), health=health)], **found)
+    there = drained(fleet(*numbers), numbers[0])
+    return a_world([asking()], [a_balancer(targets=list(health), health=health)], **there)
 
 
 def test_a_selector_that_finds_nothing_keeps_no_node() -> None:
