@@ -37,7 +37,7 @@ _OF_SERVER = frozenset(
 """Rules by which an address is one that the server itself has."""
 
 Addresses = tuple[Decided[NodeAddress], ...]
-Undecided = Decided[Unmanaged]
+UndecidedAddresses = Decided[Unmanaged]
 """Too little is known to say which addresses a Node should have: those that it has stay."""
 Holding = IPv4Address | IPv6Network | tuple[int, IPv4Address]
 """What only one server has: a public address or network, and an address in a network."""
@@ -91,7 +91,7 @@ class Others:
             return None
         return self._named.get(lower) or min(self._on_servers.get(lower, set()) - {node.name}, default=None)
 
-    def contest(self, server: Server, addresses: Addresses, network_id: int | None) -> Undecided | None:
+    def contest(self, server: Server, addresses: Addresses, network_id: int | None) -> UndecidedAddresses | None:
         """The reason why one of the ``addresses`` of a Node on ``server`` may be another server's; None when none is.
 
         Hetzner gives an address to one server: where two seem to have it, an answer is old. The same private address in
@@ -120,7 +120,7 @@ def desired_addresses(
     snapshot: Snapshot,
     settings: Settings,
     others: Others,
-) -> DesiredAddresses | Undecided:
+) -> DesiredAddresses | UndecidedAddresses:
     """The addresses of ``node`` on ``server``, which gets this Hostname.
 
     Undecided while the network is unknown, when Hetzner's answer lacks the fields that would say, when the kubelet's
@@ -149,7 +149,7 @@ def desired_addresses(
     return DesiredAddresses(chosen, tuple(_gone(node, server, chosen, network, settings, others)))
 
 
-def untouched_addresses(current: tuple[NodeAddress, ...], why: Undecided) -> DesiredAddresses:
+def untouched_addresses(current: tuple[NodeAddress, ...], why: UndecidedAddresses) -> DesiredAddresses:
     """The addresses that a Node has, each of which stays as it is."""
     return DesiredAddresses(tuple(Decided(address, why.rule, why.facts) for address in current))
 
@@ -281,7 +281,7 @@ def _facts(address: NodeAddress) -> dict[str, str]:
     return {"type": address.type, "address": address.address}
 
 
-def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | Undecided:
+def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UndecidedAddresses:
     """The addresses of the provided-node-ip annotation: one, or two of different families (kubelet ``--node-ip``)."""
     facts = {"value": measured_text(annotation, bounds.ADDRESSES)}
     try:
@@ -294,7 +294,9 @@ def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | Undecided:
     return ips
 
 
-def choose_addresses(addresses: Addresses, annotation: str | None, ipv6: IPv6Network | None) -> Addresses | Undecided:
+def choose_addresses(
+    addresses: Addresses, annotation: str | None, ipv6: IPv6Network | None
+) -> Addresses | UndecidedAddresses:
     """``addresses`` narrowed and reordered by the provided-node-ip annotation; unchanged when ``annotation`` is None.
 
     Each listed address comes first, in the order of the annotation, and makes its type exclusive: other addresses of

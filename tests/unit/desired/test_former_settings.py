@@ -11,17 +11,12 @@ import pytest
 
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import Options
-from desired.model.former_settings import (
-    SETTINGS,
-    FormerSettings,
-    PendingChange,
-    shown,
-    values_of,
-)
+from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, shown, values_of
 from desired.model.record import Origin
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.syntax.selector import parse_selector
 from tests.builders import CLUSTER_UID, NOW
+from tests.support.rows import rows
 
 RICH = Settings(
     address_family=AddressFamily.DUALSTACK,
@@ -68,13 +63,13 @@ def test_what_is_written_is_read_again(settings: Settings) -> None:
         assert read.under(other) == replace(settings, policy=Policy.UPSERT)
 
 
-@pytest.mark.parametrize(
-    ("parts", "missing"),
-    [
-        pytest.param(set(Controller), set(), id="all parts"),
-        pytest.param({Controller.NODE, Controller.ROUTE}, {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"}, id="no Services"),
-        pytest.param({Controller.NODE, Controller.SERVICE}, {"--cluster-cidr"}, id="no routes"),
-    ],
+@rows(
+    "parts missing",
+    {
+        "all parts": (set(Controller), set()),
+        "no Services": ({Controller.NODE, Controller.ROUTE}, {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP"}),
+        "no routes": ({Controller.NODE, Controller.SERVICE}, {"--cluster-cidr"}),
+    },
 )
 def test_what_decides_for_a_part_that_is_off_is_no_difference(parts: set[Controller], missing: set[str]) -> None:
     """A run of other parts neither compares nor replaces what is remembered of it."""
@@ -149,24 +144,20 @@ def test_a_name_of_another_version_is_kept_and_ignored() -> None:
     assert read.under(RICH) == RICH
 
 
-@pytest.mark.parametrize(
-    ("settings", "differing"),
-    [
-        pytest.param(replace(RICH, policy=Policy.OBSERVE, only=("node/a",)), {}, id="not-what-lets-through"),
-        pytest.param(
+@rows(
+    "settings differing",
+    {
+        "not-what-lets-through": (replace(RICH, policy=Policy.OBSERVE, only=("node/a",)), {}),
+        "a-network-takes-its-routes-along": (
             replace(RICH, network=None, routes=False),
             {"HCLOUD_NETWORK": ("private", "(unset)")},
-            id="a-network-takes-its-routes-along",
         ),
-        pytest.param(
-            replace(RICH, routes=False), {"HCLOUD_NETWORK_ROUTES_ENABLED": ("true", "false")}, id="routes-alone"
-        ),
-        pytest.param(
+        "routes-alone": (replace(RICH, routes=False), {"HCLOUD_NETWORK_ROUTES_ENABLED": ("true", "false")}),
+        "seconds": (
             replace(RICH, balancer_defaults=replace(RICH.balancer_defaults, health_check_interval=15)),
             {"HCLOUD_LOAD_BALANCERS_HEALTH_CHECK_INTERVAL": ("20s", "15s")},
-            id="seconds",
         ),
-    ],
+    },
 )
 def test_what_differs(settings: Settings, differing: Mapping[str, tuple[str, str]]) -> None:
     """By the names that people set."""

@@ -1,6 +1,6 @@
 """From a snapshot to a plan: desired state and difference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -42,6 +42,7 @@ from tests.builders import (
 )
 from tests.support.keys import key_of
 from tests.support.nodes import managed
+from tests.support.rows import rows
 
 SETTINGS, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
 DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
@@ -87,160 +88,120 @@ def modify(part: str, kind: str, before: State, after: State, reason: str, *cons
     )
 
 
-@pytest.mark.parametrize(
-    ("node", "reason", "consequences"),
-    [
-        pytest.param(a_joining_node(), "joins as server 1, recognized by its name", (), id="by-name"),
-        pytest.param(
-            a_joining_node("db-1", provider_id="hcloud://1"),
-            "joins as server 1, recognized by its providerID",
-            (),
-            id="by-provider-id",
-        ),
-        pytest.param(
-            a_joining_node(addresses=(VPN,), labels={"team": "red"}),
-            "joins as server 1, recognized by its name",
+BY_ID, BY_NAME = (f"joins as server 1, recognized by its {what}" for what in ("providerID", "name"))
+
+
+@rows(
+    "node reason consequences",
+    {
+        "by-name": (a_joining_node(), BY_NAME, ()),
+        "by-provider-id": (a_joining_node("db-1", provider_id="hcloud://1"), BY_ID, ()),
+        "before-is-what-the-kubelet-wrote": (a_joining_node(addresses=(VPN,), labels={"team": "red"}), BY_NAME, LOST),
+        "settled-and-tainted-again": (
+            a_settled_node("db-1", taints=(UNINITIALIZED,), addresses=(VPN,), labels={}),
+            BY_ID,
             LOST,
-            id="before-is-what-the-kubelet-wrote",
         ),
-        pytest.param(
-            a_joining_node("renamed", provider_id="hcloud://1", addresses=(VPN,), ready=Readiness.TRUE),
-            "joins as server 1, recognized by its providerID",
-            LOST,
-            id="settled-and-tainted-again",
-        ),
-    ],
+    },
 )
 def test_joining_node(node: Node, reason: str, consequences: tuple[str, ...]) -> None:
-    """A joining Node with a server of its own is one change, from what it is to what it should be."""
+    """A Node joins as its server, which is found by providerID or by name; addresses that go away are told."""
     assert plan_of(node) == Plan((initialise(node, reason, consequences),))
 
 
-def test_joining_node_of_a_server_that_is_off() -> None:
-    """A Node joins before anything else is kept true of it: the shutdown taint comes with the next plan."""
-    node, server = a_joining_node(), a_server(status=ServerStatus.OFF)
-    assert [change.kind for change in plan_of(node, server).changes] == ["node.initialise"]
-
-
-@pytest.mark.parametrize(
-    ("node", "server", "settings"),
-    [
-        pytest.param(a_settled_node(), a_server(), SETTINGS, id="converged-by-HCCM"),
-        pytest.param(a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS, id="other-labels"),
-        pytest.param(a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS, id="other-taints"),
-        pytest.param(a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS, id="not-ready"),
-        pytest.param(a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL, id="two-of-one-type"),
-        pytest.param(a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS, id="robot"),
-    ],
+@rows(
+    "node server settings",
+    {
+        "converged-by-HCCM": (a_settled_node(), a_server(), SETTINGS),
+        "other-labels": (a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS),
+        "other-taints": (a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS),
+        "not-ready": (a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS),
+        "two-of-one-type": (a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL),
+        "robot": (a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS),
+    },
 )
 def test_equal_world(node: Node, server: Server, settings: Settings) -> None:
     """A Node that is as it should be needs nothing."""
     assert compute_plan(a_snapshot([node], [server], network=Present(a_network())), settings) == Plan()
 
 
-@pytest.mark.parametrize(
-    ("labels", "server", "settings", "before", "after", "reason", "consequences"),
-    [
-        pytest.param(
-            SERVER_LABELS,
-            a_server(type="cpx42"),
-            SETTINGS,
-            SERVER_LABELS,
-            RESIZED,
+OLD, TEAM, NEW = (f"srv.example.com/{name}" for name in ("old", "team", "new"))
+A, BIG, BIG_NEW = a_server(), a_server(type="cpx42"), a_server(type="cpx42", labels={"new": "y"})
+WITH_OLD = SERVER_LABELS | {OLD: "x"}
+
+
+@rows(
+    "labels server before after reason gone",
+    {
+        "resized-server": (SERVER_LABELS, BIG, SERVER_LABELS, RESIZED, FROM_SERVER, []),
+        "none-but-other-peoples": ({"team": "red"}, BIG, {}, RESIZED, FROM_SERVER, []),
+        "mirrored-come-and-go": (
+            WITH_OLD | {"team": "red"},
+            BIG_NEW,
+            WITH_OLD,
+            RESIZED | {NEW: "y"},
             FROM_SERVER,
-            (),
-            id="resized-server",
+            [OLD],
         ),
-        pytest.param(
-            {"team": "red"}, a_server(type="cpx42"), SETTINGS, {}, RESIZED, FROM_SERVER, (), id="none-but-other-peoples"
-        ),
-        pytest.param(
-            SERVER_LABELS | {"srv.example.com/old": "x", "team": "red"},
-            a_server(type="cpx42", labels={"new": "y"}),
-            MIRROR,
-            SERVER_LABELS | {"srv.example.com/old": "x"},
-            RESIZED | {"srv.example.com/new": "y"},
-            FROM_SERVER,
-            (NO_SUCH_LABEL.format("srv.example.com/old"),),
-            id="mirrored-ones-come-and-go",
-        ),
-        pytest.param(
-            SERVER_LABELS | {"srv.example.com/b": "x", "srv.example.com/a": "x"},
-            a_server(),
-            MIRROR,
-            SERVER_LABELS | {"srv.example.com/b": "x", "srv.example.com/a": "x"},
+        "mirrored-alone-go": (
+            WITH_OLD | {TEAM: "x"},
+            A,
+            WITH_OLD | {TEAM: "x"},
             SERVER_LABELS,
             FROM_LABELS,
-            (NO_SUCH_LABEL.format("srv.example.com/a"), NO_SUCH_LABEL.format("srv.example.com/b")),
-            id="mirrored-ones-alone-go",
+            [OLD, TEAM],
         ),
-        pytest.param(
-            SERVER_LABELS | {"srv.example.com/team": "red"},
-            a_server(labels={"team": "blue", "new": "y"}),
-            MIRROR,
-            SERVER_LABELS | {"srv.example.com/team": "red"},
-            SERVER_LABELS | {"srv.example.com/team": "blue", "srv.example.com/new": "y"},
+        "mirrored-alone-change": (
+            SERVER_LABELS | {TEAM: "red"},
+            a_server(labels={"team": "blue"}),
+            SERVER_LABELS | {TEAM: "red"},
+            SERVER_LABELS | {TEAM: "blue"},
             FROM_LABELS,
-            (),
-            id="mirrored-ones-alone-change",
+            [],
         ),
-    ],
+    },
 )
 def test_labels(
     labels: Mapping[str, str],
     server: Server,
-    settings: Settings,
     before: Mapping[str, str],
     after: Mapping[str, str],
     reason: str,
-    consequences: tuple[str, ...],
+    gone: list[str],
 ) -> None:
     """Labels that differ are one change of the owned keys, whose reason says from what; one that goes away is told."""
-    expected = modify("labels", "node.labels", before, after, reason, *consequences)
-    assert plan_of(a_settled_node(labels=labels), server, settings) == Plan((expected,))
+    expected = modify("labels", "node.labels", before, after, reason, *map(NO_SUCH_LABEL.format, gone))
+    assert plan_of(a_settled_node(labels=labels), server, MIRROR) == Plan((expected,))
 
 
-@pytest.mark.parametrize(
-    ("current", "server", "settings", "after", "consequences"),
-    [
-        pytest.param((), a_server(), SETTINGS, (H, E4), (), id="none"),
-        pytest.param((E4, H), a_server(), SETTINGS, (H, E4), (), id="order-alone"),
-        pytest.param((H, E6, E4, I4), a_dual_stack_server(), DUAL, (H, E4, E6, I4), (), id="order-within-a-type"),
-        pytest.param((H, E4, E4), a_server(), SETTINGS, (H, E4), (), id="one-twice"),
-        pytest.param((H, E4, VPN), a_server(), SETTINGS, (H, E4), NOT_THERE, id="one-that-goes-away"),
-        pytest.param(
-            (H, E4, I4),
-            a_server(),
-            DUAL,
-            (H, E4),
-            ("InternalIP 10.0.0.2 goes away: server 1 does not have it",),
-            id="detached-from-the-network",
-        ),
-    ],
+@rows(
+    "current after consequences",
+    {
+        "none": ((), (H, E4), ()),
+        "order-alone": ((E4, H), (H, E4), ()),
+        "one-twice": ((H, E4, E4), (H, E4), ()),
+        "one-that-goes-away": ((H, E4, VPN), (H, E4), NOT_THERE),
+    },
 )
 def test_addresses(
-    current: tuple[NodeAddress, ...],
-    server: Server,
-    settings: Settings,
-    after: tuple[NodeAddress, ...],
-    consequences: tuple[str, ...],
+    current: tuple[NodeAddress, ...], after: tuple[NodeAddress, ...], consequences: tuple[str, ...]
 ) -> None:
     """Addresses are compared whole and in their order; one that goes away is a consequence."""
-    snapshot = a_snapshot([a_settled_node(addresses=current)], [server], network=Present(a_network()))
+    snapshot = a_snapshot([a_settled_node(addresses=current)], [a_server()], network=Present(a_network()))
     reason = "differs from the addresses of server 1"
     expected = modify("addresses", "node.addresses", current, after, reason, *consequences)
-    assert compute_plan(snapshot, settings) == Plan((expected,))
+    assert compute_plan(snapshot, SETTINGS) == Plan((expected,))
 
 
-@pytest.mark.parametrize(
-    ("taints", "tainted"),
-    [
-        pytest.param((), False, id="none"),
-        pytest.param((SHUTDOWN,), True, id="there"),
-        pytest.param((replace(SHUTDOWN, value="true"),), True, id="with-a-value"),
-        pytest.param((OTHER_EFFECT,), False, id="with-another-effect"),
-        pytest.param((OTHER_EFFECT, SHUTDOWN), True, id="with-both-effects"),
-    ],
+@rows(
+    "taints tainted",
+    {
+        "none": ((), False),
+        "there": ((SHUTDOWN,), True),
+        "with-a-value": ((replace(SHUTDOWN, value="true"),), True),
+        "with-another-effect": ((OTHER_EFFECT,), False),
+        "with-both-effects": ((OTHER_EFFECT, SHUTDOWN), True),
+    },
 )
 @pytest.mark.parametrize("status", ServerStatus)
 def test_shutdown_taint(status: ServerStatus, taints: tuple[Taint, ...], tainted: bool) -> None:
@@ -290,13 +251,6 @@ def test_what_is_unmanaged_is_never_diffed() -> None:
     assert diff(snapshot, compute_desired(snapshot, settings), settings) == Plan()
 
 
-@pytest.mark.parametrize("ready", Readiness)
-def test_unmatched_node_is_never_removed(ready: Readiness) -> None:
-    """A Node without a providerID whose name matches nothing is noted, whatever its readiness."""
-    plan = plan_of(a_joining_node(ready=ready), a_server(2, "gpu"))
-    assert (plan.changes, [note.kind for note in plan.notes]) == ((), [NoteKind.UNMATCHED])
-
-
 def test_all_kinds_of_nodes_side_by_side() -> None:
     """Foreign and unmatched Nodes get notes and hold up no other Node; removals come last."""
     nodes = [a_joining_node(), a_joining_node("gpu"), a_node("edge"), a_settled_node("old", 2), a_lost_node("gone", 9)]
@@ -330,37 +284,24 @@ def applied(node: Node, plan: Plan) -> Node:
     return node
 
 
-@pytest.mark.parametrize(
-    ("node", "server"),
-    [
-        pytest.param(a_joining_node(), a_server(), id="joining"),
-        pytest.param(a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF), id="drifted"),
-        pytest.param(a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9"), id="changed-server"),
-        pytest.param(
-            a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server(), id="kept-zone"
-        ),
-        pytest.param(
+@rows(
+    "node server",
+    {
+        "joining": (a_joining_node(), a_server()),
+        "drifted": (a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF)),
+        "changed-server": (a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9")),
+        "kept-zone": (a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server()),
+        "another-host-of-the-servers-network": (
             a_settled_node(provided_node_ip="2001:db8:1::77"),
             a_dual_stack_server(),
-            id="another-host-of-the-servers-network",
         ),
-    ],
+    },
 )
 def test_applying_the_plan_empties_it(node: Node, server: Server) -> None:
     """A Node that became what the plan says is planned no more."""
     plan = plan_of(node, server, DUAL)
     assert plan.changes
     assert plan_of(applied(node, plan), server, DUAL).changes == ()
-
-
-def test_hundred_nodes_join_at_once() -> None:
-    """Each of many Nodes is initialized as the server of its name."""
-    servers = [a_server(i, f"web-{i}") for i in range(1, 101)]
-    plan = compute_plan(a_snapshot([a_joining_node(server.name) for server in servers], servers), SETTINGS)
-    found = {
-        change.owner: change.after.provider_id for change in plan.changes if isinstance(change.after, NodeIdentity)
-    }
-    assert found == {f"node/web-{i}": f"hcloud://{i}" for i in range(1, 101)}
 
 
 def test_controllers_switched_off() -> None:
@@ -370,17 +311,6 @@ def test_controllers_switched_off() -> None:
     desired = compute_desired(snapshot, Settings(controllers=others))
     assert (managed(desired.nodes), replace(desired, nodes={}, routes=DesiredRoutes())) == ({}, DesiredState({}))
     assert diff(snapshot, desired, Settings(controllers=others)) == Plan()
-
-
-@pytest.mark.parametrize(
-    ("controller", "kinds"),
-    [(Controller.NODE, ["node.initialise"]), (Controller.LIFECYCLE, ["node.delete"])],
-)
-def test_one_controller_alone(controller: Controller, kinds: Sequence[str]) -> None:
-    """Each of the two controllers does its own part without the other."""
-    snapshot = a_snapshot([a_joining_node(), a_lost_node("gone", 9)], [a_server()])
-    plan = compute_plan(snapshot, Settings(controllers=frozenset({controller})))
-    assert [change.kind for change in plan.changes] == kinds
 
 
 @pytest.mark.parametrize("controllers", [frozenset(Controller), frozenset[Controller]()], ids=["all", "none"])
@@ -397,13 +327,13 @@ def test_notes_are_carried_over() -> None:
     assert diff(a_snapshot(), DesiredState({}, notes=(note,)), SETTINGS) == Plan(notes=(note,))
 
 
-@pytest.mark.parametrize(
-    ("targets", "follows"),
-    [
-        pytest.param([], (), id="no-target"),
-        pytest.param([ServerTarget(1, use_private_ip=False)], ("load_balancer/default/web/target/server:1",), id="one"),
-        pytest.param([ServerTarget(2, use_private_ip=False)], (), id="another-server"),
-    ],
+@rows(
+    "targets follows",
+    {
+        "no-target": ([], ()),
+        "one": ([ServerTarget(1, use_private_ip=False)], ("load_balancer/default/web/target/server:1",)),
+        "another-server": ([ServerTarget(2, use_private_ip=False)], ()),
+    },
 )
 def test_a_node_goes_after_its_target(targets: list[ServerTarget], follows: tuple[str, ...]) -> None:
     """A Node is deleted once its server was tried to be taken out of the load balancer, whatever came of it."""
@@ -420,10 +350,3 @@ def test_a_node_goes_after_its_targets_everywhere() -> None:
     order = in_order(compute_plan(a_world(services, balancers, nodes=[a_lost_node()], servers=[]), LOCATED).changes)
     assert order[-1].key == "node/web-1"
     assert order[-1].follows == tuple(f"load_balancer/default/{name}/target/server:1" for name in ("a", "b"))
-
-
-def test_taint_set_again() -> None:
-    """A settled Node that is tainted again is initialized again and keeps its providerID."""
-    node = a_settled_node("renamed", taints=(UNINITIALIZED,), addresses=(VPN,), labels={})
-    expected = initialise(node, "joins as server 1, recognized by its providerID", LOST)
-    assert plan_of(node) == Plan((expected,))

@@ -4,25 +4,26 @@ import pytest
 
 from desired.section import Absent, Present, Section, Unknown
 from tests.builders import incomplete
+from tests.support.rows import rows
 
 WHOLE: Section[str, int] = Section({"b": 2, "a": 1}, unreadable={"broken": "has no name", "a": "arrived twice"})
 NOTHING: Section[str, int] = Section()
 UNREAD: Section[str, int] = Section.missing("401")
 
 
-@pytest.mark.parametrize(
-    ("section", "key", "expected"),
-    [
-        pytest.param(WHOLE, "a", Present(1), id="there"),
-        pytest.param(WHOLE, "z", Absent(), id="absent-in-a-complete-section"),
-        pytest.param(WHOLE, "broken", Unknown("has no name"), id="arrived-and-could-not-be-read"),
-        pytest.param(incomplete(WHOLE, "429"), "a", Present(1), id="there-in-an-incomplete-section"),
-        pytest.param(incomplete(WHOLE, "429"), "z", Unknown("429"), id="never-absent-in-an-incomplete-section"),
-        pytest.param(incomplete(WHOLE, "429"), "broken", Unknown("has no name"), id="the-nearer-reason-is-given"),
-        pytest.param(incomplete(WHOLE, ""), "z", Unknown("the reading is incomplete"), id="incomplete-without-a-word"),
-        pytest.param(NOTHING, "z", Absent(), id="empty-and-complete"),
-        pytest.param(UNREAD, "z", Unknown("401"), id="nothing-was-read"),
-    ],
+@rows(
+    "section key expected",
+    {
+        "there": (WHOLE, "a", Present(1)),
+        "absent-in-a-complete-section": (WHOLE, "z", Absent()),
+        "arrived-and-could-not-be-read": (WHOLE, "broken", Unknown("has no name")),
+        "there-in-an-incomplete-section": (incomplete(WHOLE, "429"), "a", Present(1)),
+        "never-absent-in-an-incomplete-section": (incomplete(WHOLE, "429"), "z", Unknown("429")),
+        "the-nearer-reason-is-given": (incomplete(WHOLE, "429"), "broken", Unknown("has no name")),
+        "incomplete-without-a-word": (incomplete(WHOLE, ""), "z", Unknown("the reading is incomplete")),
+        "empty-and-complete": (NOTHING, "z", Absent()),
+        "nothing-was-read": (UNREAD, "z", Unknown("401")),
+    },
 )
 def test_find(section: Section[str, int], key: str, expected: Present[int] | Absent | Unknown) -> None:
     """Absent is only said by a complete section, of a key that did not arrive in any form."""
@@ -46,10 +47,7 @@ def test_missing_is_incomplete_and_empty() -> None:
     assert Section({}, complete=False, why_incomplete="401") == UNREAD
 
 
-@pytest.mark.parametrize(
-    ("complete", "why"),
-    [pytest.param(True, "429", id="complete-with-a-gap"), pytest.param(False, None, id="incomplete-without-a-reason")],
-)
+@rows("complete why", {"complete-with-a-gap": (True, "429"), "incomplete-without-a-reason": (False, None)})
 def test_completeness_and_reason_agree(complete: bool, why: str | None) -> None:
     """A section is incomplete exactly when it says why."""
     with pytest.raises(ValueError, match="exactly when it says why"):

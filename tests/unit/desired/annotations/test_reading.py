@@ -14,6 +14,7 @@ from desired.annotations.reading import Origin, read_annotations, with_defaults
 from desired.section import UNMANAGED
 from desired.syntax.selector import Selector, parse_selector
 from tests.support.options import parse_options
+from tests.support.rows import rows
 
 PREFIX = "load-balancer.hetzner.cloud/"
 ERROR = "error"
@@ -164,12 +165,6 @@ def test_empty(field: str, default: bool) -> None:
             assert found == Options(**{field: value})
 
 
-@pytest.mark.parametrize("field", ROWS)
-def test_unset(field: str) -> None:
-    """What nobody set is not asked for."""
-    assert options_of(field, None) == Options()
-
-
 @pytest.mark.parametrize("field", DEFAULTS)
 def test_default(field: str) -> None:
     """The environment's default holds where there is no annotation, and loses to one."""
@@ -179,23 +174,19 @@ def test_default(field: str) -> None:
     assert options_of(field, ROWS[field].text, **default) == Options(**{field: ROWS[field].value})
 
 
-@pytest.mark.parametrize(
-    ("annotations", "defaults", "location", "zone"),
-    [
-        pytest.param({}, {}, UNMANAGED, UNMANAGED, id="neither"),
-        pytest.param({"location": "fsn1"}, {}, "fsn1", UNMANAGED, id="location"),
-        pytest.param({"network-zone": "eu-central"}, {}, UNMANAGED, "eu-central", id="zone"),
-        pytest.param({"location": "fsn1", "network-zone": "eu-central"}, {}, "fsn1", UNMANAGED, id="location-wins"),
-        pytest.param({"location": "fsn1"}, {"network_zone": "z"}, "fsn1", UNMANAGED, id="and-over-the-environment"),
-        pytest.param({"network-zone": "z"}, {"location": "nbg1"}, "nbg1", UNMANAGED, id="the-environments-wins-too"),
-        pytest.param(
-            {"network-zone": "z", "location": ""}, {"location": "nbg1"}, UNMANAGED, "z", id="an-empty-one-clears-it"
-        ),
-        pytest.param(
-            {"network-zone": "", "location": ""}, {"network_zone": "z"}, UNMANAGED, UNMANAGED, id="both-cleared"
-        ),
-        pytest.param({"location": ""}, {"network_zone": "z"}, UNMANAGED, "z", id="each-clears-only-its-own"),
-    ],
+@rows(
+    "annotations defaults location zone",
+    {
+        "neither": ({}, {}, UNMANAGED, UNMANAGED),
+        "location": ({"location": "fsn1"}, {}, "fsn1", UNMANAGED),
+        "zone": ({"network-zone": "eu-central"}, {}, UNMANAGED, "eu-central"),
+        "location-wins": ({"location": "fsn1", "network-zone": "eu-central"}, {}, "fsn1", UNMANAGED),
+        "and-over-the-environment": ({"location": "fsn1"}, {"network_zone": "z"}, "fsn1", UNMANAGED),
+        "the-environments-wins-too": ({"network-zone": "z"}, {"location": "nbg1"}, "nbg1", UNMANAGED),
+        "an-empty-one-clears-it": ({"network-zone": "z", "location": ""}, {"location": "nbg1"}, UNMANAGED, "z"),
+        "both-cleared": ({"network-zone": "", "location": ""}, {"network_zone": "z"}, UNMANAGED, UNMANAGED),
+        "each-clears-only-its-own": ({"location": ""}, {"network_zone": "z"}, UNMANAGED, "z"),
+    },
 )
 def test_location_and_zone(
     annotations: Mapping[str, str], defaults: Mapping[str, Any], location: Any, zone: Any
@@ -238,22 +229,17 @@ def test_long_values_are_cut() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("defaults", "variable", "said"),
-    [
-        pytest.param(
-            {"health_check_interval": 2}, "HEALTH_CHECK_INTERVAL", "2: expect a duration from 3s to 60s", id="interval"
-        ),
-        pytest.param(
-            {"health_check_retries": 9}, "HEALTH_CHECK_RETRIES", "9: expect a number from 1 to 5", id="retries"
-        ),
-        pytest.param(
+@rows(
+    "defaults variable said",
+    {
+        "interval": ({"health_check_interval": 2}, "HEALTH_CHECK_INTERVAL", "2: expect a duration from 3s to 60s"),
+        "retries": ({"health_check_retries": 9}, "HEALTH_CHECK_RETRIES", "9: expect a number from 1 to 5"),
+        "range": (
             {"private_subnet_ip_range": ip_network("fd00::/64")},
             "PRIVATE_SUBNET_IP_RANGE",
             "fd00::/64: expect an IPv4 range such as 10.0.1.0/24",
-            id="range",
         ),
-    ],
+    },
 )
 def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said: str) -> None:
     """A default that no load balancer can have is told by its variable, and hurts nobody who overrules it."""
@@ -266,16 +252,16 @@ def test_a_default_out_of_range(defaults: Mapping[str, Any], variable: str, said
     assert options_of(field, ROWS[field].text, **defaults) == Options(**{field: ROWS[field].value})
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "defaults", "origin"),
-    [
-        pytest.param("type", "lb21", {"type": "lb31"}, Origin.ANNOTATION, id="annotation"),
-        pytest.param("type", "", {"type": "lb31"}, Origin.UNSET, id="cleared"),
-        pytest.param("type", None, {"type": "lb31"}, Origin.ENVIRONMENT, id="environment"),
-        pytest.param("type", None, {}, Origin.UNSET, id="nobody"),
-        pytest.param("protocol", None, {}, Origin.UNSET, id="nobody-can"),
-        pytest.param("protocol", "", {}, Origin.ANNOTATION, id="empty-and-wrong"),
-    ],
+@rows(
+    "field text defaults origin",
+    {
+        "annotation": ("type", "lb21", {"type": "lb31"}, Origin.ANNOTATION),
+        "cleared": ("type", "", {"type": "lb31"}, Origin.UNSET),
+        "environment": ("type", None, {"type": "lb31"}, Origin.ENVIRONMENT),
+        "nobody": ("type", None, {}, Origin.UNSET),
+        "nobody-can": ("protocol", None, {}, Origin.UNSET),
+        "empty-and-wrong": ("protocol", "", {}, Origin.ANNOTATION),
+    },
 )
 def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origin: Origin) -> None:
     """Where a value comes from."""
@@ -284,16 +270,16 @@ def test_origin(field: str, text: str | None, defaults: Mapping[str, Any], origi
     assert with_defaults(read_annotations(annotations), Options(**defaults)).origin(field) is origin
 
 
-@pytest.mark.parametrize(
-    ("text", "policy"),
-    [
-        pytest.param(None, DeletionPolicy.DELETE, id="unset"),
-        pytest.param("", DeletionPolicy.DELETE, id="empty"),
-        pytest.param("delete", DeletionPolicy.DELETE, id="delete"),
-        pytest.param("retain", DeletionPolicy.RETAIN, id="retain"),
-        pytest.param("RETAIN", DeletionPolicy.RETAIN, id="retain-in-capitals"),
-        pytest.param("keep", DeletionPolicy.RETAIN, id="what-cannot-be-understood-retains"),
-    ],
+@rows(
+    "text policy",
+    {
+        "unset": (None, DeletionPolicy.DELETE),
+        "empty": ("", DeletionPolicy.DELETE),
+        "delete": ("delete", DeletionPolicy.DELETE),
+        "retain": ("retain", DeletionPolicy.RETAIN),
+        "retain-in-capitals": ("RETAIN", DeletionPolicy.RETAIN),
+        "what-cannot-be-understood-retains": ("keep", DeletionPolicy.RETAIN),
+    },
 )
 def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPolicy) -> None:
     """The policy is known whatever else is wrong, and in doubt nothing is lost."""
@@ -304,31 +290,28 @@ def test_deletion_needs_no_valid_annotation(text: str | None, policy: DeletionPo
     assert read_annotations(annotations).deletion_policy is policy
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "defaults"),
-    [
-        pytest.param("TYPE", "lb31", Options(type="lb31"), id="text"),
-        pytest.param("TYPE", "", Options(), id="empty-text"),
-        pytest.param("LOCATION", None, Options(), id="unset"),
-        pytest.param(
-            "ALGORITHM_TYPE", "least_connections", Options(algorithm_type=Algorithm.LEAST_CONNECTIONS), id="algorithm"
-        ),
-        pytest.param("DISABLE_IPV6", False, Options(), id="false-where-that-is-the-default"),
-        pytest.param("DISABLE_IPV6", True, Options(ipv6_disabled=True), id="true"),
-        pytest.param("USES_PROXYPROTOCOL", False, Options(uses_proxyprotocol=False), id="false-of-three"),
-        pytest.param("HEALTH_CHECK_INTERVAL", 0.0, Options(), id="zero-is-unset"),
-        pytest.param("HEALTH_CHECK_INTERVAL", 15.9, Options(health_check_interval=15), id="whole-seconds"),
-        pytest.param("HEALTH_CHECK_INTERVAL", 0.5, Options(health_check_interval=0), id="nothing-is-left-of-it"),
-        pytest.param("HEALTH_CHECK_TIMEOUT", float("inf"), Options(health_check_timeout=10**9), id="without-end"),
-        pytest.param("HEALTH_CHECK_RETRIES", 0, Options(), id="no-retries-is-unset"),
-        pytest.param("HEALTH_CHECK_RETRIES", 4, Options(health_check_retries=4), id="retries"),
-        pytest.param(
+@rows(
+    "variable value defaults",
+    {
+        "text": ("TYPE", "lb31", Options(type="lb31")),
+        "empty-text": ("TYPE", "", Options()),
+        "unset": ("LOCATION", None, Options()),
+        "algorithm": ("ALGORITHM_TYPE", "least_connections", Options(algorithm_type=Algorithm.LEAST_CONNECTIONS)),
+        "false-where-that-is-the-default": ("DISABLE_IPV6", False, Options()),
+        "true": ("DISABLE_IPV6", True, Options(ipv6_disabled=True)),
+        "false-of-three": ("USES_PROXYPROTOCOL", False, Options(uses_proxyprotocol=False)),
+        "zero-is-unset": ("HEALTH_CHECK_INTERVAL", 0.0, Options()),
+        "whole-seconds": ("HEALTH_CHECK_INTERVAL", 15.9, Options(health_check_interval=15)),
+        "nothing-is-left-of-it": ("HEALTH_CHECK_INTERVAL", 0.5, Options(health_check_interval=0)),
+        "without-end": ("HEALTH_CHECK_TIMEOUT", float("inf"), Options(health_check_timeout=10**9)),
+        "no-retries-is-unset": ("HEALTH_CHECK_RETRIES", 0, Options()),
+        "retries": ("HEALTH_CHECK_RETRIES", 4, Options(health_check_retries=4)),
+        "range": (
             "PRIVATE_SUBNET_IP_RANGE",
             "10.0.0.7/24",
             Options(private_subnet_ip_range=IPv4Network("10.0.0.0/24")),
-            id="range",
         ),
-    ],
+    },
 )
 def test_defaults(variable: str, value: Any, defaults: Options) -> None:
     """Variables as they were parsed become defaults."""
@@ -342,36 +325,34 @@ def test_what_can_be_read_is_read() -> None:
     assert (found.options, set(found.bad)) == (Options(type="lb21"), {"protocol"})
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param(Options(), False, id="nothing"),
-        pytest.param(Options(health_check_http_path="/x"), False, id="options-of-http-alone"),
-        pytest.param(Options(health_check_protocol=Protocol.TCP), True, id="protocol"),
-        pytest.param(Options(health_check_port=1), True, id="port"),
-        pytest.param(Options(health_check_interval=3), True, id="interval"),
-        pytest.param(Options(health_check_timeout=3), True, id="timeout"),
-        pytest.param(Options(health_check_retries=3), True, id="retries"),
-    ],
+@rows(
+    "options expected",
+    {
+        "nothing": (Options(), False),
+        "options-of-http-alone": (Options(health_check_http_path="/x"), False),
+        "protocol": (Options(health_check_protocol=Protocol.TCP), True),
+        "port": (Options(health_check_port=1), True),
+        "interval": (Options(health_check_interval=3), True),
+        "timeout": (Options(health_check_timeout=3), True),
+        "retries": (Options(health_check_retries=3), True),
+    },
 )
 def test_checks_health(options: Options, expected: bool) -> None:
     """Five options configure health checks, the others only say how."""
     assert options.checks_health is expected
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param(Options(), False, id="nobody-asks-for-it"),
-        pytest.param(Options(health_check_node_port=True), True, id="asked-for"),
-        pytest.param(Options(health_check_node_port=True, protocol=Protocol.HTTPS), True, id="beside-https"),
-        pytest.param(Options(health_check_node_port=True, health_check_protocol=Protocol.HTTP), True, id="with-http"),
-        pytest.param(Options(health_check_node_port=True, health_check_protocol=Protocol.TCP), False, id="with-tcp"),
-        pytest.param(
-            Options(health_check_node_port=True, health_check_protocol=Protocol.HTTPS), False, id="with-https"
-        ),
-        pytest.param(Options(health_check_node_port=True, health_check_port=8080), False, id="with-a-port"),
-    ],
+@rows(
+    "options expected",
+    {
+        "nobody-asks-for-it": (Options(), False),
+        "asked-for": (Options(health_check_node_port=True), True),
+        "beside-https": (Options(health_check_node_port=True, protocol=Protocol.HTTPS), True),
+        "with-http": (Options(health_check_node_port=True, health_check_protocol=Protocol.HTTP), True),
+        "with-tcp": (Options(health_check_node_port=True, health_check_protocol=Protocol.TCP), False),
+        "with-https": (Options(health_check_node_port=True, health_check_protocol=Protocol.HTTPS), False),
+        "with-a-port": (Options(health_check_node_port=True, health_check_port=8080), False),
+    },
 )
 def test_asks_kube_proxy(options: Options, expected: bool) -> None:
     """A port of one's own, and a protocol that kube-proxy does not speak, win over it."""

@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 from desired.model.key import PLAN, Key, ObjectKind, is_below
+from tests.support.rows import rows
 
 SERVICE = Key(ObjectKind.SERVICE, "default/web")
 LISTENER = Key(ObjectKind.LOAD_BALANCER, "default/web", "listener", 80)
 
 
-@pytest.mark.parametrize(
-    ("key", "text", "parts"),
-    [
-        pytest.param(SERVICE, "service/default/web", (), id="an object"),
-        pytest.param(LISTENER, "load_balancer/default/web/listener/80", ("listener", "80"), id="a part"),
-        pytest.param(Key(ObjectKind.LOAD_BALANCER, "#42"), "load_balancer/#42", (), id="one that is no Service's"),
-        pytest.param(Key(ObjectKind.NETWORK, 4711), "network/4711", (), id="an id"),
-        pytest.param(PLAN, "plan", (), id="the plan"),
-    ],
+@rows(
+    "key text parts",
+    {
+        "an object": (SERVICE, "service/default/web", ()),
+        "a part": (LISTENER, "load_balancer/default/web/listener/80", ("listener", "80")),
+        "one that is no Service's": (Key(ObjectKind.LOAD_BALANCER, "#42"), "load_balancer/#42", ()),
+        "an id": (Key(ObjectKind.NETWORK, 4711), "network/4711", ()),
+        "the plan": (PLAN, "plan", ()),
+    },
 )
 def test_texts(key: Key, text: str, parts: tuple[str, ...]) -> None:
     """A key is the text that people read, and compares, sorts and hashes as that text does."""

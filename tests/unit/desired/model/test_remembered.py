@@ -8,6 +8,7 @@ import pytest
 from desired.model.record import Origin
 from desired.model.remembered import ANCHOR, MOST, NOTHING, Remembered
 from tests.builders import CLUSTER_UID, NOW
+from tests.support.rows import rows
 
 FULL = Remembered(4711, (42, 43))
 FIELDS = {"version": 1, "cluster": CLUSTER_UID, "network": 4711, "load_balancers": [42, 43]}
@@ -23,29 +24,29 @@ def _with(**changes: Any) -> str:
     return json.dumps(FIELDS | changes)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        pytest.param(None, id="nothing-there"),
-        pytest.param("", id="empty"),
-        pytest.param("network 4711", id="no-json"),
-        pytest.param("[]", id="a-list"),
-        pytest.param("{}", id="no-fields"),
-        pytest.param(_with(version=2), id="another-version"),
-        pytest.param(_with(cluster="another"), id="another-cluster"),
-        pytest.param(_with(network="4711"), id="a-network-as-text"),
-        pytest.param(_with(network=True), id="a-truth-value"),
-        pytest.param(_with(network=0), id="no-id"),
-        pytest.param(_with(network=-1), id="a-negative-id"),
-        pytest.param(_with(network=2**63), id="an-id-that-is-too-large"),
-        pytest.param(_with(load_balancers=None), id="no-list"),
-        pytest.param(_with(load_balancers="42"), id="text-for-a-list"),
-        pytest.param(_with(load_balancers=[42, "43"]), id="one-that-is-no-id"),
-        pytest.param(_with(load_balancers=[[42]]), id="a-list-within"),
-        pytest.param(_with(padding="x" * 4096), id="too-long"),
-        pytest.param("[" * 4096, id="too-deep"),
-        pytest.param('{"version": ' + "1" * 4000 + "}", id="a-very-long-number"),
-    ],
+    {
+        "nothing-there": None,
+        "empty": "",
+        "no-json": "network 4711",
+        "a-list": "[]",
+        "no-fields": "{}",
+        "another-version": _with(version=2),
+        "another-cluster": _with(cluster="another"),
+        "a-network-as-text": _with(network="4711"),
+        "a-truth-value": _with(network=True),
+        "no-id": _with(network=0),
+        "a-negative-id": _with(network=-1),
+        "an-id-that-is-too-large": _with(network=2**63),
+        "no-list": _with(load_balancers=None),
+        "text-for-a-list": _with(load_balancers="42"),
+        "one-that-is-no-id": _with(load_balancers=[42, "43"]),
+        "a-list-within": _with(load_balancers=[[42]]),
+        "too-long": _with(padding="x" * 4096),
+        "too-deep": "[" * 4096,
+        "a-very-long-number": '{"version": ' + "1" * 4000 + "}",
+    },
 )
 def test_what_was_not_kept_by_us_remembers_nothing(text: str | None) -> None:
     """Damaged, hostile or another cluster's: then nothing is a witness that would not be one without it."""

@@ -1,7 +1,9 @@
 """Addresses that a Node should have on its server: each with the rule that decides on it."""
 
 from dataclasses import replace
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from typing import Any
 
 import pytest
 
@@ -11,42 +13,52 @@ from desired.nodes.addresses import (
     Addresses,
     DesiredAddresses,
     Others,
-    Undecided,
+    UndecidedAddresses,
     choose_addresses,
     choose_hostname,
     desired_addresses,
     parse_node_ips,
+    public_ipv6,
 )
-from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.rules.nodes import PRIVATE_IP
 from desired.rules.rule import Decided
 from desired.section import Absent, Present, Unknown
-from desired.syntax.address import IPAddress
 from tests.builders import (
     NOBODY,
     SERVER_LABELS,
     WEB_1_ADDRESSES,
     a_dual_stack_server,
+    a_joining_node,
     a_network,
     a_robot_server,
     a_server,
     a_settled_node,
     a_snapshot,
+    nodes_of,
 )
+from tests.support.rows import rows
 
 IPV4, IPV6, DUAL = AddressFamily.IPV4, AddressFamily.IPV6, AddressFamily.DUALSTACK
 SUBNET = IPv6Network("2001:db8:1::/64")
 NETWORK = a_network()
 
-H = NodeAddress(AddressType.HOSTNAME, "web-1")
-E4 = NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.1")
-E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
-E6_OTHER = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::5")
-I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
-VPN = NodeAddress(AddressType.INTERNAL_IP, "100.64.0.1")
+internal, external, hostname = (
+    partial(NodeAddress, kind) for kind in (AddressType.INTERNAL_IP, AddressType.EXTERNAL_IP, AddressType.HOSTNAME)
+)
+H, E4, E6, I4 = hostname("web-1"), external("203.0.113.1"), external("2001:db8:1::1"), internal("10.0.0.2")
+E6_OTHER, I4_OTHER, VPN = external("2001:db8:1::5"), internal("10.0.0.3"), internal("100.64.0.1")
 ALL = (H, E4, E6, I4)
 DEFAULT, KEEP, DUAL_STACK = Settings(), Settings(keep_internal_ips=True), Settings(address_family=DUAL)
+
+
+def attached(*places: tuple[int, str]) -> tuple[tuple[int, IPv4Address], ...]:
+    """Addresses in networks."""
+    return tuple((network, IPv4Address(ip)) for network, ip in places)
+
+
+TWICE, BOTH = a_server(private_ips=attached((4, "10.0.0.2"), (4, "10.0.0.3"))), a_dual_stack_server()
+PRIVATE, IN_TWO = attached((4, "10.0.0.2")), attached((5, "10.9.0.2"), (4, "10.0.0.2"))
 
 
 def decided(
@@ -54,11 +66,10 @@ def decided(
     server: Server,
     settings: Settings = DEFAULT,
     network: Present[Network | None] | Absent | Unknown = Present(None),  # noqa: B008 - frozen
-    others: Others = NOBODY,
-) -> DesiredAddresses | Undecided:
+) -> DesiredAddresses | UndecidedAddresses:
     """What is decided on the addresses of a Node."""
-    hostname = choose_hostname(node, server, others, joins=False)
-    return desired_addresses(node, server, hostname, a_snapshot(network=network), settings, others)
+    name = choose_hostname(node, server, NOBODY, joins=False)
+    return desired_addresses(node, server, name, a_snapshot(network=network), settings, NOBODY)
 
 
 def found(
@@ -70,57 +81,29 @@ def found(
     return wanted.values
 
 
-def why(undecided: object) -> tuple[str, NoteKind, str]:
-    """Rule, note and sentence of addresses that are not written."""
-    assert isinstance(undecided, Decided)
-    assert isinstance(undecided.rule.of, NoteKind)
-    return undecided.rule.name, undecided.rule.of, undecided.text
+def why(left: object) -> str:
+    """The rule by which addresses are not written."""
+    assert isinstance(left, Decided)
+    return left.rule.name
 
 
-@pytest.mark.parametrize(
-    ("server", "family", "network", "expected"),
-    [
-        pytest.param(a_dual_stack_server(), DUAL, NETWORK, (H, E4, E6, I4), id="dual-stack-in-HCCMs-order"),
-        pytest.param(a_dual_stack_server(), IPV4, NETWORK, (H, E4, I4), id="ipv4-only"),
-        pytest.param(a_dual_stack_server(), IPV6, NETWORK, (H, E6, I4), id="family-does-not-concern-private-ips"),
-        pytest.param(a_dual_stack_server(), DUAL, None, (H, E4, E6), id="no-network-no-internal-ip"),
-        pytest.param(a_dual_stack_server(), DUAL, a_network(5), (H, E4, E6), id="attached-to-another-network"),
-        pytest.param(
-            a_dual_stack_server(private_ips=((5, IPv4Address("10.9.0.2")), (4, IPv4Address("10.0.0.2")))),
-            IPV4,
-            NETWORK,
-            (H, E4, I4),
-            id="attached-to-two-networks",
-        ),
-        pytest.param(
-            a_server(private_ips=((4, IPv4Address("10.0.0.2")), (4, IPv4Address("10.0.0.3")))),
-            IPV4,
-            NETWORK,
-            (H, E4, I4, NodeAddress(AddressType.INTERNAL_IP, "10.0.0.3")),
-            id="attached-twice-keeps-the-order-of-the-api",
-        ),
-        pytest.param(a_server(), IPV6, None, (H,), id="no-public-ipv6"),
-        pytest.param(a_server(ipv4=None, ipv6=SUBNET), IPV4, None, (H,), id="only-ipv6-with-family-ipv4"),
-        pytest.param(a_server(ipv4=None), DUAL, NETWORK, (H,), id="no-address-at-all"),
-        pytest.param(
-            a_server(name="renamed"),
-            IPV4,
-            None,
-            (NodeAddress(AddressType.HOSTNAME, "renamed"), E4),
-            id="host-name-is-the-servers",
-        ),
-        pytest.param(
-            a_server(ipv4=None, private_ips=((4, IPv4Address("10.0.0.2")),)), DUAL, NETWORK, (H, I4), id="private-only"
-        ),
-        pytest.param(a_server(ipv4=None, ipv6=SUBNET), DUAL, None, (H, E6), id="ipv6-only"),
-        pytest.param(
-            a_server(ipv4=None, ipv6=IPv6Network("2001:db8:1::1/128")),
-            IPV6,
-            None,
-            (H, E6),
-            id="last-bit-is-set-not-added",
-        ),
-    ],
+@rows(
+    "server family network expected",
+    {
+        "dual-stack-in-HCCMs-order": (BOTH, DUAL, NETWORK, (H, E4, E6, I4)),
+        "ipv4-only": (BOTH, IPV4, NETWORK, (H, E4, I4)),
+        "family-does-not-concern-private-ips": (BOTH, IPV6, NETWORK, (H, E6, I4)),
+        "no-network-no-internal-ip": (BOTH, DUAL, None, (H, E4, E6)),
+        "attached-to-another-network": (BOTH, DUAL, a_network(5), (H, E4, E6)),
+        "attached-to-two-networks": (replace(BOTH, private_ips=IN_TWO), IPV4, NETWORK, (H, E4, I4)),
+        "attached-twice-keeps-the-order-of-the-api": (TWICE, IPV4, NETWORK, (H, E4, I4, I4_OTHER)),
+        "no-public-ipv6": (a_server(), IPV6, None, (H,)),
+        "only-ipv6-with-family-ipv4": (a_server(ipv4=None, ipv6=SUBNET), IPV4, None, (H,)),
+        "no-address-at-all": (a_server(ipv4=None), DUAL, NETWORK, (H,)),
+        "host-name-is-the-servers": (a_server(name="renamed"), IPV4, None, (hostname("renamed"), E4)),
+        "private-only": (a_server(ipv4=None, private_ips=PRIVATE), DUAL, NETWORK, (H, I4)),
+        "last-bit-is-set-not-added": (a_server(ipv6=IPv6Network("2001:db8:1::1/128")), IPV6, None, (H, E6)),
+    },
 )
 def test_cloud_addresses(
     server: Server, family: AddressFamily, network: Network | None, expected: tuple[NodeAddress, ...]
@@ -130,30 +113,25 @@ def test_cloud_addresses(
 
 
 ROBOT = a_robot_server(ipv4=IPv4Address("203.0.113.1"), ipv6=SUBNET)
-I6 = NodeAddress(AddressType.INTERNAL_IP, "fd00::2")
-PUBLIC4 = NodeAddress(AddressType.INTERNAL_IP, E4.address)
-PUBLIC6 = NodeAddress(AddressType.INTERNAL_IP, "2001:db8:1:0::1")
-NO_IP = NodeAddress(AddressType.INTERNAL_IP, "bond0")
+I6, NO_IP = internal("fd00::2"), internal("bond0")
+PUBLIC4, PUBLIC6 = internal(E4.address), internal("2001:db8:1:0::1")
 
 
-@pytest.mark.parametrize(
-    ("server", "family", "current", "expected"),
-    [
-        pytest.param(ROBOT, DUAL, (), (H, E6, E4), id="IPv6 comes first, as by HCCM"),
-        pytest.param(ROBOT, IPV4, (), (H, E4), id="ipv4-only"),
-        pytest.param(ROBOT, IPV6, (), (H, E6), id="ipv6-only"),
-        pytest.param(replace(ROBOT, ipv4=None), DUAL, (), (H, E6), id="no IPv4, where HCCM writes an empty address"),
-        pytest.param(replace(ROBOT, ipv6=None), DUAL, (), (H, E4), id="no IPv6, where HCCM writes 1"),
-        pytest.param(
-            ROBOT, DUAL, (I6, H, I4, VPN), (H, E6, E4, I6, I4, VPN), id="what the kubelet reported, in its order"
-        ),
-        pytest.param(ROBOT, IPV4, (I6, I4), (H, E4, I4), id="none of another family"),
-        pytest.param(ROBOT, IPV6, (I6, I4), (H, E6, I6), id="none of another family either"),
-        pytest.param(ROBOT, DUAL, (PUBLIC4, PUBLIC6), (H, E6, E4), id="none that is public, however it is written"),
-        pytest.param(ROBOT, IPV4, (NO_IP,), (H, E4), id="none that is no address"),
-        pytest.param(ROBOT, IPV4, (E6_OTHER,), (H, E4), id="other types go"),
-        pytest.param(replace(ROBOT, private_ips=((4, IPv4Address("10.0.0.2")),)), IPV4, (), (H, E4), id="no network"),
-    ],
+@rows(
+    "server family current expected",
+    {
+        "IPv6 comes first, as by HCCM": (ROBOT, DUAL, (), (H, E6, E4)),
+        "ipv4-only": (ROBOT, IPV4, (), (H, E4)),
+        "ipv6-only": (ROBOT, IPV6, (), (H, E6)),
+        "no IPv4, where HCCM writes an empty address": (replace(ROBOT, ipv4=None), DUAL, (), (H, E6)),
+        "no IPv6, where HCCM writes 1": (replace(ROBOT, ipv6=None), DUAL, (), (H, E4)),
+        "what the kubelet reported, in its order": (ROBOT, DUAL, (I6, H, I4, VPN), (H, E6, E4, I6, I4, VPN)),
+        "none of another family": (ROBOT, IPV4, (I6, I4), (H, E4, I4)),
+        "none of another family either": (ROBOT, IPV6, (I6, I4), (H, E6, I6)),
+        "none that is public, however it is written": (ROBOT, DUAL, (PUBLIC4, PUBLIC6), (H, E6, E4)),
+        "none that is no address, and no other type": (ROBOT, IPV4, (NO_IP, E6_OTHER), (H, E4)),
+        "no network": (replace(ROBOT, private_ips=PRIVATE), IPV4, (), (H, E4)),
+    },
 )
 def test_robot_addresses(
     server: Server, family: AddressFamily, current: tuple[NodeAddress, ...], expected: tuple[NodeAddress, ...]
@@ -162,23 +140,14 @@ def test_robot_addresses(
     assert found(server, Settings(address_family=family), NETWORK, current) == expected
 
 
-@pytest.mark.parametrize(
-    ("current", "expected"),
-    [
-        pytest.param((), (H, E4), id="nothing-reported"),
-        pytest.param((VPN, H, I4), (H, E4, VPN, I4), id="behind-the-clouds-in-the-kubelets-order"),
-        pytest.param((NodeAddress(AddressType.INTERNAL_IP, E4.address),), (H, E4), id="known-under-another-type"),
-        pytest.param(
-            (
-                NodeAddress(AddressType.EXTERNAL_IP, "198.51.100.7"),
-                NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan"),
-            ),
-            (H, E4),
-            id="other-types-go",
-        ),
-        pytest.param((NodeAddress(AddressType.INTERNAL_IP, "web-1.lan"),), (H, E4), id="what-is-no-address-goes"),
-        pytest.param((NodeAddress(AddressType.INTERNAL_IP, ""),), (H, E4), id="an-empty-one-goes"),
-    ],
+@rows(
+    "current expected",
+    {
+        "behind-the-clouds-in-the-kubelets-order": ((VPN, H, I4), (H, E4, VPN, I4)),
+        "known-under-another-type": ((PUBLIC4,), (H, E4)),
+        "other-types-go": ((external("198.51.100.7"), NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan")), (H, E4)),
+        "what-is-no-address-goes": ((NO_IP, internal("")), (H, E4)),
+    },
 )
 def test_with_internal_ips(current: tuple[NodeAddress, ...], expected: tuple[NodeAddress, ...]) -> None:
     """The kubelet's InternalIPs follow what the cloud offers; nothing else of it stays."""
@@ -189,86 +158,56 @@ def test_with_internal_ips(current: tuple[NodeAddress, ...], expected: tuple[Nod
 def test_a_kept_address_of_the_servers_own_network_settles_at_once(reported: str) -> None:
     """A node IP is the public address of the network and never a kept one there: the first plan is final."""
     server, settings = a_server(ipv4=None, ipv6=SUBNET), replace(KEEP, address_family=IPV6)
-    current = (H, NodeAddress(AddressType.INTERNAL_IP, reported))
-    node = a_settled_node(addresses=current, provided_node_ip="2001:db8:1::1")
+    node = a_settled_node(addresses=(H, internal(reported)), provided_node_ip="2001:db8:1::1")
     first = decided(node, server, settings)
     assert isinstance(first, DesiredAddresses)
     assert decided(replace(node, addresses=first.values), server, settings) == DesiredAddresses(first.wanted)
 
 
-@pytest.mark.parametrize(
-    ("annotation", "expected"),
-    [
-        pytest.param("10.0.0.2", (IPv4Address("10.0.0.2"),), id="ipv4"),
-        pytest.param("2001:db8:1::1", (IPv6Address("2001:db8:1::1"),), id="ipv6"),
-        pytest.param("2001:0DB8:0001:0:0:0:0:0001", (IPv6Address("2001:db8:1::1"),), id="ipv6-in-long-form"),
-        pytest.param("00fe:0db8::1", (IPv6Address("fe:db8::1"),), id="ipv6-that-begins-with-zeros"),
-        pytest.param("::1", (IPv6Address("::1"),), id="ipv6-compressed-at-the-start"),
-        pytest.param("010.000.00.002", (IPv4Address("10.0.0.2"),), id="padding-is-decimal"),
-        pytest.param("::ffff:10.0.0.2", (IPv4Address("10.0.0.2"),), id="ipv4-mapped-is-ipv4"),
-        pytest.param("0.0.0.0", (IPv4Address("0.0.0.0"),), id="unspecified-alone"),
-        pytest.param("10.0.0.2,2001::1", (IPv4Address("10.0.0.2"), IPv6Address("2001::1")), id="pair"),
-        pytest.param("2001::1,10.0.0.2", (IPv6Address("2001::1"), IPv4Address("10.0.0.2")), id="pair-ipv6-first"),
-    ],
-)
-def test_parse_node_ips(annotation: str, expected: tuple[IPAddress, ...]) -> None:
-    """One address, or one of each family, however they are written."""
-    assert parse_node_ips(annotation) == expected
+BAD, NO_PAIR = "node-ip-malformed", "node-ip-no-pair"
 
 
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        pytest.param("", id="empty"),
-        pytest.param(",", id="comma-alone"),
-        pytest.param("10.0.0.2,", id="comma-behind"),
-        pytest.param("10.0.0.2, 2001::1", id="blank-between"),
-        pytest.param(" 10.0.0.2", id="blank-in-front"),
-        pytest.param("web-1", id="host-name"),
-        pytest.param("10.0.0", id="three-octets"),
-        pytest.param("10.0.0.256", id="octet-too-large"),
-        pytest.param("10.0.0.2/24", id="prefix-length"),
-        pytest.param("fe80::1%eth0", id="zone"),
-    ],
+@rows(
+    "annotation expected",
+    {
+        "ipv4": ("10.0.0.2", ["10.0.0.2"]),
+        "ipv6-in-long-form": ("2001:0DB8:0001:0:0:0:0:0001", ["2001:db8:1::1"]),
+        "ipv6-that-begins-with-zeros": ("00fe:0db8::1", ["fe:db8::1"]),
+        "ipv6-compressed-at-the-start": ("::1", ["::1"]),
+        "padding-is-decimal": ("010.000.00.002", ["10.0.0.2"]),
+        "ipv4-mapped-is-ipv4": ("::ffff:10.0.0.2", ["10.0.0.2"]),
+        "unspecified-alone": ("0.0.0.0", ["0.0.0.0"]),
+        "pair": ("10.0.0.2,2001::1", ["10.0.0.2", "2001::1"]),
+        "pair-ipv6-first": ("2001::1,10.0.0.2", ["2001::1", "10.0.0.2"]),
+        "empty": ("", BAD),
+        "comma-alone": (",", BAD),
+        "comma-behind": ("10.0.0.2,", BAD),
+        "blank-between": ("10.0.0.2, 2001::1", BAD),
+        "blank-in-front": (" 10.0.0.2", BAD),
+        "host-name": ("web-1", BAD),
+        "octet-too-large": ("10.0.0.256", BAD),
+        "prefix-length": ("10.0.0.2/24", BAD),
+        "zone": ("fe80::1%eth0", BAD),
+        "two-ipv4": ("10.0.0.2,10.0.0.3", NO_PAIR),
+        "two-ipv6": ("2001::1,2001::2", NO_PAIR),
+        "two-ipv4-one-of-them-mapped": ("10.0.0.2,::ffff:10.0.0.3", NO_PAIR),
+        "three": ("10.0.0.2,2001::1,10.0.0.3", NO_PAIR),
+        "pair-with-unspecified-ipv4": ("0.0.0.0,2001::1", NO_PAIR),
+        "pair-with-unspecified-ipv6": ("10.0.0.2,::", NO_PAIR),
+    },
 )
-def test_parse_node_ips_refuses_what_is_no_address(annotation: str) -> None:
-    """What is no IP address is refused with the text and the remedy."""
-    assert why(parse_node_ips(annotation)) == (
-        "node-ip-malformed",
-        NoteKind.UNUSABLE_NODE_IP,
-        (
-            f"addresses are not written: annotation provided-node-ip {annotation!r} is not an IP address or a pair of"
-            " them without blanks; correct the kubelet's --node-ip"
-        ),
-    )
+def test_parse_node_ips(annotation: str, expected: list[str] | str) -> None:
+    """One address, or one of each family, however they are written; anything else is refused, and told."""
+    ips = parse_node_ips(annotation)
+    assert (why(ips) if isinstance(ips, Decided) else [str(ip) for ip in ips]) == expected
+    assert not isinstance(ips, Decided) or repr(annotation) in ips.text
 
 
 def test_parse_node_ips_does_not_look_at_what_is_too_long() -> None:
-    """Whoever may write a Node may give it 256 KiB of annotation: only its beginning and its length are told."""
-    assert f" '{'0' * 80}...' (250001 characters) " in why(parse_node_ips("0" * 250_000 + "1"))[2]
-
-
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        pytest.param("10.0.0.2,10.0.0.3", id="two-ipv4"),
-        pytest.param("2001::1,2001::2", id="two-ipv6"),
-        pytest.param("10.0.0.2,::ffff:10.0.0.3", id="two-ipv4-one-of-them-mapped"),
-        pytest.param("10.0.0.2,2001::1,10.0.0.3", id="three"),
-        pytest.param("0.0.0.0,2001::1", id="pair-with-unspecified-ipv4"),
-        pytest.param("10.0.0.2,::", id="pair-with-unspecified-ipv6"),
-    ],
-)
-def test_parse_node_ips_refuses_what_is_no_pair(annotation: str) -> None:
-    """More than one address is only legal as a pair of both families, both of them real."""
-    assert why(parse_node_ips(annotation)) == (
-        "node-ip-no-pair",
-        NoteKind.UNUSABLE_NODE_IP,
-        (
-            f"addresses are not written: annotation provided-node-ip {annotation!r} is not a pair of one IPv4 and one"
-            " IPv6 address, both of them specified; correct the kubelet's --node-ip"
-        ),
-    )
+    """Any client that may write a Node may give it 256 KiB of annotation: its beginning and its length are told."""
+    ips = parse_node_ips("0" * 250_000 + "1")
+    assert isinstance(ips, Decided)
+    assert f" '{'0' * 80}...' (250001 characters) " in ips.text
 
 
 def offered(addresses: tuple[NodeAddress, ...]) -> Addresses:
@@ -276,77 +215,41 @@ def offered(addresses: tuple[NodeAddress, ...]) -> Addresses:
     return tuple(Decided(address, PRIVATE_IP) for address in addresses)
 
 
-@pytest.mark.parametrize(
-    ("addresses", "annotation", "expected"),
-    [
-        pytest.param(ALL, None, ALL, id="no-annotation"),
-        pytest.param(ALL, "10.0.0.2", (I4, H, E4, E6), id="private"),
-        pytest.param(ALL, "010.0.0.02", (I4, H, E4, E6), id="private-with-padding"),
-        pytest.param(ALL, "10.0.0.2,2001:db8:1::1", (I4, E6, H), id="pair-drops-the-other-external"),
-        pytest.param(ALL, "2001:db8:1::1,10.0.0.2", (E6, I4, H), id="pair-in-the-order-of-the-annotation"),
-        pytest.param(ALL, "203.0.113.1", (E4, H, I4), id="public-ipv4"),
-        pytest.param(ALL, "203.0.113.1,2001:db8:1::1", (E4, E6, H, I4), id="both-public"),
-        pytest.param(ALL, "2001:0db8:0001::0001", (E6, H, I4), id="ipv6-in-long-form"),
-        pytest.param(ALL, "2001:db8:1::5", (E6_OTHER, H, I4), id="another-host-of-the-servers-subnet"),
-        pytest.param(
-            ALL,
-            "2001:db8:1:0:ffff:ffff:ffff:ffff",
-            (NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1:0:ffff:ffff:ffff:ffff"), H, I4),
-            id="the-last-host-of-the-servers-subnet",
-        ),
-        pytest.param(ALL, "10.0.0.2,2001:db8:1::5", (I4, E6_OTHER, H), id="pair-with-another-host"),
-        pytest.param((H, E4), "203.0.113.1", (E4, H), id="only-address"),
-        pytest.param(
-            (H, E4, NodeAddress(AddressType.INTERNAL_IP, "203.0.113.1")),
-            "203.0.113.1",
-            (E4, NodeAddress(AddressType.INTERNAL_IP, "203.0.113.1"), H),
-            id="every-equal-address-is-listed",
-        ),
-        pytest.param(
-            (NodeAddress(AddressType.HOSTNAME, "10.0.0.2"), I4),
-            "10.0.0.2",
-            (I4, NodeAddress(AddressType.HOSTNAME, "10.0.0.2")),
-            id="a-host-name-is-no-address",
-        ),
-    ],
+LAST = "2001:db8:1:0:ffff:ffff:ffff:ffff"
+
+
+@rows(
+    "addresses annotation expected",
+    {
+        "no-annotation": (ALL, None, ALL),
+        "private": (ALL, "10.0.0.2", (I4, H, E4, E6)),
+        "pair-drops-the-other-external": (ALL, "10.0.0.2,2001:db8:1::1", (I4, E6, H)),
+        "pair-in-the-order-of-the-annotation": (ALL, "2001:db8:1::1,10.0.0.2", (E6, I4, H)),
+        "public-ipv4": (ALL, "203.0.113.1", (E4, H, I4)),
+        "both-public": (ALL, "203.0.113.1,2001:db8:1::1", (E4, E6, H, I4)),
+        "another-host-of-the-servers-subnet": (ALL, "2001:db8:1::5", (E6_OTHER, H, I4)),
+        "the-last-host-of-the-servers-subnet": (ALL, LAST, (external(LAST), H, I4)),
+        "pair-with-another-host": (ALL, "10.0.0.2,2001:db8:1::5", (I4, E6_OTHER, H)),
+        "every-equal-address-is-listed": ((H, E4, PUBLIC4), "203.0.113.1", (E4, PUBLIC4, H)),
+        "a-host-name-is-no-address": ((hostname("10.0.0.2"), I4), "10.0.0.2", (I4, hostname("10.0.0.2"))),
+        "private-without-a-network": ((H, E4), "10.0.0.2", "ExternalIP 203.0.113.1"),
+        "ipv6-with-family-ipv4": ((H, E4), "2001:db8:1::1", "ExternalIP 203.0.113.1"),
+        "unspecified": ((H, E4, I4), "0.0.0.0", "ExternalIP 203.0.113.1, InternalIP 10.0.0.2"),
+        "another-subnet": ((H, E6), "2001:db8:2::1", "ExternalIP 2001:db8:1::1"),
+        "nothing-offered": ((H,), "10.0.0.2", "none"),
+        "second-of-a-pair": ((H, I4), "10.0.0.2,2001:db8:2::1", "InternalIP 10.0.0.2"),
+    },
 )
 def test_choose_addresses(
-    addresses: tuple[NodeAddress, ...], annotation: str | None, expected: tuple[NodeAddress, ...]
+    addresses: tuple[NodeAddress, ...], annotation: str | None, expected: tuple[NodeAddress, ...] | str
 ) -> None:
-    """Listed addresses come first and make their type exclusive, the rest keeps its order."""
+    """Listed addresses come first and make their type exclusive, the rest keeps its order; one that the server does not
+    have is refused, with those that it has."""
     chosen = choose_addresses(offered(addresses), annotation, SUBNET)
-    assert isinstance(chosen, tuple)
-    assert tuple(each.value for each in chosen) == expected
-
-
-@pytest.mark.parametrize(
-    ("addresses", "annotation", "shown"),
-    [
-        pytest.param((H, E4), "10.0.0.2", "ExternalIP 203.0.113.1", id="private-without-a-network"),
-        pytest.param((H, E4), "2001:db8:1::1", "ExternalIP 203.0.113.1", id="ipv6-with-family-ipv4"),
-        pytest.param((H, I4), "10.0.0.99", "InternalIP 10.0.0.2", id="alias-ip"),
-        pytest.param((H, E4), "198.51.100.7", "ExternalIP 203.0.113.1", id="floating-ip"),
-        pytest.param((H, E4, I4), "0.0.0.0", "ExternalIP 203.0.113.1, InternalIP 10.0.0.2", id="unspecified"),
-        pytest.param((H, E6), "2001:db8:2::1", "ExternalIP 2001:db8:1::1", id="another-subnet"),
-        pytest.param((H,), "10.0.0.2", "none", id="nothing-offered"),
-    ],
-)
-def test_node_ip_that_the_server_does_not_have(addresses: tuple[NodeAddress, ...], annotation: str, shown: str) -> None:
-    """A node IP that fits no address of the server is refused, with what there is and what to set."""
-    assert why(choose_addresses(offered(addresses), annotation, SUBNET)) == (
-        "node-ip-unknown",
-        NoteKind.UNUSABLE_NODE_IP,
-        (
-            f"addresses are not written: the kubelet's --node-ip {annotation} is none of the server's addresses"
-            f" ({shown}); correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an"
-            " IPv6 address"
-        ),
-    )
-
-
-def test_second_node_ip_that_the_server_does_not_have() -> None:
-    """One address of a pair that fits nothing spoils the pair."""
-    assert isinstance(choose_addresses(offered(ALL), "10.0.0.2,2001:db8:2::1", SUBNET), Decided)
+    if isinstance(chosen, Decided):
+        assert (chosen.rule.name, chosen.facts["addresses"]) == ("node-ip-unknown", expected)
+    else:
+        assert tuple(each.value for each in chosen) == expected
 
 
 def test_another_host_needs_a_subnet() -> None:
@@ -354,229 +257,98 @@ def test_another_host_needs_a_subnet() -> None:
     assert isinstance(choose_addresses(offered(ALL), "2001:db8:1::5", None), Decided)
 
 
-def ruled(decisions: Addresses) -> list[str]:
-    """``Type address: rule`` of each."""
-    return [f"{each.value.type} {each.value.address}: {each.rule.name}" for each in decisions]
+@rows(
+    "ipv6 annotation expected",
+    {
+        "no-network": (None, "2001:db8:1::5", None),
+        "the-first-host": (SUBNET, None, "2001:db8:1::1"),
+        "another-host": (SUBNET, "10.0.0.2,2001:db8:1::5", "2001:db8:1::5"),
+        "of-another-network": (SUBNET, "2001:db8:2::5", "2001:db8:1::1"),
+        "malformed": (SUBNET, "x", "2001:db8:1::1"),
+    },
+)
+def test_public_ipv6(ipv6: IPv6Network | None, annotation: str | None, expected: str | None) -> None:
+    """The host that the kubelet uses, else the first one."""
+    assert public_ipv6(a_server(ipv6=ipv6), annotation) == (IPv6Address(expected) if expected else None)
 
 
-HOSTNAME, PUBLIC = "Hostname web-1: hostname-of-server", "ExternalIP 203.0.113.1: public-ipv4"
+BASE = "hostname-of-server public-ipv4"
 
 
-@pytest.mark.parametrize(
-    ("current", "node_ip", "server", "network", "settings", "wanted", "gone"),
-    [
-        pytest.param((H, E4), None, a_server(), None, DEFAULT, [HOSTNAME, PUBLIC], [], id="as-the-server-has-them"),
-        pytest.param((), None, a_server(), None, DEFAULT, [HOSTNAME, PUBLIC], [], id="published-none"),
-        pytest.param((E4, H), None, a_server(), None, DEFAULT, [HOSTNAME, PUBLIC], [], id="another-order"),
-        pytest.param(
-            (H, E4),
-            None,
-            a_dual_stack_server(),
-            NETWORK,
-            DUAL_STACK,
-            [HOSTNAME, PUBLIC, "ExternalIP 2001:db8:1::1: public-ipv6", "InternalIP 10.0.0.2: private-ip"],
-            [],
-            id="dual-stack-in-a-network",
+@rows(
+    "current world wanted gone",
+    {
+        "as-the-server-has-them": ((H, E4), {}, BASE, ""),
+        "published-none": ((), {}, BASE, ""),
+        "dual-stack": ((), {"server": BOTH, "settings": DUAL_STACK}, BASE + " public-ipv6", ""),
+        "private": ((), {"server": TWICE, "net": NETWORK}, BASE + " private-ip private-ip", ""),
+        "ipv6-off": ((H, E4, E6), {"server": BOTH}, BASE, "other-family"),
+        "of-no-server": ((VPN,), {"net": NETWORK, "settings": KEEP}, BASE, "address-unknown"),
+        "without-a-network": ((VPN, H, E4), {}, BASE, "network-unset"),
+        "kept": ((VPN, H), {"settings": KEEP}, BASE + " internal-ip-kept", ""),
+        "under-another-type": ((H, PUBLIC4, E4), {}, BASE, "address-of-other-type"),
+        "twice": ((H, E4, E4), {}, BASE, "address-twice"),
+        "odd-types": ((NodeAddress("Odd", "y"),), {}, BASE, "address-unknown"),
+        "node-ip": (
+            (I4_OTHER, I4),
+            {"server": TWICE, "net": NETWORK, "node_ip": "10.0.0.3"},
+            "on-node-ip " + BASE,
+            "not-on-node-ip",
         ),
-        pytest.param(
-            (H, E4, E6),
-            None,
-            a_dual_stack_server(),
-            None,
-            DEFAULT,
-            [HOSTNAME, PUBLIC],
-            ["ExternalIP 2001:db8:1::1: other-family"],
-            id="ipv6-switched-off",
-        ),
-        pytest.param(
-            (H, E4, VPN),
-            None,
-            a_server(missing=frozenset({"labels"})),
-            NETWORK,
-            KEEP,
-            [HOSTNAME, PUBLIC],
-            ["InternalIP 100.64.0.1: address-unknown"],
-            id="with-a-network-the-cloud-alone-knows",
-        ),
-        pytest.param(
-            (VPN, H, E4),
-            None,
-            a_server(),
-            None,
-            DEFAULT,
-            [HOSTNAME, PUBLIC],
-            ["InternalIP 100.64.0.1: network-unset"],
-            id="a-private-address-without-a-network",
-        ),
-        pytest.param(
-            (VPN, H, E4),
-            None,
-            a_server(),
-            None,
-            KEEP,
-            [HOSTNAME, PUBLIC, "InternalIP 100.64.0.1: internal-ip-kept"],
-            [],
-            id="a-private-address-that-is-kept",
-        ),
-        pytest.param(
-            (H, NodeAddress(AddressType.INTERNAL_IP, E4.address), E4),
-            None,
-            a_server(),
-            None,
-            DEFAULT,
-            [HOSTNAME, PUBLIC],
-            ["InternalIP 203.0.113.1: address-of-other-type"],
-            id="listed-under-another-type",
-        ),
-        pytest.param(
-            (H, E4, E4),
-            None,
-            a_server(),
-            None,
-            DEFAULT,
-            [HOSTNAME, PUBLIC],
-            ["ExternalIP 203.0.113.1: address-twice"],
-            id="listed-twice",
-        ),
-        pytest.param(
-            (H, NodeAddress(AddressType.INTERNAL_DNS, "web-1.lan"), NodeAddress("Odd", "y")),
-            None,
-            a_server(ipv4=None),
-            None,
-            DEFAULT,
-            [HOSTNAME],
-            ["InternalDNS web-1.lan: address-unknown", "Odd y: address-unknown"],
-            id="names-of-the-kubelets",
-        ),
-        pytest.param(
-            (NodeAddress(AddressType.INTERNAL_IP, "10.0.0.3"), I4, H, E4),
-            "10.0.0.3",
-            a_server(private_ips=((4, IPv4Address("10.0.0.2")), (4, IPv4Address("10.0.0.3")))),
-            NETWORK,
-            DEFAULT,
-            ["InternalIP 10.0.0.3: on-node-ip", HOSTNAME, PUBLIC],
-            ["InternalIP 10.0.0.2: not-on-node-ip"],
-            id="the-node-ip-is-the-only-one-of-its-type",
-        ),
-        pytest.param(
-            (E6_OTHER, H),
-            "2001:db8:1::5",
-            a_dual_stack_server(),
-            None,
-            Settings(address_family=IPV6),
-            ["ExternalIP 2001:db8:1::5: on-node-ip", HOSTNAME],
-            [],
-            id="the-node-ip-is-another-host-of-the-servers-network",
-        ),
-        pytest.param(
-            (VPN, H, E4),
-            "100.64.0.1",
-            a_server(),
-            None,
-            KEEP,
-            ["InternalIP 100.64.0.1: on-node-ip", HOSTNAME, PUBLIC],
-            [],
-            id="the-node-ip-is-kept",
-        ),
-        pytest.param(
+        "node-ip-of-a-kept-one": ((VPN, H, E4), {"settings": KEEP, "node_ip": "100.64.0.1"}, "on-node-ip " + BASE, ""),
+        "robot": (
             (H, E4, NO_IP, I4, I6, PUBLIC4),
-            None,
-            ROBOT,
-            NETWORK,
-            DEFAULT,
-            [HOSTNAME, PUBLIC, "InternalIP 10.0.0.2: internal-ip-forwarded"],
-            [
-                "InternalIP bond0: internal-ip-malformed",
-                "InternalIP fd00::2: other-family",
-                "InternalIP 203.0.113.1: address-of-other-type",
-            ],
-            id="robot",
+            {"server": ROBOT},
+            BASE + " internal-ip-forwarded",
+            "internal-ip-malformed other-family address-of-other-type",
         ),
-        pytest.param(
-            (H, E6, PUBLIC4),
-            None,
-            ROBOT,
-            NETWORK,
-            Settings(address_family=IPV6),
-            [HOSTNAME, "ExternalIP 2001:db8:1::1: public-ipv6"],
-            ["InternalIP 203.0.113.1: internal-ip-public"],
-            id="robot-and-a-public-address",
+        "robot-and-a-public-address": (
+            (PUBLIC4,),
+            {"server": ROBOT, "settings": Settings(address_family=IPV6)},
+            "hostname-of-server public-ipv6",
+            "internal-ip-public",
         ),
-        pytest.param(
-            (H, E4, I4),
-            None,
-            ROBOT,
-            NETWORK,
-            Settings(forward_internal_ips=False),
-            [HOSTNAME, PUBLIC],
-            ["InternalIP 10.0.0.2: forward-off"],
-            id="robot-and-nothing-is-forwarded",
+        "robot-and-nothing-is-forwarded": (
+            (I4,),
+            {"server": ROBOT, "settings": Settings(forward_internal_ips=False)},
+            BASE,
+            "forward-off",
         ),
-    ],
+    },
 )
-def test_addresses(
-    current: tuple[NodeAddress, ...],
-    node_ip: str | None,
-    server: Server,
-    network: Network | None,
-    settings: Settings,
-    wanted: list[str],
-    gone: list[str],
-) -> None:
+def test_rules(current: tuple[NodeAddress, ...], world: dict[str, Any], wanted: str, gone: str) -> None:
     """Each address that a Node should have, and each that goes away, has its rule; what is right stays."""
-    node = a_settled_node(addresses=current, provided_node_ip=node_ip)
-    found = decided(node, server, settings, Present(network))
-    assert isinstance(found, DesiredAddresses)
-    assert (ruled(found.wanted), ruled(found.gone)) == (wanted, gone)
-    then = decided(replace(node, addresses=found.values), server, settings, Present(network))
+    given: dict[str, Any] = {"server": a_server(), "settings": DEFAULT, "net": None, "node_ip": None} | world
+    node = a_settled_node(addresses=current, provided_node_ip=given["node_ip"])
+    network = Present(given["net"])
+    first = decided(node, given["server"], given["settings"], network)
+    assert isinstance(first, DesiredAddresses)
+    names = [" ".join(each.rule.name for each in addresses) for addresses in (first.wanted, first.gone)]
+    assert names == [wanted, gone]
+    then = decided(replace(node, addresses=first.values), given["server"], given["settings"], network)
     assert isinstance(then, DesiredAddresses)
-    assert (then.values, then.gone) == (found.values, ())
+    assert (then.values, then.gone) == (first.values, ())
 
 
-@pytest.mark.parametrize(
-    ("addresses", "network", "lost"),
-    [
-        pytest.param((), None, (), id="nothing-reported"),
-        pytest.param(WEB_1_ADDRESSES, None, (), id="all-kept"),
-        pytest.param((PUBLIC4,), None, (), id="kept-under-another-type"),
-        pytest.param(
-            (NodeAddress(AddressType.EXTERNAL_IP, "198.51.100.7"), VPN),
-            None,
-            (
-                "ExternalIP 198.51.100.7 goes away: server 1 does not have it",
-                "InternalIP 100.64.0.1 goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",
-            ),
-            id="without-a-network",
-        ),
-        pytest.param(
-            (VPN,), NETWORK, ("InternalIP 100.64.0.1 goes away: server 1 does not have it",), id="of-another-network"
-        ),
-        pytest.param(
-            (NodeAddress(AddressType.HOSTNAME, "other"), NodeAddress("Odd", "y")), None, (), id="names-are-no-addresses"
-        ),
-    ],
+@rows(
+    "addresses network lost",
+    {
+        "all-kept": (WEB_1_ADDRESSES, None, []),
+        "kept-under-another-type": ((PUBLIC4,), None, []),
+        "without-a-network": ((external("198.51.100.7"), VPN), None, ["198.51.100.7", "100.64.0.1"]),
+        "of-another-network": ((VPN,), NETWORK, ["100.64.0.1"]),
+        "names-are-no-addresses": ((hostname("other"), NodeAddress("Odd", "y")), None, []),
+    },
 )
-def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: Network | None, lost: tuple[str, ...]) -> None:
-    """Each IP address of the Node that the cloud does not know is told as going away, with its cause."""
-    found = decided(a_settled_node(addresses=addresses), a_server(), DEFAULT, Present(network))
-    assert isinstance(found, DesiredAddresses)
-    assert found.lost == lost
+def test_lost_addresses(addresses: tuple[NodeAddress, ...], network: Network | None, lost: list[str]) -> None:
+    """Each IP address of the Node that the cloud does not know is told as going away."""
+    first = decided(a_settled_node(addresses=addresses), a_server(), DEFAULT, Present(network))
+    assert isinstance(first, DesiredAddresses)
+    assert [text.split()[1] for text in first.lost] == lost
 
 
-@pytest.mark.parametrize(
-    ("network", "expected"),
-    [
-        pytest.param(
-            Unknown("429"), ("network-unknown", NoteKind.UNKNOWN, "addresses are not written: 429"), id="unreadable"
-        ),
-        pytest.param(
-            Absent(),
-            ("network-absent", NoteKind.UNKNOWN, "addresses are not written: the project has no network 'private'"),
-            id="not-in-the-project",
-        ),
-    ],
-)
-def test_unknown_network(network: Absent | Unknown, expected: tuple[str, NoteKind, str]) -> None:
+@rows("network expected", {"unreadable": (Unknown("429"), "network-unknown"), "absent": (Absent(), "network-absent")})
+def test_unknown_network(network: Absent | Unknown, expected: str) -> None:
     """While the network that decides the private addresses is not known, no address is; Robot servers are in none."""
     settings = Settings(network="private", keep_internal_ips=True)
     assert why(decided(a_settled_node(), a_server(), settings, network)) == expected
@@ -584,22 +356,21 @@ def test_unknown_network(network: Absent | Unknown, expected: tuple[str, NoteKin
 
 
 @pytest.mark.parametrize("network", [Present(None), Unknown("429"), Absent()], ids=["none", "unreadable", "absent"])
-@pytest.mark.parametrize(
-    ("missing", "named"),
-    [
-        pytest.param({"public_net.ipv4"}, "public_net.ipv4", id="ipv4"),
-        pytest.param({"public_net.ipv6"}, "public_net.ipv6", id="ipv6"),
-        pytest.param({"private_net"}, "private_net", id="private-network"),
-        pytest.param({"public_net.ipv6", "labels", "private_net"}, "private_net", id="several-and-the-first-is-named"),
-    ],
+@rows(
+    "missing named",
+    {
+        "ipv4": ({"public_net.ipv4"}, "public_net.ipv4"),
+        "ipv6": ({"public_net.ipv6"}, "public_net.ipv6"),
+        "several-and-the-first-is-named": ({"public_net.ipv6", "labels", "private_net"}, "private_net"),
+    },
 )
 def test_fields_that_did_not_arrive(
     missing: set[str], named: str, network: Present[Network | None] | Absent | Unknown
 ) -> None:
     """An answer that lacks a field of addresses says nothing of them, whatever is known of the network."""
-    server = a_dual_stack_server(missing=frozenset(missing))
-    text = f"addresses are not written: Hetzner's answer has no {named} for server 1"
-    assert why(decided(a_settled_node(), server, DEFAULT, network)) == ("addresses-missing", NoteKind.UNKNOWN, text)
+    left = decided(a_settled_node(), replace(BOTH, missing=frozenset(missing)), DEFAULT, network)
+    assert isinstance(left, Decided)
+    assert (left.rule.name, left.facts["field"]) == ("addresses-missing", named)
 
 
 @pytest.mark.parametrize("field", ["public_net.ipv4", "public_net.ipv6", "private_net", "labels"])
@@ -617,3 +388,99 @@ def test_nothing_goes_away_because_a_field_did_not_arrive(field: str) -> None:
     for server, changes in ((replace(lacking[field], missing=frozenset({field})), 0), (lacking[field], 1)):
         snapshot = a_snapshot([node], [server], network=Present(a_network()))
         assert len(compute_plan(snapshot, settings).changes) == changes
+
+
+def called(name: str) -> dict[str, Any]:
+    """What a Node publishes that calls itself so."""
+    return {"addresses": (hostname(name), E4)}
+
+
+OWN, KEPT, TAKEN = "hostname-of-server", "hostname-kept", "hostname-taken"
+WEB_2 = {"server": "web-2"}
+
+
+@rows(
+    "node server other expected",
+    {
+        "joins-by-name": (a_joining_node(), "web-1", WEB_2, ("web-1", OWN)),
+        "joins-by-providerID-as-with-HCCM": (a_joining_node("gpu"), "web-1", WEB_2, ("web-1", OWN)),
+        "what-a-kubelet-says-is-replaced": (a_joining_node(**called("lan")), "web-1", None, ("web-1", OWN)),
+        "joins-on-a-server-with-another-nodes-name": (a_joining_node(), "web-2", WEB_2, ("web-1", TAKEN)),
+        "joins-on-a-server-without-a-name": (a_joining_node(), "", WEB_2, ("web-1", "server-unnamed")),
+        "nothing-happened": (a_settled_node(), "web-1", WEB_2, ("web-1", OWN)),
+        "renamed": (a_settled_node(), "web-9", WEB_2, ("web-1", KEPT)),
+        "swapped": (a_settled_node(), "web-2", {"server": "web-1"}, ("web-1", KEPT)),
+        "swapped-and-followed-by-another-controller": (
+            a_settled_node(**called("web-2")),
+            "web-2",
+            {"server": "web-1", **called("web-1")},
+            ("web-1", TAKEN),
+        ),
+        "it-was-renamed-back": (a_settled_node(**called("web-2")), "web-1", WEB_2, ("web-1", OWN)),
+        "letters-of-another-case-are-the-same-name": (a_settled_node(), "WEB-2", WEB_2, ("web-1", KEPT)),
+        "two-servers-with-one-name": (a_settled_node(**called("a")), "a", {"server": "a"}, ("web-1", TAKEN)),
+        "joined-by-providerID": (a_settled_node(**called("pool-a")), "pool-a", WEB_2, ("pool-a", OWN)),
+        "published-none": (a_settled_node(addresses=()), "web-9", WEB_2, ("web-9", OWN)),
+    },
+)
+def test_hostnames(node: Node, server: str, other: dict[str, Any] | None, expected: tuple[str, str]) -> None:
+    """A Node is called as its server was when it joined, and never as another Node or its server is."""
+    node, ours = replace(node, provider_id="hcloud://1"), a_server(1, server)
+    nodes, servers = [node], [ours]
+    if other is not None:
+        fields = dict(other)
+        servers.append(a_server(2, fields.pop("server")))
+        nodes.append(a_settled_node("web-2", 2, **fields))
+    choice = choose_hostname(node, ours, Others(a_snapshot(nodes, servers)), joins=bool(node.taints))
+    assert (choice.value.address, choice.rule.name) == expected
+
+
+def test_the_name_of_a_node_that_could_not_be_read_is_its_own() -> None:
+    """Unknown is not absent."""
+    section = replace(nodes_of(a_settled_node()), unreadable={"web-2": "no uid"})
+    others = Others(a_snapshot(nodes_section=section, servers=[a_server(1, "web-2")]))
+    assert choose_hostname(a_joining_node(), a_server(1, "web-2"), others, joins=True).value == H
+
+
+IN_NETWORK = Settings(network="private", address_family=DUAL)
+HAS, HAS_AS_ALIAS, OTHER = {"private_ips": PRIVATE}, {"alias_ips": PRIVATE}, {"private_ips": attached((4, "10.0.0.9"))}
+ELSEWHERE = attached((5, "10.0.0.2"))
+
+
+@rows(
+    "reported server other settings contested",
+    {
+        "public": ((), {}, {"ipv4": IPv4Address("203.0.113.1")}, IN_NETWORK, "203.0.113.1"),
+        "ipv6": ((), {"ipv6": SUBNET}, {"ipv6": SUBNET}, IN_NETWORK, "2001:db8:1::1"),
+        "private": ((), HAS, HAS, IN_NETWORK, "10.0.0.2"),
+        "another-servers-alias": ((), HAS, HAS_AS_ALIAS, IN_NETWORK, "10.0.0.2"),
+        "the-same-in-two-networks-is-another": ((), HAS, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
+        "in-another-network": ((), {"private_ips": PRIVATE + ELSEWHERE}, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
+        "a-kubelet-claims-anothers-public-one": ((internal("203.0.113.2"),), {}, {}, KEEP, "203.0.113.2"),
+        "a-kubelet-claims-anothers-private-one": ((I4,), OTHER, HAS, KEEP, "10.0.0.2"),
+        "an-address-in-a-vpn-that-looks-alike": ((I4,), {}, HAS, KEEP, None),
+    },
+)
+@pytest.mark.parametrize("joins", [True, False])
+def test_addresses_that_two_servers_seem_to_have(
+    reported: tuple[NodeAddress, ...],
+    server: dict[str, Any],
+    other: dict[str, Any],
+    settings: Settings,
+    contested: str | None,
+    joins: bool,
+) -> None:
+    """They are written to neither Node: one that joins waits, one that is settled stays as it is, and a note names
+    both servers."""
+    ours: Any = (a_joining_node if joins else a_settled_node)(addresses=(H, E4, *reported))
+    network = Present(a_network() if settings is IN_NETWORK else None)
+    servers = [a_server(1, **server), a_server(2, "web-2", **other)]
+    plan = compute_plan(a_snapshot([ours, a_settled_node("web-2", 2)], servers, network=network), settings)
+
+    kinds = [change.kind for change in plan.changes if change.owner == ours.key]
+    notes = [note.text for note in plan.notes if note.key == ours.key and note.kind == "ambiguous"]
+    if contested is None:
+        assert (notes, joins and kinds) == ([], joins and ["node.initialise"])
+    else:
+        assert (kinds, len(notes)) == ([], 1)
+        assert f" {contested} of server 1 is that of server 2 of Node web-2" in notes[0]

@@ -5,25 +5,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Snapshot, Taint
 from desired.plan.change import Plan, Verdict
 from desired.planner import compute_plan
 from desired.section import Present, Unknown
 from desired.syntax.selector import parse_selector
-from tests.builders import (
-    NOW,
-    SERVER_LABELS,
-    a_fleet,
-    a_lost_node,
-    a_network,
-    a_settled_node,
-    incomplete,
-    servers_of,
-)
+from tests.builders import NOW, SERVER_LABELS, a_fleet, a_lost_node, a_network, a_settled_node, incomplete, servers_of
 from tests.support.judging import judge
+from tests.support.rows import rows
 
 CHOSEN = (Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule"),)
 CONTROL_PLANE = SERVER_LABELS | {"node-role.kubernetes.io/control-plane": ""}
@@ -60,27 +50,24 @@ def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verd
     return {f"n-{i}": verdict for i in ids}
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(fleet(3), {}, id="all-there"),
-        pytest.param(fleet(2, 2), each(ALLOWED, 2), id="one-of-two"),
-        pytest.param(fleet(3, 1, 2), each(HELD, 1, 2), id="two-of-three"),
-        pytest.param(fleet(4, 1), each(ALLOWED, 1), id="one-of-four"),
-        pytest.param(fleet(7, 1, 2), each(HELD, 1, 2), id="two-of-seven"),
-        pytest.param(fleet(8, 1, 2), each(ALLOWED, 1, 2), id="two-of-eight"),
-        pytest.param(fleet(8, 1, 2, 3), each(HELD, 1, 2, 3), id="three-of-eight"),
-        pytest.param(fleet(40, *range(1, 11)), each(ALLOWED, *range(1, 11)), id="ten-of-forty"),
-        pytest.param(fleet(40, *range(1, 12)), each(HELD, *range(1, 12)), id="eleven-of-forty"),
-        pytest.param(
-            fleet(10, *range(1, 9), lost={"taints": CHOSEN}), each(ALLOWED, *range(1, 9)), id="autoscaler-takes-8-of-10"
-        ),
-        pytest.param(
+@rows(
+    "snapshot expected",
+    {
+        "all-there": (fleet(3), {}),
+        "one-of-two": (fleet(2, 2), each(ALLOWED, 2)),
+        "two-of-three": (fleet(3, 1, 2), each(HELD, 1, 2)),
+        "one-of-four": (fleet(4, 1), each(ALLOWED, 1)),
+        "two-of-seven": (fleet(7, 1, 2), each(HELD, 1, 2)),
+        "two-of-eight": (fleet(8, 1, 2), each(ALLOWED, 1, 2)),
+        "three-of-eight": (fleet(8, 1, 2, 3), each(HELD, 1, 2, 3)),
+        "ten-of-forty": (fleet(40, *range(1, 11)), each(ALLOWED, *range(1, 11))),
+        "eleven-of-forty": (fleet(40, *range(1, 12)), each(HELD, *range(1, 12))),
+        "autoscaler-takes-8-of-10": (fleet(10, *range(1, 9), lost={"taints": CHOSEN}), each(ALLOWED, *range(1, 9))),
+        "given-up-after-half-an-hour": (
             fleet(10, *range(1, 9), lost={"ready_since": NOW - timedelta(minutes=30)}),
             each(ALLOWED, *range(1, 9)),
-            id="given-up-after-half-an-hour",
         ),
-        pytest.param(
+        "announced-ones-pass-beside-held-ones": (
             a_fleet(
                 a_lost_node("n-1", 1),
                 a_lost_node("n-2", 2),
@@ -89,9 +76,8 @@ def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verd
                 gone=[1, 2, 3],
             ),
             each(HELD, 1, 2) | each(ALLOWED, 3),
-            id="announced-ones-pass-beside-held-ones",
         ),
-        pytest.param(
+        "one-silent-and-one-still-ready-count-as-two": (
             a_fleet(
                 a_lost_node("n-1", 1),
                 a_settled_node("n-2", 2),
@@ -100,34 +86,24 @@ def each(verdict: tuple[Verdict, str | None], *ids: int) -> dict[str, tuple[Verd
                 gone=[1, 2],
             ),
             each(HELD, 1),
-            id="one-silent-and-one-still-ready-count-as-two",
         ),
-        pytest.param(
-            a_fleet(
-                a_lost_node("n-1", 1),
-                a_lost_node("n-2", 2, labels=SPARE),
-                a_settled_node("n-3", 3),
-                gone=[1, 2],
-            ),
+        "ignored-ones-neither-count-nor-go": (
+            a_fleet(a_lost_node("n-1", 1), a_lost_node("n-2", 2, labels=SPARE), a_settled_node("n-3", 3), gone=[1, 2]),
             each(ALLOWED, 1),
-            id="ignored-ones-neither-count-nor-go",
         ),
-        pytest.param(fleet(3, 1, lost={"created_at": NOW - timedelta(seconds=10)}), each(WAITING, 1), id="too-young"),
-        pytest.param(
+        "too-young": (fleet(3, 1, lost={"created_at": NOW - timedelta(seconds=10)}), each(WAITING, 1)),
+        "held-beats-waiting-for-a-proof": (
             fleet(3, 1, 2, lost={"created_at": NOW - timedelta(seconds=10)}),
             each(HELD, 1, 2),
-            id="held-beats-waiting-for-a-proof",
         ),
-        pytest.param(fleet(3, 1, confirmations={}), each(WAITING, 1), id="not-asked-by-id"),
-        pytest.param(fleet(3, 1, confirmations={1: Unknown("500")}), each(WAITING, 1), id="asked-in-vain"),
-        pytest.param(fleet(3, 1, lost={"ready": Readiness.TRUE}), {}, id="still-ready"),
-        pytest.param(fleet(3, 1, lost={"deleted_at": NOW}), {}, id="being-deleted"),
-        pytest.param(
-            fleet(3, 1, servers_section=incomplete(fleet(3, 1).servers)), {}, id="one-missing-in-part-of-the-list"
-        ),
-        pytest.param(fleet(3, 1, servers_section=servers_of()), each(ASTRAY, 1), id="empty-project"),
-        pytest.param(fleet(4, 1, 2, 3), each(HELD, 1, 2, 3), id="one-ready-node-anchors-the-rest"),
-    ],
+        "not-asked-by-id": (fleet(3, 1, confirmations={}), each(WAITING, 1)),
+        "asked-in-vain": (fleet(3, 1, confirmations={1: Unknown("500")}), each(WAITING, 1)),
+        "still-ready": (fleet(3, 1, lost={"ready": Readiness.TRUE}), {}),
+        "being-deleted": (fleet(3, 1, lost={"deleted_at": NOW}), {}),
+        "one-missing-in-part-of-the-list": (fleet(3, 1, servers_section=incomplete(fleet(3, 1).servers)), {}),
+        "empty-project": (fleet(3, 1, servers_section=servers_of()), each(ASTRAY, 1)),
+        "one-ready-node-anchors-the-rest": (fleet(4, 1, 2, 3), each(HELD, 1, 2, 3)),
+    },
 )
 def test_verdicts(snapshot: Snapshot, expected: Mapping[str, tuple[Verdict, str | None]]) -> None:
     """A Node is deleted when its absence is proven and no more are lost than may be, unless they were announced."""
@@ -142,44 +118,35 @@ def head(name: str, server_id: int, **overrides: Any) -> Node:
     return a_lost_node(name, server_id, **{"labels": CONTROL_PLANE} | overrides)
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(a_fleet(head("n-1", 1), WORKER, gone=[1]), each(HELD, 1), id="the-last-one"),
-        pytest.param(
-            a_fleet(head("n-1", 1, unschedulable=True), WORKER, gone=[1]), each(HELD, 1), id="the-last-one-announced"
-        ),
-        pytest.param(
+@rows(
+    "snapshot expected",
+    {
+        "the-last-one": (a_fleet(head("n-1", 1), WORKER, gone=[1]), each(HELD, 1)),
+        "the-last-one-announced": (a_fleet(head("n-1", 1, unschedulable=True), WORKER, gone=[1]), each(HELD, 1)),
+        "the-last-one-by-its-old-name": (
             a_fleet(
-                head("n-1", 1, labels=SERVER_LABELS | {"node-role.kubernetes.io/master": "true"}),
-                WORKER,
-                gone=[1],
+                head("n-1", 1, labels=SERVER_LABELS | {"node-role.kubernetes.io/master": "true"}), WORKER, gone=[1]
             ),
             each(HELD, 1),
-            id="the-last-one-by-its-old-name",
         ),
-        pytest.param(a_fleet(head("n-1", 1), head("n-2", 2), WORKER, gone=[1]), each(ALLOWED, 1), id="one-of-two"),
-        pytest.param(
+        "one-of-two": (a_fleet(head("n-1", 1), head("n-2", 2), WORKER, gone=[1]), each(ALLOWED, 1)),
+        "both-gone-and-announced": (
             a_fleet(head("n-1", 1, unschedulable=True), head("n-2", 2, taints=CHOSEN), WORKER, gone=[1, 2]),
             each(HELD, 1, 2),
-            id="both-gone-and-announced",
         ),
-        pytest.param(
+        "both-gone-and-one-still-ready": (
             a_fleet(head("n-1", 1), head("n-2", 2, ready=Readiness.TRUE), *WORKERS, gone=[1, 2]),
             each(HELD, 1),
-            id="both-gone-and-one-still-ready",
         ),
-        pytest.param(
+        "the-other-is-ignored": (
             a_fleet(head("n-1", 1), head("n-2", 2, labels=CONTROL_PLANE | SPARE), WORKER, gone=[1, 2]),
             each(ALLOWED, 1),
-            id="the-other-is-ignored",
         ),
-        pytest.param(
+        "workers-go-beside-it": (
             a_fleet(head("n-1", 1, unschedulable=True), a_lost_node("n-3", 3), WORKER, gone=[1, 3]),
             each(HELD, 1) | each(ALLOWED, 3),
-            id="workers-go-beside-it",
         ),
-    ],
+    },
 )
 def test_the_last_node_of_the_control_plane(
     snapshot: Snapshot, expected: Mapping[str, tuple[Verdict, str | None]]
@@ -210,20 +177,18 @@ def one_node(minutes: float, *others: Node, cordoned: bool = False) -> Snapshot:
 BY_ID = replace(SPARED, network="4")
 
 
-@pytest.mark.parametrize(
-    ("snapshot", "settings", "expected"),
-    [
-        pytest.param(one_node(29), BY_ID, HELD, id="the-only-node-of-the-right-project"),
-        pytest.param(one_node(30), BY_ID, ALLOWED, id="the-only-node-given-up"),
-        pytest.param(one_node(30), SPARED, ASTRAY, id="the-only-node-given-up-and-no-witness"),
-        pytest.param(one_node(5, cordoned=True), SPARED, ASTRAY, id="the-only-node-cordoned-and-no-witness"),
-        pytest.param(one_node(5, cordoned=True), BY_ID, ALLOWED, id="the-only-node-cordoned"),
-        pytest.param(one_node(30), replace(SPARED, network="private"), ASTRAY, id="a-network-by-name-is-no-witness"),
-        pytest.param(one_node(5, WORKER), SPARED, ALLOWED, id="replaced-under-another-name"),
-        pytest.param(
-            one_node(5, replace(WORKER, conditions=())), SPARED, ALLOWED, id="replaced-by-one-that-is-not-ready-yet"
-        ),
-    ],
+@rows(
+    "snapshot settings expected",
+    {
+        "the-only-node-of-the-right-project": (one_node(29), BY_ID, HELD),
+        "the-only-node-given-up": (one_node(30), BY_ID, ALLOWED),
+        "the-only-node-given-up-and-no-witness": (one_node(30), SPARED, ASTRAY),
+        "the-only-node-cordoned-and-no-witness": (one_node(5, cordoned=True), SPARED, ASTRAY),
+        "the-only-node-cordoned": (one_node(5, cordoned=True), BY_ID, ALLOWED),
+        "a-network-by-name-is-no-witness": (one_node(30), replace(SPARED, network="private"), ASTRAY),
+        "replaced-under-another-name": (one_node(5, WORKER), SPARED, ALLOWED),
+        "replaced-by-one-that-is-not-ready-yet": (one_node(5, replace(WORKER, conditions=())), SPARED, ALLOWED),
+    },
 )
 def test_a_cluster_of_one_node(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
     """The only Node goes once it is given up in a project that is known to be the right one, or is replaced."""

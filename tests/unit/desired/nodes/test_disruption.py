@@ -3,19 +3,24 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from desired.model.clocks import Clocks
 from desired.model.snapshot import Node, Readiness, Taint
 from desired.nodes.disruption import is_planned_disruption, planned_disruption
 from tests.builders import NOW, a_settled_node, a_snapshot
+from tests.support.rows import rows
 
 HALF_AN_HOUR = timedelta(minutes=30)
 SECOND = timedelta(seconds=1)
-AUTOSCALER = Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule", "1780000000")
-KARPENTER = Taint("karpenter.sh/disrupted", "NoSchedule")
+AUTOSCALER, KARPENTER = "ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"
+TEAM = Taint("team", "NoSchedule")
 
 GIVEN_UP = "it has not been Ready since 2026-07-01 11:30 UTC"
+CHOSEN, DISRUPTED = f"it has the taint {AUTOSCALER}", f"it has the taint {KARPENTER}"
+
+
+def tainted(*taints: Taint) -> Node:
+    """A Node with these taints."""
+    return a_settled_node(taints=taints)
 
 
 def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedelta | None = None) -> Node:
@@ -24,101 +29,63 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
     return a_settled_node(ready=ready, ready_since=NOW - for_, created_at=NOW - timedelta(days=1), heartbeat=heartbeat)
 
 
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        pytest.param(a_settled_node(), None, id="settled"),
-        pytest.param(a_settled_node(unschedulable=True), "it is cordoned", id="cordoned"),
-        pytest.param(a_settled_node(deleted_at=NOW), "it is being deleted", id="being-deleted"),
-        pytest.param(
-            a_settled_node(taints=(AUTOSCALER,)),
-            "it has the taint ToBeDeletedByClusterAutoscaler",
-            id="cluster-autoscaler",
-        ),
-        pytest.param(a_settled_node(taints=(KARPENTER,)), "it has the taint karpenter.sh/disrupted", id="karpenter"),
-        pytest.param(
-            a_settled_node(taints=(Taint("team", "NoSchedule"), Taint("karpenter.sh/disrupted", "NoExecute", "x"))),
-            "it has the taint karpenter.sh/disrupted",
-            id="any-effect-and-value-among-others",
-        ),
-        pytest.param(
-            a_settled_node(taints=(KARPENTER, AUTOSCALER)),
-            "it has the taint ToBeDeletedByClusterAutoscaler",
-            id="both-taints-in-any-order",
-        ),
-        pytest.param(
-            a_settled_node(taints=(AUTOSCALER, KARPENTER)),
-            "it has the taint ToBeDeletedByClusterAutoscaler",
-            id="both-taints-in-the-other-order",
-        ),
-        pytest.param(a_settled_node(taints=(Taint("team", "NoSchedule"),)), None, id="another-taint"),
-        pytest.param(
-            a_settled_node(taints=(Taint("DeletionCandidateOfClusterAutoscaler", "PreferNoSchedule"),)),
-            None,
-            id="a-candidate-is-not-chosen-yet",
-        ),
-        pytest.param(
-            a_settled_node(taints=(Taint("node.kubernetes.io/unreachable", "NoExecute"),)), None, id="unreachable"
-        ),
-        pytest.param(silent(HALF_AN_HOUR), GIVEN_UP, id="silent-for-long-enough"),
-        pytest.param(silent(HALF_AN_HOUR, Readiness.FALSE), GIVEN_UP, id="not-ready-for-long-enough"),
-        pytest.param(silent(HALF_AN_HOUR - SECOND), None, id="silent-for-a-second-less"),
-        pytest.param(silent(HALF_AN_HOUR, heard=HALF_AN_HOUR), GIVEN_UP, id="nor-a-heartbeat-for-long-enough"),
-        pytest.param(silent(HALF_AN_HOUR, heard=HALF_AN_HOUR - SECOND), None, id="a-heartbeat-a-second-later"),
-        pytest.param(silent(HALF_AN_HOUR, Readiness.FALSE, 5 * SECOND), None, id="not-ready-but-alive"),
-        pytest.param(silent(HALF_AN_HOUR, heard=-HALF_AN_HOUR), None, id="heartbeat-in-the-future"),
-        pytest.param(silent(SECOND, heard=timedelta(days=1)), None, id="silent-just-now-by-an-old-heartbeat"),
-        pytest.param(
-            silent(timedelta(days=1), Readiness.TRUE, timedelta(days=1)), None, id="ready-without-a-heartbeat-for-long"
-        ),
-        pytest.param(silent(timedelta(days=1), Readiness.TRUE), None, id="ready-for-long"),
-        pytest.param(
-            a_settled_node(ready=Readiness.MISSING, created_at=NOW - HALF_AN_HOUR), GIVEN_UP, id="never-reported"
-        ),
-        pytest.param(
-            a_settled_node(ready=Readiness.FALSE, created_at=NOW - HALF_AN_HOUR), GIVEN_UP, id="no-time-of-transition"
-        ),
-        pytest.param(a_settled_node(ready=Readiness.MISSING, created_at=NOW), None, id="not-reported-yet"),
-        pytest.param(silent(-timedelta(hours=1)), None, id="transition-in-the-future"),
-        pytest.param(
-            a_settled_node(unschedulable=True, deleted_at=NOW, taints=(AUTOSCALER,)),
-            "it is being deleted",
-            id="the-strongest-word-first",
-        ),
-    ],
+@rows(
+    "node expected",
+    {
+        "settled": (a_settled_node(), None),
+        "cordoned": (a_settled_node(unschedulable=True), "it is cordoned"),
+        "being-deleted": (a_settled_node(deleted_at=NOW), "it is being deleted"),
+        "any-effect-and-value-among-others": (tainted(TEAM, Taint(KARPENTER, "NoExecute", "x")), DISRUPTED),
+        "both-taints-in-any-order": (tainted(Taint(KARPENTER, "NoSchedule"), Taint(AUTOSCALER, "NoSchedule")), CHOSEN),
+        "both-taints-in-the-other-order": (tainted(Taint(AUTOSCALER, ""), Taint(KARPENTER, "")), CHOSEN),
+        "a-candidate-is-not-chosen-yet": (tainted(TEAM, Taint("DeletionCandidateOfClusterAutoscaler", "")), None),
+        "unreachable": (tainted(Taint("node.kubernetes.io/unreachable", "NoExecute")), None),
+        "silent-for-long-enough": (silent(HALF_AN_HOUR), GIVEN_UP),
+        "not-ready-for-long-enough": (silent(HALF_AN_HOUR, Readiness.FALSE), GIVEN_UP),
+        "silent-for-a-second-less": (silent(HALF_AN_HOUR - SECOND), None),
+        "nor-a-heartbeat-for-long-enough": (silent(HALF_AN_HOUR, heard=HALF_AN_HOUR), GIVEN_UP),
+        "a-heartbeat-a-second-later": (silent(HALF_AN_HOUR, heard=HALF_AN_HOUR - SECOND), None),
+        "not-ready-but-alive": (silent(HALF_AN_HOUR, Readiness.FALSE, 5 * SECOND), None),
+        "heartbeat-in-the-future": (silent(HALF_AN_HOUR, heard=-HALF_AN_HOUR), None),
+        "silent-just-now-by-an-old-heartbeat": (silent(SECOND, heard=timedelta(days=1)), None),
+        "ready-without-a-heartbeat-for-long": (silent(timedelta(days=1), Readiness.TRUE, timedelta(days=1)), None),
+        "never-reported": (a_settled_node(ready=Readiness.MISSING, created_at=NOW - HALF_AN_HOUR), GIVEN_UP),
+        "no-time-of-transition": (a_settled_node(ready=Readiness.FALSE, created_at=NOW - HALF_AN_HOUR), GIVEN_UP),
+        "not-reported-yet": (a_settled_node(ready=Readiness.MISSING, created_at=NOW), None),
+        "transition-in-the-future": (silent(-timedelta(hours=1)), None),
+        "the-strongest-word-first": (a_settled_node(unschedulable=True, deleted_at=NOW), "it is being deleted"),
+    },
 )
-def test_why_announced(node: Node, expected: str | None) -> None:
+def test_planned_disruption(node: Node, expected: str | None) -> None:
     """A Node is announced when a person or an autoscaler has said that it goes away, or when it is given up."""
     found = planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR)
     assert (found.text if found else None) == expected
     assert is_planned_disruption(node, a_snapshot([node]), HALF_AN_HOUR) is (expected is not None)
 
 
-@pytest.mark.parametrize(
-    ("node", "given_up_after", "expected"),
-    [
-        pytest.param(silent(timedelta(minutes=5)), timedelta(minutes=5), True, id="five-minutes"),
-        pytest.param(silent(timedelta(hours=1)), timedelta(hours=2), False, id="two-hours"),
-        pytest.param(silent(timedelta(0)), timedelta(0), True, id="at-once"),
-        pytest.param(silent(timedelta(0), Readiness.TRUE), timedelta(0), False, id="at-once-but-ready"),
-        pytest.param(
-            silent(HALF_AN_HOUR, heard=-SECOND), timedelta(0), False, id="at-once-by-a-heartbeat-in-the-future"
-        ),
-    ],
+@rows(
+    "node given_up_after expected",
+    {
+        "five-minutes": (silent(timedelta(minutes=5)), timedelta(minutes=5), True),
+        "two-hours": (silent(timedelta(hours=1)), timedelta(hours=2), False),
+        "at-once": (silent(timedelta(0)), timedelta(0), True),
+        "at-once-but-ready": (silent(timedelta(0), Readiness.TRUE), timedelta(0), False),
+        "at-once-by-a-heartbeat-in-the-future": (silent(HALF_AN_HOUR, heard=-SECOND), timedelta(0), False),
+    },
 )
 def test_the_wait_is_a_setting(node: Node, given_up_after: timedelta, expected: bool) -> None:
     """How long a silent Node has to be silent is up to the operator."""
     assert is_planned_disruption(node, a_snapshot([node]), given_up_after) is expected
 
 
-@pytest.mark.parametrize(
-    ("clocks", "expected"),
-    [
-        pytest.param(Clocks(), True, id="no-other-clock"),
-        pytest.param(Clocks(hetzner=timedelta(seconds=60)), True, id="a-minute-apart"),
-        pytest.param(Clocks(hetzner=timedelta(seconds=-61)), False, id="kubernetes-is-ahead"),
-        pytest.param(Clocks(timedelta(0), timedelta(hours=1)), True, id="only-this-machine-is-off"),
-    ],
+@rows(
+    "clocks expected",
+    {
+        "no-other-clock": (Clocks(), True),
+        "a-minute-apart": (Clocks(hetzner=timedelta(seconds=60)), True),
+        "kubernetes-is-ahead": (Clocks(hetzner=timedelta(seconds=-61)), False),
+        "only-this-machine-is-off": (Clocks(timedelta(0), timedelta(hours=1)), True),
+    },
 )
 def test_silence_announces_nothing_while_clocks_differ(clocks: Clocks, expected: bool) -> None:
     """How long a Node has been silent is what a clock says; a cordon is what a person says."""

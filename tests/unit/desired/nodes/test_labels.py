@@ -17,10 +17,9 @@ from desired.nodes.labels import (
     zone,
 )
 from desired.nodes.node import notes_on
-from desired.plan.notes import Note, NoteKind
 from desired.syntax.provider_id import Provider
 from tests.builders import SERVER_LABELS, a_robot_server, a_server, a_settled_node
-from tests.support.keys import key_of
+from tests.support.rows import rows
 
 DEFAULT, NO_ZONES, MIRROR = Settings(), Settings(zone_labels=False), Settings(mirror_labels="srv.example.com")
 
@@ -45,8 +44,8 @@ def decided(server: Server, current: Mapping[str, str], settings: Settings, *, j
     return {key: (each.value, each.rule.name) for key, each in found.items()}
 
 
-def both(keys: tuple[str, str], value: str | None, rule: str) -> Expected:
-    """The same for both keys of a label."""
+def both(keys: tuple[str, ...], value: str | None, rule: str) -> Expected:
+    """The same for these keys."""
     return dict.fromkeys(keys, (value, rule))
 
 
@@ -102,168 +101,101 @@ def test_labels_of_a_robot_server(settings: Settings) -> None:
 
 
 NOWHERE, MOON, LONG = a_server(location=""), a_server(location="moon base"), a_server(type="x" * 64)
-NO_LABELS = a_server(missing=frozenset({"labels"}))
-UNMANAGED_ZONES = both(ZONES, None, "zone-off")
+NO_LABELS, NO_NET = a_server(missing=frozenset({"labels"})), a_server(missing=frozenset({"private_net"}))
+A, OFF = a_server(), both(ZONES, None, "zone-off")
 
 
 @pytest.mark.parametrize("joins", [True, False], ids=["joins", "joined"])
-@pytest.mark.parametrize(
-    ("server", "current", "settings", "expected"),
-    [
-        pytest.param(a_server(), {}, DEFAULT, {}, id="nothing-there"),
-        pytest.param(a_server(), SERVER_LABELS, DEFAULT, {}, id="as-they-were-written"),
-        *(
-            pytest.param(
-                a_server(), {key: value for key, value in SERVER_LABELS.items() if key != missing}, DEFAULT, {}, id=name
-            )
-            for name, missing in {key.replace("/", "-"): key for key in SERVER_LABELS}.items()
-        ),
-        pytest.param(a_server(), SERVER_LABELS | dict.fromkeys(ZONES, ""), DEFAULT, {}, id="an-empty-value-is-none"),
-        pytest.param(a_server(), SERVER_LABELS | dict.fromkeys(TYPES, "cpx22"), DEFAULT, {}, id="resized-server"),
-        pytest.param(a_server(), SERVER_LABELS | {TYPE: "mine"}, DEFAULT, {}, id="a-type-that-a-person-set"),
-        pytest.param(a_server(), SERVER_LABELS | {BETA_TYPE: "mine"}, DEFAULT, {}, id="on-the-deprecated-key"),
-        pytest.param(a_server(), SERVER_LABELS | {BETA_ZONE: "r"}, DEFAULT, {}, id="the-stable-key-decides"),
-        pytest.param(a_server(), {"team": "red", "kubernetes.io/os": "linux"}, DEFAULT, {}, id="labels-of-others"),
-        pytest.param(
-            a_server(),
-            {PROVIDED_BY: "robot"},
-            DEFAULT,
-            {PROVIDED_BY: ("robot", "label-kept")},
-            id="provided-by-is-kept",
-        ),
-        pytest.param(a_server(), {PROVIDED_BY: ""}, DEFAULT, {}, id="provided-by-that-is-empty-is-filled"),
-        pytest.param(
+@rows(
+    "server current settings expected",
+    {
+        "nothing-there": (A, {}, DEFAULT, {}),
+        "as-they-were-written": (A, SERVER_LABELS, DEFAULT, {}),
+        "an-empty-value-is-none": (A, SERVER_LABELS | dict.fromkeys(ZONES, ""), DEFAULT, {}),
+        "resized-server": (A, SERVER_LABELS | dict.fromkeys(TYPES, "cpx22"), DEFAULT, {}),
+        "a-type-that-a-person-set": (A, SERVER_LABELS | {TYPE: "mine"}, DEFAULT, {}),
+        "the-stable-key-decides": (A, SERVER_LABELS | {BETA_ZONE: "r"}, DEFAULT, {}),
+        "labels-of-others": (A, {"team": "red", "kubernetes.io/os": "linux"}, DEFAULT, {}),
+        "provided-by-is-kept": (A, {PROVIDED_BY: "robot"}, DEFAULT, {PROVIDED_BY: ("robot", "label-kept")}),
+        "provided-by-that-is-empty-is-filled": (A, {PROVIDED_BY: ""}, DEFAULT, {}),
+        "new-location-is-its-own-zone": (
             a_server(location="mars"),
             {},
             DEFAULT,
             both(ZONES, "mars", "zone-of-location") | both(REGIONS, "mars", "region-of-server"),
-            id="new-location-is-its-own-zone",
         ),
-        pytest.param(a_server(), {}, NO_ZONES, UNMANAGED_ZONES, id="zone-labels-off"),
-        pytest.param(
-            a_server(),
-            {ZONE: "mine"},
-            NO_ZONES,
-            UNMANAGED_ZONES | {ZONE: ("mine", "zone-off")},
-            id="zone-labels-off-removes-none-and-adds-no-twin",
-        ),
-        pytest.param(
-            a_server(),
+        "zone-labels-off": (A, {}, NO_ZONES, OFF),
+        "off-removes-none-and-adds-no-twin": (A, {ZONE: "mine"}, NO_ZONES, OFF | {ZONE: ("mine", "zone-off")}),
+        "off-brings-twins-in-step": (
+            A,
             {ZONE: "mine", BETA_ZONE: "other"},
             NO_ZONES,
             {ZONE: ("mine", "zone-off"), BETA_ZONE: ("mine", "label-in-step")},
-            id="zone-labels-off-brings-twins-in-step",
         ),
-        pytest.param(
-            a_server(),
+        "off-gives-the-deprecated-key-its-twin": (
+            A,
             {BETA_ZONE: "mine"},
             NO_ZONES,
             {ZONE: ("mine", "label-in-step"), BETA_ZONE: ("mine", "zone-off")},
-            id="zone-labels-off-gives-the-deprecated-key-its-twin",
         ),
-        pytest.param(
-            a_server(),
-            dict.fromkeys(ZONES, ""),
-            NO_ZONES,
-            both(ZONES, "", "zone-off"),
-            id="zone-labels-off-empty-twins",
-        ),
-        pytest.param(
-            NOWHERE,
-            {},
-            DEFAULT,
-            both(ZONES, None, "label-unknown") | both(REGIONS, None, "label-unknown"),
-            id="no-location-adds-nothing",
-        ),
-        pytest.param(
+        "off-empty-twins": (A, dict.fromkeys(ZONES, ""), NO_ZONES, both(ZONES, "", "zone-off")),
+        "no-location-adds-nothing": (NOWHERE, {}, DEFAULT, both((*ZONES, *REGIONS), None, "label-unknown")),
+        "no-location-brings-twins-in-step": (
             NOWHERE,
             {REGION: "eu", BETA_REGION: "us", ZONE: "a"},
             DEFAULT,
-            {
-                REGION: ("eu", "label-unknown"),
-                BETA_REGION: ("eu", "label-in-step"),
-                ZONE: ("a", "label-unknown"),
-                BETA_ZONE: (None, "label-unknown"),
-            },
-            id="no-location-brings-twins-in-step",
+            both(ZONES, None, "label-unknown")
+            | {REGION: ("eu", "label-unknown"), BETA_REGION: ("eu", "label-in-step"), ZONE: ("a", "label-unknown")},
         ),
-        pytest.param(
+        "type-too-long-for-a-label": (
             LONG,
             {TYPE: "old"},
             DEFAULT,
             {TYPE: ("old", "label-unusable"), BETA_TYPE: (None, "label-unusable")},
-            id="type-too-long-for-a-label",
         ),
-        pytest.param(
+        "type-too-long-brings-twins-in-step": (
             LONG,
             {TYPE: "old", BETA_TYPE: "older"},
             DEFAULT,
             {TYPE: ("old", "label-unusable"), BETA_TYPE: ("old", "label-in-step")},
-            id="type-too-long-brings-twins-in-step",
         ),
-        pytest.param(
-            a_server(type="x" * 63), {}, DEFAULT, both(TYPES, "x" * 63, "type-of-server"), id="the-longest-type"
-        ),
-        pytest.param(
-            MOON,
-            {},
-            DEFAULT,
-            both(ZONES, None, "label-unusable") | both(REGIONS, None, "label-unusable"),
-            id="malformed-location",
-        ),
-        pytest.param(
+        "the-longest-type": (a_server(type="x" * 63), {}, DEFAULT, both(TYPES, "x" * 63, "type-of-server")),
+        "malformed-location": (MOON, {}, DEFAULT, both((*ZONES, *REGIONS), None, "label-unusable")),
+        "malformed-location-without-zone-labels": (
             MOON,
             SERVER_LABELS,
             NO_ZONES,
             both(ZONES, "fsn1-dc14", "zone-off") | both(REGIONS, "fsn1", "label-unusable"),
-            id="malformed-location-without-zone-labels",
         ),
-        pytest.param(a_server(labels={"team": "red"}), {OURS: "blue"}, DEFAULT, {}, id="mirroring-off"),
-        pytest.param(a_server(labels={}), {}, MIRROR, {}, id="nothing-to-mirror"),
-        pytest.param(
+        "mirroring-off": (a_server(labels={"team": "red"}), {OURS: "blue"}, DEFAULT, {}),
+        "mirrored": (
             a_server(labels={"team": "red", "empty": ""}),
             {OURS: "blue"},
             MIRROR,
             {OURS: ("red", "label-mirrored"), "srv.example.com/empty": ("", "label-mirrored")},
-            id="mirrored",
         ),
-        pytest.param(
-            a_server(labels={}), {OURS: "red"}, MIRROR, {OURS: (None, "mirror-gone")}, id="the-server-lost-it"
-        ),
-        pytest.param(
-            a_server(missing=frozenset({"private_net"})),
-            {OURS: "red"},
-            MIRROR,
-            {OURS: (None, "mirror-gone")},
-            id="the-server-lost-it-whatever-else-did-not-arrive",
-        ),
-        pytest.param(NO_LABELS, {OURS: "red"}, MIRROR, {OURS: ("red", "mirror-unknown")}, id="labels-did-not-arrive"),
-        pytest.param(NO_LABELS, {OURS: "red"}, DEFAULT, {}, id="labels-did-not-arrive-and-mirroring-off"),
-        pytest.param(
+        "lost-whatever-else-did-not-arrive": (NO_NET, {OURS: "red"}, MIRROR, {OURS: (None, "mirror-gone")}),
+        "labels-did-not-arrive": (NO_LABELS, {OURS: "red"}, MIRROR, {OURS: ("red", "mirror-unknown")}),
+        "labels-did-not-arrive-and-mirroring-off": (NO_LABELS, {OURS: "red"}, DEFAULT, {}),
+        "a-slash-becomes-an-underscore": (
             a_server(labels={"example.com/team": "red"}),
             {},
             MIRROR,
             {"srv.example.com/example.com_team": ("red", "label-mirrored")},
-            id="a-slash-becomes-an-underscore",
         ),
-        pytest.param(
+        "two-that-become-the-same": (
             a_server(labels={"b/c": "1", "b_c": "2"}),
             {"srv.example.com/b_c": "0"},
             MIRROR,
             {"srv.example.com/b_c": (None, "mirror-ambiguous")},
-            id="two-that-become-the-same",
         ),
-        pytest.param(
-            a_server(labels={f"{'p' * 60}/name": "1", "z": "a b", "a": "x" * 64}),
+        "key-or-value-that-no-label-may-have": (
+            a_server(labels={f"{'p' * 60}/name": "1", "z": "a b"}),
             {},
             MIRROR,
-            dict.fromkeys(
-                (f"srv.example.com/{'p' * 60}_name", "srv.example.com/z", "srv.example.com/a"),
-                (None, "mirror-unusable"),
-            ),
-            id="key-or-value-that-no-label-may-have",
+            both((f"srv.example.com/{'p' * 60}_name", "srv.example.com/z"), None, "mirror-unusable"),
         ),
-    ],
+    },
 )
 def test_labels(
     server: Server, current: Mapping[str, str], settings: Settings, expected: Expected, *, joins: bool
@@ -272,26 +204,30 @@ def test_labels(
     assert decided(server, current, settings, joins=joins) == ALL | expected
 
 
-@pytest.mark.parametrize(
-    ("server", "current", "expected"),
-    [
-        pytest.param({}, dict.fromkeys(ZONES, "r7"), both(ZONES, "r7", "label-kept"), id="zone"),
-        pytest.param({}, {ZONE: "r7", BETA_ZONE: "b"}, both(ZONES, "r7", "label-kept"), id="its-twin-follows"),
-        pytest.param({}, {BETA_ZONE: "r7"}, both(ZONES, "r7", "label-kept"), id="the-twin-decides-alone"),
-        pytest.param({}, dict.fromkeys(REGIONS, "eu"), both(REGIONS, "eu", "label-kept"), id="region"),
-        pytest.param(
+@pytest.mark.parametrize("missing", SERVER_LABELS)
+def test_a_label_that_is_missing(missing: str) -> None:
+    """Each comes back from the server, or from its twin."""
+    assert decided(A, {k: v for k, v in SERVER_LABELS.items() if k != missing}, DEFAULT, joins=False) == ALL
+
+
+@rows(
+    "server current expected",
+    {
+        "zone": ({}, dict.fromkeys(ZONES, "r7"), both(ZONES, "r7", "label-kept")),
+        "its-twin-follows": ({}, {ZONE: "r7", BETA_ZONE: "b"}, both(ZONES, "r7", "label-kept")),
+        "the-twin-decides-alone": ({}, {BETA_ZONE: "r7"}, both(ZONES, "r7", "label-kept")),
+        "region": ({}, dict.fromkeys(REGIONS, "eu"), both(REGIONS, "eu", "label-kept")),
+        "both": (
             {},
             dict.fromkeys(ZONES, "r7") | dict.fromkeys(REGIONS, "eu"),
             both(ZONES, "r7", "label-kept") | both(REGIONS, "eu", "label-kept"),
-            id="both",
         ),
-        pytest.param(
+        "another-location-than-the-labels-say": (
             {"location": "hel1"},
             SERVER_LABELS,
             both(ZONES, "fsn1-dc14", "label-kept") | both(REGIONS, "fsn1", "label-kept"),
-            id="another-location-than-the-labels-say",
         ),
-    ],
+    },
 )
 def test_a_zone_or_region_that_a_person_set(
     server: Mapping[str, Any], current: Mapping[str, str], expected: Expected
@@ -302,57 +238,19 @@ def test_a_zone_or_region_that_a_person_set(
     assert decided(machine, current, DEFAULT, joins=True) == decided(machine, {}, DEFAULT, joins=True)
 
 
-@pytest.mark.parametrize(
-    ("server", "current", "settings", "expected"),
-    [
-        pytest.param(a_server(), SERVER_LABELS, DEFAULT, [], id="nothing-to-say"),
-        pytest.param(
-            a_server(),
-            SERVER_LABELS | {ZONE: "r7", PROVIDED_BY: "robot"},
-            DEFAULT,
-            [
-                (NoteKind.KEPT, f"label {ZONE} keeps 'r7', which differs from the server's 'fsn1-dc14'"),
-                (NoteKind.KEPT, f"label {PROVIDED_BY} keeps 'robot', which differs from the server's 'cloud'"),
-            ],
-            id="kept",
-        ),
-        pytest.param(
-            MOON,
-            {BETA_ZONE: "r7"},
-            DEFAULT,
-            [
-                (
-                    NoteKind.UNUSABLE_LABEL,
-                    f"label {key} stays as it is: the server's location 'moon base' is not a valid label value",
-                )
-                for key in (ZONE, REGION)
-            ],
-            id="unusable",
-        ),
-        pytest.param(
-            a_server(labels={"b/c": "1", "b_c": "2", "z": "a b"}),
-            {},
-            MIRROR,
-            [
-                (
-                    NoteKind.UNUSABLE_LABEL,
-                    "label srv.example.com/b_c is not written: the server's labels b/c, b_c would all become it",
-                ),
-                (
-                    NoteKind.UNUSABLE_LABEL,
-                    "the server's label z is not mirrored: its key or value is not valid on a Node",
-                ),
-            ],
-            id="not-mirrored",
-        ),
-    ],
+@rows(
+    "server current settings expected",
+    {
+        "nothing-to-say": (a_server(), SERVER_LABELS, DEFAULT, []),
+        "kept": (a_server(), SERVER_LABELS | {ZONE: "r7", PROVIDED_BY: "robot"}, DEFAULT, [ZONE, PROVIDED_BY]),
+        "unusable": (MOON, {BETA_ZONE: "r7"}, DEFAULT, [ZONE, REGION]),
+        "not-mirrored": (a_server(labels={"b/c": "1", "b_c": "2"}), {}, MIRROR, ["srv.example.com/b_c"]),
+    },
 )
-def test_notes_on_labels(
-    server: Server, current: Mapping[str, str], settings: Settings, expected: list[tuple[NoteKind, str]]
-) -> None:
+def test_notes_on_labels(server: Server, current: Mapping[str, str], settings: Settings, expected: list[str]) -> None:
     """Each value that stays although the server has another, and each that cannot be written, is told once."""
-    labels = desired_labels(server, current, settings, joins=False)
-    assert list(notes_on(a_settled_node(), labels.values())) == [Note(key_of("node/web-1"), *each) for each in expected]
+    notes = notes_on(a_settled_node(), desired_labels(server, current, settings, joins=False).values())
+    assert [next(word for word in note.text.split() if "/" in word) for note in notes] == expected
 
 
 def test_owned_labels() -> None:
@@ -361,18 +259,18 @@ def test_owned_labels() -> None:
     assert values_of(desired_labels(a_server(), {}, DEFAULT, joins=True)) == SERVER_LABELS
 
 
-@pytest.mark.parametrize(
-    ("key", "settings", "expected"),
-    [
-        pytest.param(ZONE, DEFAULT, True, id="HCCMs"),
-        pytest.param(ZONE, NO_ZONES, True, id="HCCMs-though-nothing-is-written"),
-        pytest.param("team", MIRROR, False, id="somebody-elses"),
-        pytest.param("kubernetes.io/os", MIRROR, False, id="the-kubelets"),
-        pytest.param(OURS, MIRROR, True, id="below-the-prefix"),
-        pytest.param(OURS, DEFAULT, False, id="below-a-prefix-that-is-not-configured"),
-        pytest.param("srv.example.com", MIRROR, False, id="the-prefix-without-a-slash"),
-        pytest.param("srv.example.company/team", MIRROR, False, id="a-prefix-that-begins-alike"),
-    ],
+@rows(
+    "key settings expected",
+    {
+        "HCCMs": (ZONE, DEFAULT, True),
+        "HCCMs-though-nothing-is-written": (ZONE, NO_ZONES, True),
+        "somebody-elses": ("team", MIRROR, False),
+        "the-kubelets": ("kubernetes.io/os", MIRROR, False),
+        "below-the-prefix": (OURS, MIRROR, True),
+        "below-a-prefix-that-is-not-configured": (OURS, DEFAULT, False),
+        "the-prefix-without-a-slash": ("srv.example.com", MIRROR, False),
+        "a-prefix-that-begins-alike": ("srv.example.company/team", MIRROR, False),
+    },
 )
 def test_is_owned_label(key: str, settings: Settings, expected: bool) -> None:
     """HCCM's keys are ours, and those below the prefix of mirrored labels; everything else is kept byte for byte."""

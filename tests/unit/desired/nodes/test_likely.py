@@ -1,5 +1,6 @@
 """Servers that a Node without one is likely on, and what is told on both Nodes; nothing is joined by that."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
@@ -27,6 +28,7 @@ from tests.builders import (
     servers_of,
 )
 from tests.support.nodes import managed
+from tests.support.rows import rows
 
 INSIDE = a_server(2, "prod-w-1", private_ips=((7, IPv4Address("10.0.0.3")),))
 TWIN = a_server(3, "other", private_ips=((8, IPv4Address("10.0.0.3")),))
@@ -46,61 +48,40 @@ def finder(*servers: Server, nodes: tuple[Node, ...] = ()) -> ServerFinder:
     return ServerFinder(nodes_of(*nodes), [servers_of(*servers)])
 
 
-@pytest.mark.parametrize(
-    ("node", "said"),
-    [
-        pytest.param(a_joining_node("x"), "", id="nothing-fits"),
-        pytest.param(a_node("prod-w-1"), "server 2 prod-w-1 (by name)", id="name"),
-        pytest.param(a_node("Prod-w-1"), "", id="a-name-in-another-case-joins-nothing"),
-        pytest.param(a_joining_node("x", provided_node_ip="10.0.0.3"), BY_ADDRESS, id="node-ip"),
-        pytest.param(
-            a_joining_node("x", **internal("10.0.0.3")),
-            "server 2 prod-w-1 (by InternalIP 10.0.0.3)",
-            id="reported",
-        ),
-        pytest.param(
-            a_joining_node("x", provided_node_ip="10.0.0.3", **internal("10.0.0.3")), BY_ADDRESS, id="both-are-one-clue"
-        ),
-        pytest.param(
-            a_joining_node("x", **internal("10.0.0.9")),
-            "server 4 alias (by InternalIP 10.0.0.9)",
-            id="alias",
-        ),
-        pytest.param(
+@rows(
+    "node said",
+    {
+        "nothing-fits": (a_joining_node("x"), ""),
+        "name": (a_node("prod-w-1"), "server 2 prod-w-1 (by name)"),
+        "a-name-in-another-case-joins-nothing": (a_node("Prod-w-1"), ""),
+        "node-ip": (a_joining_node("x", provided_node_ip="10.0.0.3"), BY_ADDRESS),
+        "reported": (a_joining_node("x", **internal("10.0.0.3")), "server 2 prod-w-1 (by InternalIP 10.0.0.3)"),
+        "both-are-one-clue": (a_joining_node("x", provided_node_ip="10.0.0.3", **internal("10.0.0.3")), BY_ADDRESS),
+        "public-ipv4": (
             a_joining_node("x", **internal("203.0.113.2")),
             "server 2 prod-w-1 (by InternalIP 203.0.113.2)",
-            id="public-ipv4",
         ),
-        pytest.param(
+        "a-host-of-the-ipv6-network": (
             a_joining_node("x", provided_node_ip="2001:db8:5::77"),
             "server 5 six (by --node-ip 2001:db8:5::77)",
-            id="a-host-of-the-ipv6-network",
         ),
-        pytest.param(a_joining_node("x", provided_node_ip="2001:db8:6::77"), "", id="of-another-ipv6-network"),
-        pytest.param(a_joining_node("x", provided_node_ip="no address"), "", id="unusable-node-ip"),
-        pytest.param(a_joining_node("x", **internal("no address", "::1", "127.0.0.1")), "", id="of-no-server"),
-        pytest.param(
-            a_node("x", addresses=(NodeAddress(AddressType.HOSTNAME, "10.0.0.3"),)), "", id="a-hostname-is-no-address"
-        ),
-        pytest.param(a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)", id="bare-number"),
-        pytest.param(a_node("x", provider_id="99"), "", id="bare-number-of-no-server"),
-        pytest.param(
+        "of-no-server": (a_joining_node("x", **internal("no address", "::1", "127.0.0.1")), ""),
+        "a-hostname-is-no-address": (a_node("x", addresses=(NodeAddress(AddressType.HOSTNAME, "10.0.0.3"),)), ""),
+        "bare-number": (a_node("x", provider_id="2"), "server 2 prod-w-1 (by the id in its providerID)"),
+        "two-clues-to-two-servers": (
             a_node("prod-w-1", provider_id="k3s://x", provided_node_ip="10.0.0.9"),
             "server 2 prod-w-1 (by name), server 4 alias (by --node-ip 10.0.0.9)",
-            id="two-clues-to-two-servers",
         ),
-        pytest.param(
+        "another-clouds-private-network-has-the-same-range": (
             a_node("x", provider_id="aws:///i-1", provided_node_ip="10.0.0.3"),
             "",
-            id="another-clouds-private-network-has-the-same-range",
         ),
-        pytest.param(a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 prod-w-1 (by name)", id="its-name"),
-        pytest.param(
+        "its-name": (a_node("prod-w-1", provider_id="aws:///i-1"), "server 2 prod-w-1 (by name)"),
+        "thousands-of-addresses-are-not-looked-up": (
             a_node("x", **internal(*(f"10.9.0.{n}" for n in range(200)), "10.0.0.3")),
             "",
-            id="thousands-of-addresses-are-not-looked-up",
         ),
-    ],
+    },
 )
 def test_clues(node: Node, said: str) -> None:
     """What fits, and as what."""
@@ -115,61 +96,37 @@ def missed(node: Node, *servers: Server, nodes: tuple[Node, ...] = ()) -> Missed
 
 
 X = a_joining_node("x", provided_node_ip="10.0.0.3")
-UNNAMED = f"no server of the project is named 'x', and the Node is likely {BY_ADDRESS}"
+NOT_READY = a_settled_node("prod-w-1", 2, ready=Readiness.FALSE)
 
 
-@pytest.mark.parametrize(
-    ("owner", "said", "told"),
-    [
-        pytest.param(
-            None,
-            "; give the machine the host name prod-w-1, or delete the Node and start the kubelet with"
-            " --provider-id=hcloud://2",
-            None,
-            id="no-nodes-server",
-        ),
-        pytest.param(
-            SILENT,
-            ", the server of Node prod-w-1 (silent since 01 Jul 11:55 UTC); give the machine its former host name, or"
-            " delete both Nodes and start the kubelet with --provider-id=hcloud://2",
-            "server 2 prod-w-1 is likely the machine of Node x (by --node-ip 10.0.0.3), and this Node is silent since"
-            " 01 Jul 11:55 UTC; give the machine its former host name, or delete both Nodes and start the kubelet with"
-            " --provider-id=hcloud://2",
-            id="of-a-silent-node",
-        ),
-        pytest.param(
-            a_settled_node("prod-w-1", 2),
-            ", the server of Node prod-w-1 (Ready); correct the kubelet's --node-ip, or delete the Node of the two that"
-            " is stale",
-            None,
-            id="of-a-node-that-reports",
-        ),
-        pytest.param(
-            a_settled_node("prod-w-1", 2, ready=Readiness.FALSE),
-            ", the server of Node prod-w-1 (not Ready since 01 Jul 12:00 UTC); correct the kubelet's --node-ip, or"
-            " delete the Node of the two that is stale",
-            None,
-            id="of-a-node-that-says-it-is-not-ready",
-        ),
-    ],
+@rows(
+    "owner row said",
+    {
+        "no-nodes-server": (None, "likely-server", None),
+        "of-a-silent-node": (SILENT, "likely-renamed", "silent since 01 Jul 11:55 UTC"),
+        "of-a-node-that-reports": (a_settled_node("prod-w-1", 2), "likely-of-other", "Ready"),
+        "of-one-that-says-it-is-not-ready": (NOT_READY, "likely-of-other", "not Ready since 01 Jul 12:00 UTC"),
+    },
 )
-def test_whose_server_it_is(owner: Node | None, said: str, told: str | None) -> None:
+def test_whose_server_it_is(owner: Node | None, row: str, said: str | None) -> None:
     """The Node that has the server is named with what is heard of it; a silent one is told as well."""
     found = missed(X, INSIDE, nodes=() if owner is None else (owner,))
     assert found.likely is not None
+    assert (found.why.rule.name, found.why.facts["servers"], found.why.facts.get("heard")) == (row, BY_ADDRESS, said)
     for_owner = found.likely.for_owner
-    assert (found.why.text, for_owner.text if for_owner else None) == (UNNAMED + said, told)
+    assert (for_owner is not None) is (owner is SILENT)
+    assert for_owner is None or "is likely the machine of Node x (by --node-ip 10.0.0.3)" in for_owner.text
 
 
 def test_an_address_in_two_networks() -> None:
     """Both servers are named, and no remedy chooses between them."""
     found = missed(X, INSIDE, TWIN, nodes=(SILENT,))
-    assert found.why.text == (
-        f"no server of the project is named 'x', and the Node is likely one of {BY_ADDRESS}, server 3 other (by"
-        " --node-ip 10.0.0.3); delete the Node and start the kubelet with the --provider-id of the right one"
-    )
+    both = f"{BY_ADDRESS}, server 3 other (by --node-ip 10.0.0.3)"
+    assert (found.why.rule.name, found.why.facts["servers"]) == ("likely-servers", both)
     assert found.likely is not None
     assert (found.likely.owner, found.likely.for_owner) == (None, None)
+    many = missed(X, INSIDE, TWIN, *(replace(TWIN, id=number) for number in (4, 5, 6)))
+    assert str(many.likely).endswith(" and 2 more")
 
 
 def test_candidates() -> None:
@@ -188,12 +145,12 @@ def test_the_same_address_in_a_network_of_others() -> None:
         assert (found.only if found else None) == server
 
 
-@pytest.mark.parametrize(
+@rows(
     "section",
-    [
-        pytest.param(incomplete(servers_of(INSIDE)), id="a-part-of-the-list"),
-        pytest.param(Section({2: INSIDE}, unreadable={9: "server 9 could not be read"}), id="an-unreadable-server"),
-    ],
+    {
+        "a-part-of-the-list": incomplete(servers_of(INSIDE)),
+        "an-unreadable-server": Section({2: INSIDE}, unreadable={9: "server 9 could not be read"}),
+    },
 )
 def test_unknown_is_not_alone(section: Section[int, Server]) -> None:
     """Another server may have the address as well."""
@@ -232,40 +189,32 @@ def test_origin(provider_id: str, who: str | None) -> None:
     assert (found.setter if found else None) == who
 
 
-MANAGE = "to have the Node managed"
-
-
-@pytest.mark.parametrize(
-    ("provider_id", "servers", "text"),
-    [
-        pytest.param("aws:///i-1", (), "providerID 'aws:///i-1' belongs to another cloud", id="another-cloud"),
-        pytest.param(
+@rows(
+    "provider_id servers row said",
+    {
+        "another-cloud": ("aws:///i-1", (), "node-foreign", "belongs to another cloud"),
+        "a-server-of-its-name": (
             "openstack:///6f3a",
             (a_server(1, "x"),),
-            "providerID 'openstack:///6f3a' belongs to another cloud, and the Node is likely server 1 x (by name);"
-            f" {MANAGE}, start the kubelet with --cloud-provider=external, delete the Node and restart its kubelet",
-            id="another-cloud-and-a-server-of-its-name",
+            "node-foreign-likely",
+            "server 1 x (by name)",
         ),
-        pytest.param(
-            "talos://x",
-            (),
-            f"providerID 'talos://x' was set by the cloud controller of Talos; {MANAGE}, uninstall it, and set"
-            " cloud-provider: external in the extraArgs of machine.kubelet, delete the Node and restart its kubelet",
-            id="a-distribution-without-a-server-that-fits",
+        "a-distribution": ("talos://x", (), "node-set-by", "set by the cloud controller of Talos"),
+        "a-number": ("2", (INSIDE,), "node-set-by-likely", "restart its kubelet with --provider-id=hcloud://2"),
+        "of-its-name": (
+            "k3s://x",
+            (a_server(1, "x"),),
+            "node-set-by-likely",
+            "delete the Node and restart its kubelet",
         ),
-        pytest.param(
-            "2",
-            (INSIDE,),
-            "providerID '2' was set by the kubelet's --provider-id or an old kubelet, without the prefix hcloud://, and"
-            f" the Node is likely server 2 prod-w-1 (by the id in its providerID); {MANAGE}, start the kubelet with"
-            " --cloud-provider=external, delete the Node and restart its kubelet with --provider-id=hcloud://2",
-            id="a-number-whose-server-has-another-name",
-        ),
-    ],
+    },
 )
-def test_foreign(provider_id: str, servers: tuple[Server, ...], text: str) -> None:
+def test_foreign(provider_id: str, servers: tuple[Server, ...], row: str, said: str) -> None:
     """What set the providerID, what fits, and what to do."""
-    assert missed(a_node("x", provider_id=provider_id), *servers).why.text == text
+    why = missed(a_node("x", provider_id=provider_id), *servers).why
+    assert why.rule.name == row
+    assert said in why.text
+    assert ("=hcloud://" in why.text) is (provider_id == "2")
 
 
 def test_both_nodes_are_told() -> None:
@@ -276,11 +225,7 @@ def test_both_nodes_are_told() -> None:
     desired, notes = desired_nodes(snapshot, Settings())
 
     kinds = [(note.key.name, note.kind) for note in notes]
-    assert kinds == [
-        ("x", NoteKind.UNMATCHED),
-        ("y", NoteKind.UNMATCHED),
-        ("prod-w-1", NoteKind.LIKELY_SERVER),
-    ]
+    assert kinds == [("x", NoteKind.UNMATCHED), ("y", NoteKind.UNMATCHED), ("prod-w-1", NoteKind.LIKELY_SERVER)]
     assert managed(desired).keys() == {"prod-w-1"}
 
 
@@ -294,13 +239,6 @@ def test_an_ignored_node_is_not_told() -> None:
     ):
         _, notes = desired_nodes(a_snapshot(nodes, [INSIDE]), settings)
         assert NoteKind.LIKELY_SERVER not in {note.kind for note in notes}
-
-
-def test_a_node_elsewhere_is_foreign() -> None:
-    """A distribution's Node of which no server has anything is told what set its providerID, and has no Event."""
-    _, (note,) = desired_nodes(a_snapshot([a_node("edge", provider_id="talos://metal/1")], [INSIDE]), Settings())
-    assert note.kind is NoteKind.FOREIGN
-    assert note.text.startswith("providerID 'talos://metal/1' was set by the cloud controller of Talos; to")
 
 
 def test_a_settled_cluster_is_told_nothing() -> None:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-import pytest
-
 from desired.plan.approvals import (
     KEPT,
     Step,
@@ -21,6 +19,7 @@ from desired.plan.approvals import (
 )
 from desired.plan.grants import LIFETIME, Grant, Here, Source
 from tests.builders import NOW
+from tests.support.rows import rows
 
 HASH = "sha256:0123456789abcdef"
 KEY = "sha256.0123456789abcdef"
@@ -37,17 +36,17 @@ def test_times_of_another_zone_are_read_in_utc() -> None:
     assert parse_approvals({KEY: json.dumps(written)})[0].why_void(Here(NOW)) == "was used at 12:01:00 UTC"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param(HASH, True, id="hash"),
-        pytest.param(KEY, False, id="key-of-the-config-map"),
-        pytest.param(HASH.upper(), False, id="upper-case"),
-        pytest.param(f"{HASH}0", False, id="too-long"),
-        pytest.param(HASH[:-1], False, id="too-short"),
-        pytest.param(f"{HASH}\n", False, id="line-end"),
-        pytest.param("", False, id="empty"),
-    ],
+@rows(
+    "text expected",
+    {
+        "hash": (HASH, True),
+        "key-of-the-config-map": (KEY, False),
+        "upper-case": (HASH.upper(), False),
+        "too-long": (f"{HASH}0", False),
+        "too-short": (HASH[:-1], False),
+        "line-end": (f"{HASH}\n", False),
+        "empty": ("", False),
+    },
 )
 def test_is_hash(text: str, expected: bool) -> None:
     """A hash is ``sha256:`` and 16 lower-case hex digits."""
@@ -62,39 +61,35 @@ def test_format() -> None:
     )
 
 
-@pytest.mark.parametrize("approval", [pytest.param(FRESH, id="fresh"), pytest.param(USED, id="used")])
+@rows("approval", {"fresh": FRESH, "used": USED})
 def test_parse_is_the_inverse_of_format(approval: Grant) -> None:
     """What is written is read again as the same approval."""
     assert parse_approvals(dict([format_approval(approval)])) == (approval,)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        pytest.param("README", json.dumps(FIELDS), id="key-is-no-hash"),
-        pytest.param(KEY, "", id="empty"),
-        pytest.param(KEY, "yes", id="no-json"),
-        pytest.param(KEY, "[]", id="a-list"),
-        pytest.param(KEY, "7", id="a-number"),
-        pytest.param(KEY, "null", id="null"),
-        pytest.param(KEY, "[" * 100_000, id="nested-deeper-than-Python-reads"),
-        pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "yesterday"}), id="no-time"),
-        pytest.param(KEY, json.dumps({**FIELDS, "approved_at": 1751371200}), id="time-as-a-number"),
-        pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "2026-07-01T12:00:00"}), id="time-without-a-zone"),
-        pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59-12:00"}), id="no-year-of-UTC"),
-        pytest.param(KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59+00:00"}), id="no-hour-after-it"),
-        pytest.param(KEY, json.dumps({**FIELDS, "approver": "\ud800"}), id="half-a-character"),
-        pytest.param(KEY, json.dumps({**FIELDS, "used_at": "later"}), id="use-is-no-time"),
-        pytest.param(KEY, json.dumps({**FIELDS, "used_at": "2026-07-01T12:00:00"}), id="use-without-a-zone"),
-        pytest.param(KEY, json.dumps({**FIELDS, "used_at": ""}), id="use-is-empty"),
-        pytest.param(KEY, json.dumps({**FIELDS, "used_at": False}), id="use-is-a-boolean"),
-        pytest.param(
-            KEY, json.dumps({name: FIELDS[name] for name in ("approver", "approved_at")}), id="use-is-not-there"
-        ),
-        pytest.param(
-            KEY, json.dumps({name: FIELDS[name] for name in ("used_at", "approved_at")}), id="nobody-approved"
-        ),
-    ],
+@rows(
+    "key value",
+    {
+        "key-is-no-hash": ("README", json.dumps(FIELDS)),
+        "empty": (KEY, ""),
+        "no-json": (KEY, "yes"),
+        "a-list": (KEY, "[]"),
+        "a-number": (KEY, "7"),
+        "null": (KEY, "null"),
+        "nested-deeper-than-Python-reads": (KEY, "[" * 100_000),
+        "no-time": (KEY, json.dumps({**FIELDS, "approved_at": "yesterday"})),
+        "time-as-a-number": (KEY, json.dumps({**FIELDS, "approved_at": 1751371200})),
+        "time-without-a-zone": (KEY, json.dumps({**FIELDS, "approved_at": "2026-07-01T12:00:00"})),
+        "no-year-of-UTC": (KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59-12:00"})),
+        "no-hour-after-it": (KEY, json.dumps({**FIELDS, "approved_at": "9999-12-31T23:59:59+00:00"})),
+        "half-a-character": (KEY, json.dumps({**FIELDS, "approver": "\ud800"})),
+        "use-is-no-time": (KEY, json.dumps({**FIELDS, "used_at": "later"})),
+        "use-without-a-zone": (KEY, json.dumps({**FIELDS, "used_at": "2026-07-01T12:00:00"})),
+        "use-is-empty": (KEY, json.dumps({**FIELDS, "used_at": ""})),
+        "use-is-a-boolean": (KEY, json.dumps({**FIELDS, "used_at": False})),
+        "use-is-not-there": (KEY, json.dumps({name: FIELDS[name] for name in ("approver", "approved_at")})),
+        "nobody-approved": (KEY, json.dumps({name: FIELDS[name] for name in ("used_at", "approved_at")})),
+    },
 )
 def test_damage_approves_nothing(key: str, value: str) -> None:
     """What is no approval, or a damaged one, is passed over and hides no other."""
@@ -130,17 +125,17 @@ def test_the_name_beside_an_approval_wins() -> None:
     assert (revoked.approver, revoked.revoked_by) == ("jane", "oidc:ben")
 
 
-@pytest.mark.parametrize(
-    ("before", "wanted", "step"),
-    [
-        pytest.param(None, FRESH, Step.NEW, id="nothing there"),
-        pytest.param(USED, FRESH, Step.AGAIN, id="used"),
-        pytest.param(REVOKED, FRESH, Step.AGAIN, id="revoked"),
-        pytest.param(replace(FRESH, approved_at=NOW - 2 * LIFETIME), FRESH, Step.NEW, id="expired"),
-        pytest.param(FRESH, LONG, Step.LONGER, id="shorter"),
-        pytest.param(LONG, FRESH, Step.STANDS, id="longer"),
-        pytest.param(FRESH, FRESH, Step.STANDS, id="as long"),
-    ],
+@rows(
+    "before wanted step",
+    {
+        "nothing there": (None, FRESH, Step.NEW),
+        "used": (USED, FRESH, Step.AGAIN),
+        "revoked": (REVOKED, FRESH, Step.AGAIN),
+        "expired": (replace(FRESH, approved_at=NOW - 2 * LIFETIME), FRESH, Step.NEW),
+        "shorter": (FRESH, LONG, Step.LONGER),
+        "longer": (LONG, FRESH, Step.STANDS),
+        "as long": (FRESH, FRESH, Step.STANDS),
+    },
 )
 def test_step_to(before: Grant | None, wanted: Grant, step: Step) -> None:
     """What is used or revoked is approved anew; what counts is only ever extended."""
@@ -151,19 +146,19 @@ DAMAGED = "cannot be read: expect JSON with approver and expires_at, which needs
 GIT: Mapping[str, object] = {"approver": "team", "expires_at": (NOW + DAY).isoformat()}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        pytest.param("README", json.dumps(GIT), id="no hash"),
-        pytest.param(KEY, "yes", id="no JSON"),
-        pytest.param(KEY, "[" * 100_000, id="nested"),
-        pytest.param(KEY, json.dumps({"approver": "team"}), id="no end"),
-        pytest.param(KEY, json.dumps({**GIT, "expires_at": "2026-07-02T12:00:00"}), id="no zone"),
-        pytest.param(KEY, json.dumps({**GIT, "approver": " "}), id="nobody"),
-        pytest.param(KEY, json.dumps({**GIT, "approver": ["a"]}), id="no name"),
-        pytest.param(KEY, json.dumps({**GIT, "approver": "\ud800"}), id="half a character"),
-        pytest.param(KEY, json.dumps({**GIT, "reason": "x" * 5000}), id="too long"),
-    ],
+@rows(
+    "key value",
+    {
+        "no hash": ("README", json.dumps(GIT)),
+        "no JSON": (KEY, "yes"),
+        "nested": (KEY, "[" * 100_000),
+        "no end": (KEY, json.dumps({"approver": "team"})),
+        "no zone": (KEY, json.dumps({**GIT, "expires_at": "2026-07-02T12:00:00"})),
+        "nobody": (KEY, json.dumps({**GIT, "approver": " "})),
+        "no name": (KEY, json.dumps({**GIT, "approver": ["a"]})),
+        "half a character": (KEY, json.dumps({**GIT, "approver": "\ud800"})),
+        "too long": (KEY, json.dumps({**GIT, "reason": "x" * 5000})),
+    },
 )
 def test_damage_in_git_approves_nothing(key: str, value: str) -> None:
     """Git's owner may write anything, and learns why it does not count."""

@@ -10,6 +10,7 @@ from desired.plan.kinds import KINDS, Verb
 from desired.plan.notes import Note, NoteKind
 from tests.builders import WEB_1_ADDRESSES, a_change, a_loss, an_identity
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 HELD = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, "another project")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.INCOMPLETE_SNAPSHOT, "page 2 timed out")
@@ -25,13 +26,13 @@ def test_verdicts_by_weight() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("overrides", "why"),
-    [
-        pytest.param({"verb": Verb.REMOVE}, "node.initialise is never a remove", id="class-that-the-kind-has-not"),
-        pytest.param({"after": None}, "node/web-1: a change that changes nothing", id="nothing-to-nothing"),
-        pytest.param({"before": an_identity()}, "node/web-1: a change that changes nothing", id="both-sides-are-equal"),
-    ],
+@rows(
+    "overrides why",
+    {
+        "class-that-the-kind-has-not": ({"verb": Verb.REMOVE}, "node.initialise is never a remove"),
+        "nothing-to-nothing": ({"after": None}, "node/web-1: a change that changes nothing"),
+        "both-sides-are-equal": ({"before": an_identity()}, "node/web-1: a change that changes nothing"),
+    },
 )
 def test_senseless_change(overrides: dict[str, Any], why: str) -> None:
     """A change has a class that its kind may have, and two sides that differ."""
@@ -39,18 +40,18 @@ def test_senseless_change(overrides: dict[str, Any], why: str) -> None:
         a_change(**overrides)
 
 
-@pytest.mark.parametrize(
-    ("kind", "before", "after"),
-    [
-        pytest.param("node.labels", {"a": "1"}, {"a": "2"}, id="labels"),
-        pytest.param("node.labels", {"a": "1"}, {}, id="labels-go"),
-        pytest.param("node.addresses", WEB_1_ADDRESSES, WEB_1_ADDRESSES[::-1], id="order-of-addresses"),
-        pytest.param("node.addresses", (), WEB_1_ADDRESSES, id="first-addresses"),
-        pytest.param("node.shutdown_taint", False, True, id="taint-comes"),
-        pytest.param("node.shutdown_taint", True, False, id="taint-goes"),
-        pytest.param("node.delete", a_loss(), None, id="node-goes"),
-        pytest.param("node.delete", a_loss(), a_loss(server_id=2), id="another-proof"),
-    ],
+@rows(
+    "kind before after",
+    {
+        "labels": ("node.labels", {"a": "1"}, {"a": "2"}),
+        "labels-go": ("node.labels", {"a": "1"}, {}),
+        "order-of-addresses": ("node.addresses", WEB_1_ADDRESSES, WEB_1_ADDRESSES[::-1]),
+        "first-addresses": ("node.addresses", (), WEB_1_ADDRESSES),
+        "taint-comes": ("node.shutdown_taint", False, True),
+        "taint-goes": ("node.shutdown_taint", True, False),
+        "node-goes": ("node.delete", a_loss(), None),
+        "another-proof": ("node.delete", a_loss(), a_loss(server_id=2)),
+    },
 )
 def test_sides(kind: str, before: State | None, after: State | None) -> None:
     """A change may have sides of several shapes, and is none where a side equals the other by value."""

@@ -9,6 +9,7 @@ from desired.model.clocks import TOLERANCE
 from desired.plan.grants import LIFETIME, Grant, Here, Source, by_hold
 from desired.section import Present, Unknown
 from tests.builders import NOW
+from tests.support.rows import rows
 
 HASH = "sha256:0123456789abcdef"
 SECOND, MINUTE, HOUR, DAY = (timedelta(**{unit: 1}) for unit in ("seconds", "minutes", "hours", "days"))
@@ -24,54 +25,44 @@ HERE = Present("5f0c2a11")
 BY_FLAG = "does not count while the clocks differ; use reconcile --once --approve"
 
 
-@pytest.mark.parametrize(
-    ("grant", "age", "why"),
-    [
-        pytest.param(FRESH, timedelta(), None, id="this-moment"),
-        pytest.param(FRESH, LIFETIME, None, id="exactly-an-hour"),
-        pytest.param(FRESH, LIFETIME + SECOND, "expired at 2026-07-01 13:00 UTC", id="an-hour-and-a-second"),
-        pytest.param(FRESH, -MINUTE, None, id="of-a-clock-that-is-a-minute-ahead"),
-        pytest.param(FRESH, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC", id="from-the-future"),
-        pytest.param(replace(FRESH, expires_at=NOW + 15 * MINUTE), 15 * MINUTE, None, id="as-long-as-it-asks"),
-        pytest.param(
-            replace(FRESH, expires_at=NOW + 15 * MINUTE),
-            16 * MINUTE,
-            "expired at 2026-07-01 12:15 UTC",
-            id="and-no-longer",
-        ),
-        pytest.param(
+@rows(
+    "grant age why",
+    {
+        "this-moment": (FRESH, timedelta(), None),
+        "exactly-an-hour": (FRESH, LIFETIME, None),
+        "an-hour-and-a-second": (FRESH, LIFETIME + SECOND, "expired at 2026-07-01 13:00 UTC"),
+        "of-a-clock-that-is-a-minute-ahead": (FRESH, -MINUTE, None),
+        "from-the-future": (FRESH, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC"),
+        "as-long-as-it-asks": (replace(FRESH, expires_at=NOW + 15 * MINUTE), 15 * MINUTE, None),
+        "and-no-longer": (replace(FRESH, expires_at=NOW + 15 * MINUTE), 16 * MINUTE, "expired at 2026-07-01 12:15 UTC"),
+        "forged:-a-day-at-most": (
             replace(FRESH, expires_at=NOW + 365 * DAY),
             DAY + SECOND,
             "expired at 2026-07-02 12:00 UTC",
-            id="forged:-a-day-at-most",
         ),
-        pytest.param(
+        "forged:-over-before-it-began": (
             replace(FRESH, expires_at=NOW - DAY),
             timedelta(),
             "expired at 2026-06-30 12:00 UTC",
-            id="forged:-over-before-it-began",
         ),
-        pytest.param(USED, 2 * MINUTE, "was used at 12:01:00 UTC", id="used"),
-        pytest.param(USED, DAY, "was used at 12:01:00 UTC", id="used-comes-before-expired"),
-        pytest.param(REVOKED, 2 * MINUTE, "was revoked at 12:01:00 UTC by joe", id="revoked"),
-        pytest.param(OF_GIT, DAY, None, id="git:-to-its-end"),
-        pytest.param(OF_GIT, DAY + SECOND, "expired at 2026-07-02 12:00 UTC", id="git:-expired"),
-        pytest.param(OF_GIT, -6 * DAY, None, id="git:-seven-days-ahead"),
-        pytest.param(
+        "used": (USED, 2 * MINUTE, "was used at 12:01:00 UTC"),
+        "used-comes-before-expired": (USED, DAY, "was used at 12:01:00 UTC"),
+        "revoked": (REVOKED, 2 * MINUTE, "was revoked at 12:01:00 UTC by joe"),
+        "git:-to-its-end": (OF_GIT, DAY, None),
+        "git:-expired": (OF_GIT, DAY + SECOND, "expired at 2026-07-02 12:00 UTC"),
+        "git:-seven-days-ahead": (OF_GIT, -6 * DAY, None),
+        "git:-further-ahead": (
             OF_GIT,
             -6 * DAY - SECOND,
             "ends at 2026-07-02 12:00 UTC, more than 7 days ahead; let it end sooner",
-            id="git:-further-ahead",
         ),
-        pytest.param(replace(OF_GIT, damage="cannot be read"), timedelta(), "cannot be read", id="git:-damaged"),
-        pytest.param(SAVED, HOUR, None, id="plan:-at-the-last-moment"),
-        pytest.param(SAVED, HOUR + SECOND, "expired at 2026-07-01 13:00 UTC; plan again", id="plan:-too-late"),
-        pytest.param(
-            SAVED, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC; plan again", id="plan:-future"
-        ),
-        pytest.param(FLAG, 365 * DAY, None, id="flag:-in-this-run"),
-        pytest.param(ANSWER, 365 * DAY, None, id="answer:-in-this-run"),
-    ],
+        "git:-damaged": (replace(OF_GIT, damage="cannot be read"), timedelta(), "cannot be read"),
+        "plan:-at-the-last-moment": (SAVED, HOUR, None),
+        "plan:-too-late": (SAVED, HOUR + SECOND, "expired at 2026-07-01 13:00 UTC; plan again"),
+        "plan:-future": (SAVED, -MINUTE - SECOND, "is dated in the future, 2026-07-01 12:00 UTC; plan again"),
+        "flag:-in-this-run": (FLAG, 365 * DAY, None),
+        "answer:-in-this-run": (ANSWER, 365 * DAY, None),
+    },
 )
 def test_when_it_counts(grant: Grant, age: timedelta, why: str | None) -> None:
     """As long as it says, within what may be, and once."""

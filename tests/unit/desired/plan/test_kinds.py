@@ -4,6 +4,7 @@ import pytest
 
 from desired.model.settings import Controller
 from desired.plan.kinds import KINDS, Api, Kind
+from tests.support.rows import rows
 
 DESIGN = """
 node.initialise       A    patch nodes/status, patch nodes
@@ -74,21 +75,18 @@ def test_cloud_writes(name: str) -> None:
     assert KINDS[name].writes_cloud is not kubernetes
 
 
-@pytest.mark.parametrize(
-    ("names", "sections"),
-    [
-        pytest.param([name for name in KINDS if name.startswith("node.")], ("nodes", "servers"), id="nodes"),
-        pytest.param(
+@rows(
+    "names sections",
+    {
+        "nodes": ([name for name in KINDS if name.startswith("node.")], ("nodes", "servers")),
+        "services-and-load-balancers": (
             [name for name in KINDS if name.startswith(("service.", "lb.")) and name != "lb.target"],
             ("services", "load_balancers"),
-            id="services-and-load-balancers",
         ),
-        pytest.param(["lb.target"], ("services", "load_balancers", "nodes", "servers"), id="targets"),
-        pytest.param(["certificate.create"], ("services", "certificates"), id="certificates"),
-        pytest.param(
-            [name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes"), id="routes"
-        ),
-    ],
+        "targets": (["lb.target"], ("services", "load_balancers", "nodes", "servers")),
+        "certificates": (["certificate.create"], ("services", "certificates")),
+        "routes": ([name for name in KINDS if name.startswith("route.")], ("nodes", "servers", "routes")),
+    },
 )
 def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...]) -> None:
     """Each kind names the lists that its decision depends on."""
@@ -101,10 +99,7 @@ def test_sections_behind_a_decision(names: list[str], sections: tuple[str, ...])
         (Controller.NODE, {"node.initialise", "node.addresses", "node.labels"}),
         (Controller.LIFECYCLE, {"node.shutdown_taint", "node.delete"}),
         (Controller.ROUTE, {"node.network_condition", "route.create", "route.replace", "route.delete"}),
-        (
-            Controller.SERVICE,
-            {name for name in KINDS if name.startswith(("service.", "lb.", "certificate."))},
-        ),
+        (Controller.SERVICE, {name for name in KINDS if name.startswith(("service.", "lb.", "certificate."))}),
     ],
 )
 def test_controllers(controller: Controller, names: set[str]) -> None:

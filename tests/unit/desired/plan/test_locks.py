@@ -14,6 +14,7 @@ from desired.plan.ordering import bridged, in_order, locks_of, not_preemptible, 
 from desired.section import UNMANAGED
 from tests.builders import a_change
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 SERVICE, BALANCER = "service/default/web", "load_balancer/default/web"
 NOWHERE = LoadBalancer(name="web", labels={}, type="lb11")
@@ -35,29 +36,23 @@ def attaching(verb: Verb, before: Attachment | None, after: Attachment | None) -
     return of_service(f"{BALANCER}/network/7", "lb.network", verb=verb, before=before, after=after)
 
 
-@pytest.mark.parametrize(
-    ("change", "locks"),
-    [
-        pytest.param(a_change(), {"node/web-1"}, id="a Node"),
-        pytest.param(a_change("node/web-1/labels", "node.labels", owner="node/web-1"), {"node/web-1"}, id="part of it"),
-        pytest.param(of_service(f"{SERVICE}/status", "service.status"), {SERVICE}, id="a Service"),
-        pytest.param(of_service("certificate/default/web", "certificate.create"), {SERVICE}, id="its certificate"),
-        pytest.param(of_service(f"{BALANCER}/target/server:1", "lb.target"), {SERVICE}, id="a part of its balancer"),
-        pytest.param(of_service(BALANCER, "lb.delete", before=replace(NOWHERE, attachment=PLACE)), {SERVICE}, id="end"),
-        pytest.param(creating(PLACE), {SERVICE, "network/7"}, id="created in a network"),
-        pytest.param(creating(None), {SERVICE}, id="created in no network"),
-        pytest.param(creating(UNMANAGED), {SERVICE}, id="created, and attached afterwards"),
-        pytest.param(attaching(Verb.ADD, None, PLACE), {SERVICE, "network/7"}, id="attached"),
-        pytest.param(attaching(Verb.REMOVE, PLACE, None), {SERVICE, "network/7"}, id="detached"),
-        pytest.param(
-            attaching(Verb.MODIFY, PLACE, ELSEWHERE), {SERVICE, "network/7", "network/8"}, id="out of one into another"
-        ),
-        pytest.param(
-            a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"),
-            {"network/7"},
-            id="a route",
-        ),
-    ],
+@rows(
+    "change locks",
+    {
+        "a Node": (a_change(), {"node/web-1"}),
+        "part of it": (a_change("node/web-1/labels", "node.labels", owner="node/web-1"), {"node/web-1"}),
+        "a Service": (of_service(f"{SERVICE}/status", "service.status"), {SERVICE}),
+        "its certificate": (of_service("certificate/default/web", "certificate.create"), {SERVICE}),
+        "a part of its balancer": (of_service(f"{BALANCER}/target/server:1", "lb.target"), {SERVICE}),
+        "end": (of_service(BALANCER, "lb.delete", before=replace(NOWHERE, attachment=PLACE)), {SERVICE}),
+        "created in a network": (creating(PLACE), {SERVICE, "network/7"}),
+        "created in no network": (creating(None), {SERVICE}),
+        "created, and attached afterwards": (creating(UNMANAGED), {SERVICE}),
+        "attached": (attaching(Verb.ADD, None, PLACE), {SERVICE, "network/7"}),
+        "detached": (attaching(Verb.REMOVE, PLACE, None), {SERVICE, "network/7"}),
+        "out of one into another": (attaching(Verb.MODIFY, PLACE, ELSEWHERE), {SERVICE, "network/7", "network/8"}),
+        "a route": (a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), {"network/7"}),
+    },
 )
 def test_lanes(change: Change, locks: set[str]) -> None:
     """A change occupies its owner, and each network that it changes."""
@@ -103,15 +98,13 @@ def test_order(changes: Sequence[Change], order: str) -> None:
     assert "".join(change.key.name for change in in_order(changes)) == order
 
 
-@pytest.mark.parametrize(
-    ("changes", "circle"),
-    [
-        pytest.param([a_link("a", needs="a")], "node/a", id="for itself"),
-        pytest.param([a_link("a", needs="b"), a_link("b", follows="a")], "node/a, node/b", id="for each other"),
-        pytest.param(
-            [a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "node/a, node/b", id="met late"
-        ),
-    ],
+@rows(
+    "changes circle",
+    {
+        "for itself": ([a_link("a", needs="a")], "node/a"),
+        "for each other": ([a_link("a", needs="b"), a_link("b", follows="a")], "node/a, node/b"),
+        "met late": ([a_link("z", needs="a"), a_link("a", needs="b"), a_link("b", needs="a")], "node/a, node/b"),
+    },
 )
 def test_circles(changes: Sequence[Change], circle: str) -> None:
     """Changes that wait for each other are a bug, which names them."""
@@ -120,21 +113,15 @@ def test_circles(changes: Sequence[Change], circle: str) -> None:
             ordering(changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "before"),
-    [
-        pytest.param([a_link("a"), a_link("b")], {"a": "", "b": ""}, id="nothing shared"),
-        pytest.param([a_link("a", owner="o"), a_link("b", owner="o")], {"a": "", "b": "a"}, id="one lane"),
-        pytest.param(
-            [a_link(name, owner="o") for name in "abc"], {"a": "", "b": "a", "c": "b"}, id="the last one is enough"
-        ),
-        pytest.param(
-            [a_link("a", owner="o", needs="b"), a_link("b", owner="o")], {"b": "", "a": "b"}, id="turned in its lane"
-        ),
-        pytest.param(
-            [a_link("a", needs="bx", follows="cy"), a_link("b"), a_link("c")], {"b": "", "c": "", "a": "bc"}, id="named"
-        ),
-    ],
+@rows(
+    "changes before",
+    {
+        "nothing shared": ([a_link("a"), a_link("b")], {"a": "", "b": ""}),
+        "one lane": ([a_link("a", owner="o"), a_link("b", owner="o")], {"a": "", "b": "a"}),
+        "the last one is enough": ([a_link(name, owner="o") for name in "abc"], {"a": "", "b": "a", "c": "b"}),
+        "turned in its lane": ([a_link("a", owner="o", needs="b"), a_link("b", owner="o")], {"b": "", "a": "b"}),
+        "named": ([a_link("a", needs="bx", follows="cy"), a_link("b"), a_link("c")], {"b": "", "c": "", "a": "bc"}),
+    },
 )
 def test_forerunners(changes: Sequence[Change], before: Mapping[str, str]) -> None:
     """A change waits for what it names, and for the one before it in each of its lanes."""
@@ -220,16 +207,16 @@ def test_a_bridge_over_several() -> None:
     assert bridged([first, second, last], plan) == (first, second, replace(last, follows=("node/000", "node/zzz")))
 
 
-@pytest.mark.parametrize(
-    ("changes", "keys"),
-    [
-        pytest.param([ROUTE], [], id="a route gives way"),
-        pytest.param([ROUTE, a_change()], ["node/web-1"], id="a Node does not"),
-        pytest.param([ROUTE, replace(a_change(), depends_on=(ROUTE.key,))], [], id="what depends on one comes with it"),
-        pytest.param([ROUTE, replace(a_change(), follows=(ROUTE.key,))], [], id="as does what follows it"),
-        pytest.param([replace(ROUTE, depends_on=("node/web-1",)), a_change()], ["node/web-1"], id="what it waits for"),
-        pytest.param([creating(PLACE), ROUTE], [BALANCER], id="what goes before it in its lane"),
-    ],
+@rows(
+    "changes keys",
+    {
+        "a route gives way": ([ROUTE], []),
+        "a Node does not": ([ROUTE, a_change()], ["node/web-1"]),
+        "what depends on one comes with it": ([ROUTE, replace(a_change(), depends_on=(ROUTE.key,))], []),
+        "as does what follows it": ([ROUTE, replace(a_change(), follows=(ROUTE.key,))], []),
+        "what it waits for": ([replace(ROUTE, depends_on=("node/web-1",)), a_change()], ["node/web-1"]),
+        "what goes before it in its lane": ([creating(PLACE), ROUTE], [BALANCER]),
+    },
 )
 def test_what_is_urgent(changes: Sequence[Change], keys: Sequence[str]) -> None:
     """All that neither gives way nor waits for what does."""

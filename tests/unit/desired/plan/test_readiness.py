@@ -13,6 +13,7 @@ from desired.plan.ordering import not_ready, ready_now
 from tests.balancers import an_http_listener
 from tests.builders import a_change
 from tests.support.keys import key_of
+from tests.support.rows import rows
 
 SERVICE, BALANCER = "service/default/web", "load_balancer/default/web"
 UNKNOWN = "takes a value that is known only after another change"
@@ -42,40 +43,32 @@ NODE = a_change()
 REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=(TARGET.key,))
 
 
-@pytest.mark.parametrize(
-    ("changes", "waiting"),
-    [
-        pytest.param([], {}, id="nothing"),
-        pytest.param([NODE, TARGET, STATUS], {}, id="all is there already"),
-        pytest.param([CLAIM, CREATE], {}, id="claimed and created at once"),
-        pytest.param([CLAIM, CREATE, TARGET], {TARGET.key: UNMADE}, id="a part of what is being created"),
-        pytest.param([CREATE, STATUS_TO_COME], {STATUS.key: UNKNOWN}, id="addresses that nobody knows yet"),
-        pytest.param(
+@rows(
+    "changes waiting",
+    {
+        "nothing": ([], {}),
+        "all is there already": ([NODE, TARGET, STATUS], {}),
+        "claimed and created at once": ([CLAIM, CREATE], {}),
+        "a part of what is being created": ([CLAIM, CREATE, TARGET], {TARGET.key: UNMADE}),
+        "addresses that nobody knows yet": ([CREATE, STATUS_TO_COME], {STATUS.key: UNKNOWN}),
+        "a hostname, published once it leads somewhere": (
             [CREATE, replace(STATUS, depends_on=(BALANCER,))],
             {STATUS.key: UNMADE},
-            id="a hostname, published once it leads somewhere",
         ),
-        pytest.param([CREATE, STATUS], {}, id="a status that needs no load balancer"),
-        pytest.param([CLAIM, STATUS], {STATUS.key: UNCLAIMED}, id="a status of a Service that is being claimed"),
-        pytest.param([CLAIM, replace(STATUS, owner=OTHER)], {}, id="a status of another Service"),
-        pytest.param([LISTENER], {LISTENER.key: UNKNOWN}, id="a certificate that nobody knows yet"),
-        pytest.param([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}, id="a part of what is being adopted"),
-        pytest.param([DELETE, RELEASE], {}, id="released when it is deleted"),
-        pytest.param(
+        "a status that needs no load balancer": ([CREATE, STATUS], {}),
+        "a status of a Service that is being claimed": ([CLAIM, STATUS], {STATUS.key: UNCLAIMED}),
+        "a status of another Service": ([CLAIM, replace(STATUS, owner=OTHER)], {}),
+        "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
+        "a part of what is being adopted": ([ADOPT, replace(TARGET, depends_on=(BALANCER,))], {}),
+        "released when it is deleted": ([DELETE, RELEASE], {}),
+        "what depends on what waits": (
             [CREATE, TARGET, REMOVAL, replace(NODE, depends_on=(REMOVAL.key,))],
             {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"comes after {REMOVAL.key}, which has to wait"},
-            id="what depends on what waits",
         ),
-        pytest.param(
-            [CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}, id="but no follower"
-        ),
-        pytest.param(
-            [CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))],
-            {},
-            id="a similar name",
-        ),
-        pytest.param([replace(NODE, depends_on=("node/gone",))], {}, id="what is not planned is done"),
-    ],
+        "but no follower": ([CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}),
+        "a similar name": ([CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))], {}),
+        "what is not planned is done": ([replace(NODE, depends_on=("node/gone",))], {}),
+    },
 )
 def test_what_waits_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
     """A round leaves out what takes a value that only a change of it brings, and what depends on that."""
@@ -95,16 +88,14 @@ def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
     assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"comes after {BALANCER}, which has to wait"}
 
 
-@pytest.mark.parametrize(
-    ("applied", "given_up", "ready"),
-    [
-        pytest.param((), (), [BALANCER, CLAIM.key], id="nothing was tried"),
-        pytest.param(
-            (CLAIM.key,), (), [BALANCER], id="what was applied is not applied again, and what needs it can go"
-        ),
-        pytest.param((), (CLAIM.key,), [], id="what failed is not tried again, nor is what needs it"),
-        pytest.param((), (BALANCER,), [CLAIM.key], id="what it needed itself can go"),
-    ],
+@rows(
+    "applied given_up ready",
+    {
+        "nothing was tried": ((), (), [BALANCER, CLAIM.key]),
+        "what was applied is not applied again, and what needs it can go": ((CLAIM.key,), (), [BALANCER]),
+        "what failed is not tried again, nor is what needs it": ((), (CLAIM.key,), []),
+        "what it needed itself can go": ((), (BALANCER,), [CLAIM.key]),
+    },
 )
 def test_what_was_tried_in_this_pass(applied: Sequence[str], given_up: Sequence[str], ready: Sequence[str]) -> None:
     """Only what was not tried, and does not depend on what was given up, is ready."""

@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from desired.guards.history import mark_of, notes_on_suspended
 from desired.model.record import Origin
 from desired.plan.change import GuardName, Plan
@@ -14,6 +12,7 @@ from desired.plan.notes import Note
 from desired.plan.suspended import MOST, NO_TRACE, SUSPENDED, SuspendedChange, Trace, first_suspended, trace_in
 from desired.rules.guards import SUSPENDED_ELSEWHERE_UNTIL
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
+from tests.support.rows import rows
 
 CHANGE = a_change()
 FLAPS = SuspendedChange(
@@ -59,32 +58,32 @@ def _of(**fields: Any) -> str:
     return _with(changes=[ENTRY | fields])
 
 
-@pytest.mark.parametrize(
-    ("text", "now"),
-    [
-        pytest.param(None, NOW, id="nothing-there"),
-        pytest.param("", NOW, id="empty"),
-        pytest.param("[]", NOW, id="a-list"),
-        pytest.param("{}", NOW, id="no-fields"),
-        pytest.param("x" * 1_048_576, NOW, id="a-megabyte"),
-        pytest.param(_with(padding="x" * 65_536), NOW, id="too-long"),
-        pytest.param("[" * 65_536, NOW, id="too-deep"),
-        pytest.param(_with(version=2), NOW, id="another-version"),
-        pytest.param(_with(cluster="another"), NOW, id="a-copy-of-another-cluster"),
-        pytest.param(_with(), NOW + timedelta(minutes=61), id="the-controller-is-gone"),
-        pytest.param(_with(), NOW - timedelta(minutes=2), id="of-the-future"),
-        pytest.param(_with(written_at="2026-07-01T12:00:00"), NOW, id="no-zone"),
-        pytest.param(_with(written_at=7), NOW, id="no-time"),
-        pytest.param(_with(written_at="0001-01-01T00:00:00+23:59"), NOW, id="a-year-that-is-none"),
-        pytest.param(_with(by=None), NOW, id="of-nobody"),
-        pytest.param(_with(changes={}), NOW, id="no-list"),
-        pytest.param(_with(changes=["node/web-1"]), NOW, id="no-entries"),
-        pytest.param(_of(key=7), NOW, id="no-key"),
-        pytest.param(_of(why=["x"]), NOW, id="no-sentence"),
-        pytest.param(_of(rule="project-anchor"), NOW, id="a-rule-that-suspends-nothing"),
-        pytest.param(_of(rule="x"), NOW, id="no-rule"),
-        pytest.param(_of(until="never"), NOW, id="no-end"),
-    ],
+@rows(
+    "text now",
+    {
+        "nothing-there": (None, NOW),
+        "empty": ("", NOW),
+        "a-list": ("[]", NOW),
+        "no-fields": ("{}", NOW),
+        "a-megabyte": ("x" * 1_048_576, NOW),
+        "too-long": (_with(padding="x" * 65_536), NOW),
+        "too-deep": ("[" * 65_536, NOW),
+        "another-version": (_with(version=2), NOW),
+        "a-copy-of-another-cluster": (_with(cluster="another"), NOW),
+        "the-controller-is-gone": (_with(), NOW + timedelta(minutes=61)),
+        "of-the-future": (_with(), NOW - timedelta(minutes=2)),
+        "no-zone": (_with(written_at="2026-07-01T12:00:00"), NOW),
+        "no-time": (_with(written_at=7), NOW),
+        "a-year-that-is-none": (_with(written_at="0001-01-01T00:00:00+23:59"), NOW),
+        "of-nobody": (_with(by=None), NOW),
+        "no-list": (_with(changes={}), NOW),
+        "no-entries": (_with(changes=["node/web-1"]), NOW),
+        "no-key": (_of(key=7), NOW),
+        "no-sentence": (_of(why=["x"]), NOW),
+        "a-rule-that-suspends-nothing": (_of(rule="project-anchor"), NOW),
+        "no-rule": (_of(rule="x"), NOW),
+        "no-end": (_of(until="never"), NOW),
+    },
 )
 def test_what_we_would_not_write_tells_of_nothing(text: str | None, now: datetime) -> None:
     """Damaged, hostile, stale or another cluster's."""

@@ -23,8 +23,10 @@ from tests.routes import (
 )
 from tests.support.keys import key_of
 from tests.support.route_decisions import judged, kinds_of, planned
+from tests.support.rows import rows
 
 NOWHERE = "10.0.0.201"
+LOSES = "traffic to 10.244.5.0/24 no longer reaches"
 KEY, CONDITION = "route/4/10.244.1.0/24", "node/web-1/network"
 ROUTE = a_route()
 COMING = "there will be a route for each of its IPv4 pod CIDRs"
@@ -81,52 +83,33 @@ def test_a_renamed_server() -> None:
     assert [key for key in planned(world) if key.startswith("route/")] == []
 
 
-@pytest.mark.parametrize(
-    ("gateway", "owner", "why", "consequences"),
-    [
-        pytest.param(NOWHERE, "network/4", "it leads to 10.0.0.201, which has no owner", (), id="dead"),
-        pytest.param(
-            gateway_of(1),
-            "node/web-1",
-            "it leads to server 1 of Node web-1, and no Node has the pod CIDR 10.244.5.0/24",
-            ("traffic to 10.244.5.0/24 no longer reaches server 1 of Node web-1",),
-            id="superfluous",
-        ),
-        pytest.param(
-            gateway_of(8),
-            "network/4",
-            "it leads to server 8, which is no Node of this cluster, and no Node has the pod CIDR 10.244.5.0/24",
-            ("traffic to 10.244.5.0/24 no longer reaches server 8, which is no Node of this cluster",),
-            id="by-a-stranger",
-        ),
-    ],
+@rows(
+    "gateway owner consequences",
+    {
+        "dead": (NOWHERE, "network/4", ()),
+        "superfluous": (gateway_of(1), "node/web-1", (f"{LOSES} server 1 of Node web-1",)),
+        "by-a-stranger": (gateway_of(8), "network/4", (f"{LOSES} server 8, which is no Node of this cluster",)),
+    },
 )
-def test_routes_that_go(gateway: str, owner: str, why: str, consequences: tuple[str, ...]) -> None:
-    """What goes is told with who loses it; a black hole costs nothing."""
+def test_routes_that_go(gateway: str, owner: str, consequences: tuple[str, ...]) -> None:
+    """A route that goes is told with the owner of its traffic; a black hole costs nothing."""
     servers = [a_pod_server(1), a_pod_server(8)]
     world = a_routed_world(servers=servers, routes=[a_route(1), a_route(5, gateway)], members=[])
-    key = "route/4/10.244.5.0/24"
-    assert planned(world) == {
-        key: Change(
-            key=key_of(key),
-            kind=ChangeKind.ROUTE_DELETE,
-            cloud_id=4,
-            verb=Verb.REMOVE,
-            before=a_route(5, gateway),
-            after=None,
-            reason=why,
-            owner=key_of(owner),
-            consequences=consequences,
-        )
-    }
+    (change,) = planned(world).values()
+    assert (change.key, change.kind, change.cloud_id) == ("route/4/10.244.5.0/24", ChangeKind.ROUTE_DELETE, 4)
+    assert (change.verb, change.before, change.after) == (Verb.REMOVE, a_route(5, gateway), None)
+    assert (change.owner, change.consequences) == (owner, consequences)
+    assert change.reason.startswith(
+        f"it leads to {consequences[0].removeprefix(LOSES + ' ') if consequences else gateway}"
+    )
 
 
-@pytest.mark.parametrize(
-    ("servers", "owner", "action"),
-    [
-        pytest.param([a_pod_server(2)], "network/4", Verdict.ALLOWED, id="with-its-server"),
-        pytest.param([a_pod_server(1), a_pod_server(2)], "network/4", Verdict.HELD, id="while-its-server-lives"),
-    ],
+@rows(
+    "servers owner action",
+    {
+        "with-its-server": ([a_pod_server(2)], "network/4", Verdict.ALLOWED),
+        "while-its-server-lives": ([a_pod_server(1), a_pod_server(2)], "network/4", Verdict.HELD),
+    },
 )
 def test_the_route_of_a_node_that_was_deleted(servers: list[Server], owner: str, action: Verdict) -> None:
     """It goes with the server; a server that lives may have become something else, and a person has to say so."""
@@ -183,12 +166,6 @@ def test_a_new_node_in_one_plan() -> None:
     )
 
 
-def test_a_joining_node_whose_route_leads_elsewhere() -> None:
-    """A swap waits for the Node as well: the server is its own only then."""
-    changes = planned(a_routed_world([JOINING], [a_pod_server()], [a_route(1, NOWHERE)], members=[]))
-    assert (changes[KEY].kind, changes[KEY].depends_on) == ("route.replace", ("node/web-1",))
-
-
 def test_what_has_to_go_first() -> None:
     """A creation depends on the removal of what is in its way."""
     stale = a_route("10.244.0.0/20", NOWHERE)
@@ -210,18 +187,18 @@ def test_a_full_network_with_a_left_over() -> None:
 CILIUM = NetworkCondition("False", "CiliumIsUp")
 
 
-@pytest.mark.parametrize(
-    ("says", "routes", "after", "depends_on"),
-    [
-        pytest.param(ROUTED, [a_route()], None, None, id="said-already"),
-        pytest.param(ROUTED, [], None, None, id="said-already-and-the-route-is-missing"),
-        pytest.param(None, [a_route()], ROUTED, (), id="not-said"),
-        pytest.param(UNROUTED, [a_route()], ROUTED, (), id="the-contrary"),
-        pytest.param(CILIUM, [a_route()], ROUTED, (), id="what-another-said"),
-        pytest.param(NetworkCondition("Unknown", "RouteCreated"), [a_route()], ROUTED, (), id="gone-stale"),
-        pytest.param(UNROUTED, [], ROUTED, (KEY,), id="once-the-route-is-there"),
-        pytest.param(UNROUTED, [a_route(1, NOWHERE)], ROUTED, (KEY,), id="once-the-route-leads-there"),
-    ],
+@rows(
+    "says routes after depends_on",
+    {
+        "said-already": (ROUTED, [a_route()], None, None),
+        "said-already-and-the-route-is-missing": (ROUTED, [], None, None),
+        "not-said": (None, [a_route()], ROUTED, ()),
+        "the-contrary": (UNROUTED, [a_route()], ROUTED, ()),
+        "what-another-said": (CILIUM, [a_route()], ROUTED, ()),
+        "gone-stale": (NetworkCondition("Unknown", "RouteCreated"), [a_route()], ROUTED, ()),
+        "once-the-route-is-there": (UNROUTED, [], ROUTED, (KEY,)),
+        "once-the-route-leads-there": (UNROUTED, [a_route(1, NOWHERE)], ROUTED, (KEY,)),
+    },
 )
 def test_conditions(
     says: NetworkCondition | None,
@@ -294,12 +271,7 @@ def test_the_controller_alone() -> None:
     assert kinds_of(world, alone) == {KEY: "route.create", CONDITION: "node.network_condition"}
 
 
-def test_many_nodes() -> None:
-    """Each change is of its own Node, and no plan has a key twice."""
-    nodes = [a_pod_node(number, says=None) for number in range(1, 41)]
-    changes = planned(a_routed_world(nodes, routes=[]))
-    assert sorted(change.kind for change in changes.values()) == ["node.network_condition"] * 40 + ["route.create"] * 40
-    for number in range(1, 41):
-        key = f"route/4/{pods_of(number)}"
-        assert changes[f"node/web-{number}/network"].depends_on == (key,)
-        assert changes[key].owner == f"node/web-{number}"
+def test_a_joining_node_whose_route_leads_elsewhere() -> None:
+    """A swap waits for the Node as well: the server is its own only then."""
+    changes = planned(a_routed_world([JOINING], [a_pod_server()], [a_route(1, NOWHERE)], members=[]))
+    assert (changes[KEY].kind, changes[KEY].depends_on) == ("route.replace", ("node/web-1",))

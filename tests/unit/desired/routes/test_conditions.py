@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
@@ -23,13 +24,12 @@ from tests.routes import (
     pods_of,
 )
 from tests.support.route_decisions import routing
+from tests.support.rows import rows
 
 CILIUM = NetworkCondition("False", "CiliumIsUp")
 KEY = "route/4/10.244.1.0/24"
 SECOND = "route/4/10.244.9.0/24"
-WHOLE = "there is a route for each of its IPv4 pod CIDRs"
-COMING = "there will be a route for each of its IPv4 pod CIDRs"
-NO_RANGE = "pod CIDR 'pods' is not a range, and gets no route"
+WHOLE, COMING = "routes-there", "routes-coming"
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 V6 = "fd00:1::/64"
 
@@ -37,42 +37,40 @@ V6 = "fd00:1::/64"
 def wanted(
     snapshot: Snapshot, settings: Settings = ROUTING, *refused: str
 ) -> Mapping[str, tuple[NetworkCondition | None, str]]:
-    """Node → condition and why, of the Nodes whose condition is ours to say."""
+    """Node → condition and rule, of the Nodes whose condition is ours to say."""
     conditions = routing(snapshot, settings, *refused).conditions
     return {
-        name: (found.decided.value, found.decided.says)
+        name: (found.decided.value, found.decided.rule.name)
         for name, found in conditions.items()
         if not isinstance(found.decided.value, Unmanaged)
     }
 
 
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        pytest.param(a_node(), None, id="not-written"),
-        pytest.param(a_pod_node(), ROUTED, id="routed"),
-        pytest.param(a_pod_node(says=UNROUTED), UNROUTED, id="unrouted"),
-        pytest.param(a_pod_node(says=CILIUM), CILIUM, id="anothers"),
-        pytest.param(
-            a_node(conditions=(Condition("NetworkUnavailable", "True"),)), NetworkCondition("True", ""), id="no-reason"
-        ),
-    ],
+@rows(
+    "node expected",
+    {
+        "not-written": (a_node(), None),
+        "routed": (a_pod_node(), ROUTED),
+        "unrouted": (a_pod_node(says=UNROUTED), UNROUTED),
+        "anothers": (a_pod_node(says=CILIUM), CILIUM),
+        "no-reason": (a_node(conditions=(Condition("NetworkUnavailable", "True"),)), NetworkCondition("True", "")),
+    },
 )
 def test_what_it_says_now(node: Node, expected: NetworkCondition | None) -> None:
     """Status and reason are all that is looked at."""
     assert node.network_condition == expected
 
 
-@pytest.mark.parametrize(
-    ("routes", "pod_cidrs", "after"),
-    [
-        pytest.param([a_route(1)], (pods_of(1),), (), id="its-route-is-there"),
-        pytest.param([], (pods_of(1),), (KEY,), id="its-route-is-missing"),
-        pytest.param([a_route(1, "10.0.0.201")], (pods_of(1),), (KEY,), id="its-route-leads-elsewhere"),
-        pytest.param([a_route(1)], (pods_of(1), pods_of(9)), (SECOND,), id="one-of-two-is-missing"),
-        pytest.param([], (pods_of(9), pods_of(1)), (KEY, SECOND), id="both-are-missing"),
-        pytest.param([a_route(1)], (pods_of(1), V6), (), id="dual-stack"),
-    ],
+@rows(
+    "routes pod_cidrs after",
+    {
+        "its-route-is-there": ([a_route(1)], (pods_of(1),), ()),
+        "its-route-is-missing": ([], (pods_of(1),), (KEY,)),
+        "its-route-leads-elsewhere": ([a_route(1, "10.0.0.201")], (pods_of(1),), (KEY,)),
+        "one-of-two-is-missing": ([a_route(1)], (pods_of(1), pods_of(9)), (SECOND,)),
+        "both-are-missing": ([], (pods_of(9), pods_of(1)), (KEY, SECOND)),
+        "dual-stack": ([a_route(1)], (pods_of(1), V6), ()),
+    },
 )
 @pytest.mark.parametrize("says", [None, ROUTED, UNROUTED, CILIUM], ids=["unset", "routed", "unrouted", "anothers"])
 def test_routed(
@@ -82,103 +80,55 @@ def test_routed(
     and is not taken out of service for them."""
     world = a_routed_world([a_pod_node(1, *pod_cidrs, says=says)], routes=routes, members=[])
     found = routing(world).conditions["web-1"]
-    assert (found.decided.value, found.decided.says, found.after) == (ROUTED, COMING if after else WHOLE, after)
+    assert (found.decided.value, found.decided.rule.name, found.after) == (ROUTED, COMING if after else WHOLE, after)
 
 
-@pytest.mark.parametrize(
-    ("node", "parts", "why"),
-    [
-        pytest.param(
-            a_pod_node(),
-            {"servers": [a_pod_server(private_ips=())]},
-            "server 1 is not attached to network 4",
-            id="not-attached",
-        ),
-        pytest.param(
-            a_pod_node(1, "10.245.1.0/24"),
-            {"routes": []},
-            "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
-            id="outside-the-cluster-cidr",
-        ),
-        pytest.param(
-            a_pod_node(),
-            {"network": a_pod_network("10.244.0.0/15"), "routes": []},
-            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/15 of network 4",
-            id="a-subnet-in-the-way",
-        ),
-        pytest.param(
-            a_pod_node(),
-            {"routes": [a_route(f"192.168.{number}.0/24", "10.0.0.77") for number in range(100)]},
-            "the network has 100 of 100 routes, and takes no more",
-            id="over-the-limit",
-        ),
-        pytest.param(
-            a_pod_node(1, pods_of(1), "10.245.1.0/24"),
-            {"routes": [a_route(1)]},
-            "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16",
-            id="one-of-two",
-        ),
-        pytest.param(a_pod_node(1, "pods"), {}, NO_RANGE, id="no-range"),
-        pytest.param(
-            a_pod_node(1, pods_of(1), "pods"),
-            {},
-            "pod CIDR 'pods' is not a range, and gets no route",
-            id="a-route-and-no-range",
-        ),
-        pytest.param(
-            a_pod_node(),
-            {"routes": [], "refused": (KEY,)},
-            "the route to 10.244.1.0/24 was refused",
-            id="refused",
-        ),
-        pytest.param(
-            a_pod_node(),
-            {"routes": [a_route(1, "10.0.0.201")], "members": [], "refused": (KEY,)},
-            "the route to 10.244.1.0/24 was refused",
-            id="a-swap-was-refused",
-        ),
-        pytest.param(
-            a_pod_node(),
-            {"routes": [a_route(1, "10.0.0.201")], "refused": (KEY,)},
-            "the route to 10.244.1.0/24 was refused",
-            id="refused-and-not-known-by-now",
-        ),
-    ],
+LEAD_ASTRAY, FULL = [a_route(1, "10.0.0.201")], [a_route(f"192.168.{n}.0/24", "10.0.0.77") for n in range(100)]
+
+
+@rows(
+    "node parts why",
+    {
+        "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unattached"),
+        "outside-the-cluster-cidr": (a_pod_node(1, "10.245.1.0/24"), {"routes": []}, "pods-outside"),
+        "in-a-subnet": (a_pod_node(), {"network": a_pod_network("10.244.0.0/15"), "routes": []}, "pods-in-subnet"),
+        "over-the-limit": (a_pod_node(), {"routes": FULL}, "pods-over-limit"),
+        "one-of-two": (a_pod_node(1, pods_of(1), "10.245.1.0/24"), {"routes": [a_route(1)]}, "pods-outside"),
+        "no-range": (a_pod_node(1, "pods"), {}, "pod-cidr-malformed"),
+        "a-route-and-no-range": (a_pod_node(1, pods_of(1), "pods"), {}, "pod-cidr-malformed"),
+        "refused": (a_pod_node(), {"routes": [], "refused": (KEY,)}, "route-refused"),
+        "a-swap": (a_pod_node(), {"routes": LEAD_ASTRAY, "members": [], "refused": (KEY,)}, "route-refused"),
+        "refused-and-not-known-by-now": (a_pod_node(), {"routes": LEAD_ASTRAY, "refused": (KEY,)}, "route-refused"),
+    },
 )
 @pytest.mark.parametrize("says", [None, ROUTED, UNROUTED, CILIUM], ids=["unset", "routed", "unrouted", "anothers"])
 def test_unrouted(node: Node, parts: dict[str, Any], why: str, says: NetworkCondition | None) -> None:
-    """Pods that nobody reaches keep others away from the Node, as soon as nothing will change that by itself."""
+    """Pods that are out of reach keep others away from the Node, as soon as nothing will change that by itself."""
     there = () if says is None else (Condition(CONDITION_NETWORK, says.status, says.reason),)
-    refused = parts.get("refused", ())
-    parts = {name: part for name, part in parts.items() if name != "refused"}
+    parts = dict(parts)
+    refused = parts.pop("refused", ())
     world = a_routed_world([replace(node, conditions=(node.conditions[0], *there))], **parts)
     assert wanted(world, ROUTING, *refused) == {"web-1": (UNROUTED, why)}
 
 
-@pytest.mark.parametrize(
-    ("node", "parts"),
-    [
-        pytest.param(a_pod_node(), {"routes": [a_route(1, "10.0.0.201")]}, id="who-has-the-gateway-is-not-known"),
-        pytest.param(a_pod_node(), {"servers": []}, id="its-server-is-in-no-list"),
-        pytest.param(
-            a_pod_node(), {"servers_section": incomplete(servers_of()), "routes": []}, id="its-server-is-not-known"
-        ),
-        pytest.param(
-            a_pod_node(), {"servers": [a_pod_server(missing=frozenset({"private_net"}))]}, id="its-address-is-not-known"
-        ),
-        pytest.param(a_lost_node(pod_cidrs=(pods_of(),)), {"servers": []}, id="its-server-is-gone"),
-        pytest.param(
-            a_joining_node(pod_cidrs=(pods_of(),)), {"servers": [a_pod_server(private_ips=())]}, id="not-attached-yet"
-        ),
-        pytest.param(a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}, id="not-initialized"),
-        pytest.param(a_pod_node(pod_cidrs=()), {}, id="no-pod-cidr"),
-        pytest.param(a_pod_node(pod_cidrs=()), {"routes": [a_route(1)]}, id="no-pod-cidr-and-a-route"),
-        pytest.param(a_pod_node(provider_id="hrobot://1"), {}, id="robot"),
-        pytest.param(a_pod_node(labels={"example.com/spare": ""}), {"servers": [a_pod_server()]}, id="ignored"),
-        pytest.param(a_pod_node(1, "pods", provider_id="aws://1"), {}, id="another-clouds-with-no-range"),
-        pytest.param(a_pod_node(1, V6, says=UNROUTED, provider_id="hrobot://1"), {}, id="robot-with-ipv6"),
-        pytest.param(a_pod_node(1, V6, says=UNROUTED), {"servers": []}, id="ipv6-and-its-server-is-in-no-list"),
-    ],
+@rows(
+    "node parts",
+    {
+        "who-has-the-gateway-is-not-known": (a_pod_node(), {"routes": [a_route(1, "10.0.0.201")]}),
+        "its-server-is-in-no-list": (a_pod_node(), {"servers": []}),
+        "its-server-is-not-known": (a_pod_node(), {"servers_section": incomplete(servers_of()), "routes": []}),
+        "its-address-is-not-known": (a_pod_node(), {"servers": [a_pod_server(missing=frozenset({"private_net"}))]}),
+        "its-server-is-gone": (a_lost_node(pod_cidrs=(pods_of(),)), {"servers": []}),
+        "not-attached-yet": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": [a_pod_server(private_ips=())]}),
+        "not-initialized": (a_joining_node(pod_cidrs=(pods_of(),)), {"servers": []}),
+        "no-pod-cidr": (a_pod_node(pod_cidrs=()), {}),
+        "no-pod-cidr-and-a-route": (a_pod_node(pod_cidrs=()), {"routes": [a_route(1)]}),
+        "robot": (a_pod_node(provider_id="hrobot://1"), {}),
+        "ignored": (a_pod_node(labels={"example.com/spare": ""}), {"servers": [a_pod_server()]}),
+        "another-clouds-with-no-range": (a_pod_node(1, "pods", provider_id="aws://1"), {}),
+        "robot-with-ipv6": (a_pod_node(1, V6, says=UNROUTED, provider_id="hrobot://1"), {}),
+        "ipv6-and-its-server-is-in-no-list": (a_pod_node(1, V6, says=UNROUTED), {"servers": []}),
+    },
 )
 def test_what_says_nothing_yet(node: Node, parts: dict[str, Any]) -> None:
     """While too little is known, or the Node has no part in it, its condition stays what it is: no false alarm."""
@@ -197,48 +147,45 @@ def test_failures_of_other_routes_say_nothing() -> None:
     assert {name: condition for name, (condition, _) in found.items()} == {"web-1": UNROUTED, "web-2": ROUTED}
 
 
-@pytest.mark.parametrize(
-    ("pod_cidrs", "says", "expected"),
-    [
-        pytest.param((V6,), UNROUTED, True, id="what-hccm-left"),
-        pytest.param((V6,), ROUTED, False, id="in-service"),
-        pytest.param((V6,), None, False, id="nothing"),
-        pytest.param((V6,), CILIUM, False, id="anothers"),
-        pytest.param((V6,), NetworkCondition("True", "NoRoute"), False, id="anothers-that-says-true"),
-        pytest.param((), UNROUTED, False, id="no-pod-cidr-at-all"),
-    ],
+@rows(
+    "pod_cidrs says expected",
+    {
+        "what-hccm-left": ((V6,), UNROUTED, True),
+        "in-service": ((V6,), ROUTED, False),
+        "nothing": ((V6,), None, False),
+        "anothers": ((V6,), CILIUM, False),
+        "anothers-that-says-true": ((V6,), NetworkCondition("True", "NoRoute"), False),
+        "no-pod-cidr-at-all": ((), UNROUTED, False),
+    },
 )
 def test_ipv6_alone(pod_cidrs: tuple[str, ...], says: NetworkCondition | None, expected: bool) -> None:
     """HCCM leaves a Node with IPv6 pods unschedulable for ever: it needs no route, and no condition of ours."""
     world = a_routed_world([a_pod_node(pod_cidrs=pod_cidrs, says=says)])
-    why = "its pods have IPv6 addresses alone, for which there are no routes"
-    assert wanted(world) == ({"web-1": (None, why)} if expected else {})
+    assert wanted(world) == ({"web-1": (None, "pods-ipv6-only")} if expected else {})
 
 
 OFF = replace(ROUTING, routes=False, ignore_nodes=parse_selector("example.com/spare"))
 
 
-@pytest.mark.parametrize(
-    ("node", "settings", "expected"),
-    [
-        pytest.param(a_pod_node(says=ROUTED), OFF, True, id="routed"),
-        pytest.param(a_pod_node(says=UNROUTED), OFF, True, id="unrouted"),
-        pytest.param(a_pod_node(says=NetworkCondition("Unknown", "RouteCreated")), OFF, True, id="ours-by-its-reason"),
-        pytest.param(a_pod_node(says=CILIUM), OFF, False, id="anothers"),
-        pytest.param(a_pod_node(says=NetworkCondition("True", "")), OFF, False, id="nobodys"),
-        pytest.param(a_pod_node(says=None), OFF, False, id="nothing"),
-        pytest.param(a_pod_node(provider_id="hrobot://1"), OFF, False, id="robot"),
-        pytest.param(a_pod_node(provider_id=None), OFF, False, id="unclaimed"),
-        pytest.param(a_pod_node(labels={"example.com/spare": ""}), OFF, False, id="ignored"),
-        pytest.param(
-            a_pod_node(), replace(OFF, controllers=frozenset({Controller.NODE})), False, id="left-to-another-controller"
-        ),
-    ],
+@rows(
+    "node settings expected",
+    {
+        "routed": (a_pod_node(says=ROUTED), OFF, True),
+        "unrouted": (a_pod_node(says=UNROUTED), OFF, True),
+        "ours-by-its-reason": (a_pod_node(says=NetworkCondition("Unknown", "RouteCreated")), OFF, True),
+        "anothers": (a_pod_node(says=CILIUM), OFF, False),
+        "nobodys": (a_pod_node(says=NetworkCondition("True", "")), OFF, False),
+        "nothing": (a_pod_node(says=None), OFF, False),
+        "robot": (a_pod_node(provider_id="hrobot://1"), OFF, False),
+        "unclaimed": (a_pod_node(provider_id=None), OFF, False),
+        "ignored": (a_pod_node(labels={"example.com/spare": ""}), OFF, False),
+        "left-to-another-controller": (a_pod_node(), replace(OFF, controllers=frozenset({Controller.NODE})), False),
+    },
 )
 def test_routes_switched_off(node: Node, settings: Settings, expected: bool) -> None:
     """What a route controller said of our Nodes goes when there are no routes any more; what others say stays."""
     found = wanted(a_routed_world([node], [a_pod_server()]), settings)
-    assert found == ({"web-1": (None, "routes are switched off")} if expected else {})
+    assert found == ({"web-1": (None, "condition-unneeded")} if expected else {})
 
 
 @pytest.mark.parametrize("says", [ROUTED, UNROUTED], ids=str)
@@ -254,3 +201,34 @@ def test_keys_are_those_of_the_network() -> None:
         servers=[a_pod_server(network_id=7)], routes=[], network=a_pod_network(network_id=7, name="private")
     )
     assert routing(world).conditions["web-1"].after == (route_key(7, a_route(1).destination),)
+
+
+@pytest.mark.parametrize(
+    ("network_id", "destination"), [(4711, "10.244.1.0/24"), (7, "0.0.0.0/0"), (1, "10.244.1.1/32")]
+)
+def test_keys(network_id: int, destination: str) -> None:
+    """A key names the network and the destination."""
+    key = route_key(network_id, IPv4Network(destination))
+    assert key == f"route/{network_id}/{destination}"
+    assert (key.name, key.parts) == (str(network_id), (destination,))
+
+
+def test_routes_sort_by_number() -> None:
+    """10.244.9.0 comes before 10.244.10.0, which it would not as text."""
+    assert sorted([a_route(10), a_route(9), a_route(9, 1)]) == [a_route(9, 1), a_route(9), a_route(10)]
+
+
+@rows(
+    "condition is_ours message",
+    {
+        "routed": (ROUTED, True, "RouteController created a route"),
+        "unrouted": (UNROUTED, True, "RouteController failed to create a route"),
+        "a-network-plug-ins": (NetworkCondition("False", "CiliumIsUp"), False, ""),
+        "without-a-reason": (NetworkCondition("True", ""), False, ""),
+        "ours-gone-stale": (NetworkCondition("Unknown", "RouteCreated"), True, "RouteController created a route"),
+    },
+)
+def test_conditions(condition: NetworkCondition, is_ours: bool, message: str) -> None:
+    """A condition is ours by its reason, as HCCM's are, and then has HCCM's sentence."""
+    assert condition.is_ours is is_ours
+    assert condition.message == message

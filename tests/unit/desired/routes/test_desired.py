@@ -5,15 +5,13 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any
 
-import pytest
-
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.plan.notes import NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.claims import RouteStatus
 from desired.routes.desired import DesiredRoutes, why_covering, why_mismatched
-from desired.section import Absent, Present, Section, Unknown
+from desired.section import Absent, Present, Unknown
 from tests.builders import incomplete
 from tests.routes import (
     CLUSTER_CIDR,
@@ -28,6 +26,7 @@ from tests.routes import (
     routes_of,
 )
 from tests.support.route_decisions import kinds_of, noted, routing
+from tests.support.rows import rows
 
 BOTH = [a_pod_node(1), a_pod_node(2)]
 
@@ -61,32 +60,19 @@ def is_nothing(routes: DesiredRoutes) -> bool:
     return replace(routes, left=None, conditions={}) == DesiredRoutes()
 
 
-@pytest.mark.parametrize(
-    ("parts", "settings", "why"),
-    [
-        pytest.param(
-            {},
-            replace(ROUTING, controllers=frozenset({Controller.NODE})),
-            "routes-controller-off",
-            id="left-to-another-controller",
-        ),
-        pytest.param({}, replace(ROUTING, network=None), "routes-network-unset", id="no-network-asked-for"),
-        pytest.param({"network": Absent(), "routes": None}, ROUTING, "routes-network-missing", id="no-such-network"),
-        pytest.param(
-            {"network": Unknown("500"), "routes": Section.missing("500")},
-            ROUTING,
-            "routes-network-unread",
-            id="network-unknown",
-        ),
-        pytest.param(
-            {"network": Unknown("500"), "routes": None},
-            ROUTING,
-            "routes-network-unread",
-            id="network-unknown-and-nothing-read",
-        ),
-        pytest.param({}, WITHOUT_RANGE, "routes-cidr-unset", id="no-cluster-cidr"),
-        pytest.param({"routes": None}, ROUTING, "routes-unread", id="routes-not-read"),
-    ],
+NODE_ALONE = replace(ROUTING, controllers=frozenset({Controller.NODE}))
+
+
+@rows(
+    "parts settings why",
+    {
+        "left-to-another-controller": ({}, NODE_ALONE, "routes-controller-off"),
+        "no-network-asked-for": ({}, replace(ROUTING, network=None), "routes-network-unset"),
+        "no-such-network": ({"network": Absent(), "routes": None}, ROUTING, "routes-network-missing"),
+        "network-unknown": ({"network": Unknown("500"), "routes": None}, ROUTING, "routes-network-unread"),
+        "no-cluster-cidr": ({}, WITHOUT_RANGE, "routes-cidr-unset"),
+        "routes-not-read": ({"routes": None}, ROUTING, "routes-unread"),
+    },
 )
 def test_nothing_is_decided(parts: Mapping[str, Any], settings: Settings, why: str) -> None:
     """Missing, renamed, of another project, or not read: no route is touched, and no Node is told anything."""
@@ -112,13 +98,13 @@ def test_another_network() -> None:
 WHOLE = a_routed_world(BOTH)
 
 
-@pytest.mark.parametrize(
+@rows(
     "world",
-    [
-        pytest.param(replace(WHOLE, nodes=incomplete(WHOLE.nodes)), id="nodes"),
-        pytest.param(replace(WHOLE, servers=incomplete(WHOLE.servers)), id="servers"),
-        pytest.param(replace(WHOLE, routes=incomplete(WHOLE.routes or routes_of())), id="routes"),
-    ],
+    {
+        "nodes": replace(WHOLE, nodes=incomplete(WHOLE.nodes)),
+        "servers": replace(WHOLE, servers=incomplete(WHOLE.servers)),
+        "routes": replace(WHOLE, routes=incomplete(WHOLE.routes or routes_of())),
+    },
 )
 def test_gaps_do_not_make_routes_superfluous(world: Snapshot) -> None:
     """What was read decides as before: a list with a gap takes nothing from what is there."""
@@ -129,52 +115,30 @@ def test_gaps_do_not_make_routes_superfluous(world: Snapshot) -> None:
 NINE = IPv4Network("10.9.0.0/16")
 
 
-def mismatch(named: str) -> str:
-    """The sentence, with who has pods elsewhere."""
-    return (
-        f"--cluster-cidr 10.9.0.0/16 does not have the pods of {named} in it, and no route is removed; correct"
-        " --cluster-cidr or the Nodes' pod CIDRs"
-    )
-
-
-@pytest.mark.parametrize(
-    ("cluster_cidr", "nodes", "expected"),
-    [
-        pytest.param(CLUSTER_CIDR, BOTH, None, id="all-inside"),
-        pytest.param(NINE, [], None, id="no-nodes"),
-        pytest.param(NINE, [a_pod_node(1, "fd00::/64"), a_pod_node(2, "pods")], None, id="no-ipv4"),
-        pytest.param(NINE, [a_pod_node(1)], mismatch("web-1 (10.244.1.0/24)"), id="one-outside"),
-        pytest.param(
-            NINE,
-            [a_pod_node(1, "10.9.1.0/24"), a_pod_node(2)],
-            mismatch("web-2 (10.244.2.0/24)"),
-            id="one-of-two",
-        ),
-        pytest.param(
-            NINE,
-            BOTH,
-            mismatch("web-1 (10.244.1.0/24), web-2 (10.244.2.0/24)"),
-            id="two-outside",
-        ),
-        pytest.param(
-            NINE,
-            [a_pod_node(number) for number in range(1, 6)],
-            mismatch("web-1 (10.244.1.0/24), web-2 (10.244.2.0/24), web-3 (10.244.3.0/24) and 2 more"),
-            id="many",
-        ),
-        pytest.param(NINE, [a_pod_node(1, "10.8.0.0/15")], mismatch("web-1 (10.8.0.0/15)"), id="around-it"),
-        pytest.param(
-            NINE,
-            [a_pod_node(1, provider_id="hrobot://1")],
-            mismatch("web-1 (10.244.1.0/24)"),
-            id="whoever-the-node-is",
-        ),
-    ],
+@rows(
+    "cluster_cidr nodes named",
+    {
+        "all-inside": (CLUSTER_CIDR, BOTH, None),
+        "no-nodes": (NINE, [], None),
+        "no-ipv4": (NINE, [a_pod_node(1, "fd00::/64"), a_pod_node(2, "pods")], None),
+        "one-of-two": (NINE, [a_pod_node(1, "10.9.1.0/24"), a_pod_node(2)], "web-2 (10.244.2.0/24)"),
+        "two-outside": (NINE, BOTH, "web-1 (10.244.1.0/24), web-2 (10.244.2.0/24)"),
+        "around-it": (NINE, [a_pod_node(1, "10.8.0.0/15")], "web-1 (10.8.0.0/15)"),
+        "of-any-provider": (NINE, [a_pod_node(1, provider_id="hrobot://1")], "web-1 (10.244.1.0/24)"),
+    },
 )
-def test_mismatch(cluster_cidr: IPv4Network, nodes: list[Node], expected: str | None) -> None:
+def test_mismatch(cluster_cidr: IPv4Network, nodes: list[Node], named: str | None) -> None:
     """D15: a cluster CIDR that does not fit the Nodes is wrong, and nothing is removed on its word."""
     found = why_mismatched(cluster_cidr, nodes)
-    assert (found.text if found else None) == expected
+    assert (found.facts["nodes"] if found else None) == named
+
+
+def test_a_mismatch_of_many_nodes_names_three() -> None:
+    """The others are counted."""
+    found = why_mismatched(NINE, [a_pod_node(number) for number in range(1, 6)])
+    assert found is not None
+    assert found.text.startswith("--cluster-cidr 10.9.0.0/16 does not have the pods of web-1 (10.244.1.0/24), web-2 (")
+    assert "web-3 (10.244.3.0/24) and 2 more in it" in found.text
 
 
 def test_a_mismatch_is_told_with_the_routes() -> None:
@@ -183,45 +147,30 @@ def test_a_mismatch_is_told_with_the_routes() -> None:
     assert routing(world, wrong).mismatched == why_mismatched(NINE, [a_pod_node(1)])
 
 
-def covers(cidr: str, subnet: str, pods: str = "") -> str:
-    """The sentence; ``pods`` is where the Nodes have theirs."""
-    return (
-        f"--cluster-cidr {cidr} covers subnet {subnet} of network net (4), where pods cannot have addresses, and routes"
-        " of others would count as the cluster's; set it to the range from which the cluster gives its Nodes pod CIDRs"
-    ) + (f" (these are in {pods} so far)" if pods else "")
-
-
-@pytest.mark.parametrize(
-    ("cluster_cidr", "subnets", "nodes", "expected"),
-    [
-        pytest.param("10.244.0.0/16", ["10.0.0.0/24"], BOTH, None, id="beside the subnet"),
-        pytest.param("10.244.0.0/16", ["10.0.0.0/8"], BOTH, None, id="within a subnet, where Hetzner takes no route"),
-        pytest.param("10.0.0.0/8", [], BOTH, None, id="no subnet"),
-        pytest.param(
-            "10.0.0.0/8", ["10.0.0.0/24"], BOTH, covers("10.0.0.0/8", "10.0.0.0/24", "10.244.0.0/22"), id="the network"
-        ),
-        pytest.param("10.0.0.0/24", ["10.0.0.0/24"], [], covers("10.0.0.0/24", "10.0.0.0/24"), id="the subnet itself"),
-        pytest.param(
-            "10.244.0.0/16",
-            ["10.0.0.0/24", "10.244.255.0/24"],
-            [],
-            covers("10.244.0.0/16", "10.244.255.0/24"),
-            id="one of several",
-        ),
-    ],
+@rows(
+    "cluster_cidr subnets nodes covered",
+    {
+        "beside the subnet": ("10.244.0.0/16", ["10.0.0.0/24"], BOTH, None),
+        "within a subnet, where Hetzner takes no route": ("10.244.0.0/16", ["10.0.0.0/8"], BOTH, None),
+        "no subnet": ("10.0.0.0/8", [], BOTH, None),
+        "the network": ("10.0.0.0/8", ["10.0.0.0/24"], BOTH, "10.0.0.0/24"),
+        "the subnet itself": ("10.0.0.0/24", ["10.0.0.0/24"], [], "10.0.0.0/24"),
+        "one of several": ("10.244.0.0/16", ["10.0.0.0/24", "10.244.255.0/24"], [], "10.244.255.0/24"),
+    },
 )
 def test_a_cluster_cidr_over_a_subnet(
-    cluster_cidr: str, subnets: list[str], nodes: list[Node], expected: str | None
+    cluster_cidr: str, subnets: list[str], nodes: list[Node], covered: str | None
 ) -> None:
     """Nothing is decided on any route or condition: whose they are could not be told."""
     network = replace(a_pod_network(), name="net", subnets=tuple(map(IPv4Network, subnets)))
     given = IPv4Network(cluster_cidr)
 
-    covering = why_covering(given, network, nodes)
-    assert (covering.text if covering else None) == expected
+    found = why_covering(given, network, nodes)
+    assert (found.facts["subnet"] if found else None) == covered
+    assert not found or found.facts.get("pods") == ("10.244.0.0/22" if nodes else None)
     world = replace(a_routed_world(nodes, routes=[a_route(9, "10.0.0.201")]), network=Present(network))
-    found = routing(world, replace(ROUTING, cluster_cidr=given))
-    assert (found.error, is_nothing(found)) == (expected, expected is not None)
+    routes = routing(world, replace(ROUTING, cluster_cidr=given))
+    assert (routes.error, is_nothing(routes)) == (found.text if found else None, covered is not None)
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:

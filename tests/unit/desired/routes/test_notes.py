@@ -26,111 +26,62 @@ from tests.routes import (
     routes_of,
 )
 from tests.support.route_decisions import noted
+from tests.support.rows import rows
 
 NETWORK, WEB_1 = "network/4", "node/web-1"
 NOWHERE = "10.0.0.201"
+ASTRAY, FULL = [a_route(1, NOWHERE)], [a_route(f"192.168.{n}.0/24", "10.0.0.77") for n in range(100)]
 V6 = "fd00:1::/64"
 
 
-@pytest.mark.parametrize(
-    ("node", "parts", "kind", "text"),
-    [
-        pytest.param(
-            a_pod_node(),
-            {"servers": [a_pod_server(private_ips=())]},
-            NoteKind.UNROUTABLE,
-            "server 1 is not attached to network 4",
-            id="not-attached",
-        ),
-        pytest.param(
+@rows(
+    "node parts kind said",
+    {
+        "not-attached": (a_pod_node(), {"servers": [a_pod_server(private_ips=())]}, "unroutable", "is not attached to"),
+        "in-a-subnet": (
             a_pod_node(),
             {"network": a_pod_network("10.244.0.0/15")},
-            NoteKind.UNROUTABLE,
-            "pod CIDR 10.244.1.0/24 overlaps with subnet 10.244.0.0/15 of network 4",
-            id="a-subnet-in-the-way",
+            "unroutable",
+            "overlaps with subnet",
         ),
-        pytest.param(
-            a_pod_node(),
-            {"routes": [a_route(1, NOWHERE)]},
-            NoteKind.UNKNOWN,
-            "the owner of 10.0.0.201 was not asked for",
-            id="who-has-the-gateway-is-unknown",
-        ),
-        pytest.param(
+        "an-owner-that-is-not-known": (a_pod_node(), {"routes": ASTRAY}, "unknown", "of 10.0.0.201 was not asked"),
+        "no-range": (
             a_pod_node(1, pods_of(1), "pods"),
             {"routes": [a_route(1)]},
-            NoteKind.UNROUTABLE,
-            "pod CIDR 'pods' is not a range, and gets no route",
-            id="no-range",
+            "unroutable",
+            "'pods' is not a range",
         ),
-    ],
+        "outside": (a_pod_node(1, "10.245.1.0/24"), {}, "cluster-cidr", "10.245.1.0/24 is not contained within"),
+        "over-the-limit": (a_pod_node(), {"routes": FULL}, "limit", "has 100 of 100 routes"),
+    },
 )
-def test_nodes_that_nobody_reaches(node: Node, parts: dict[str, Any], kind: NoteKind, text: str) -> None:
-    """Whoever looks at the Node finds what has to be mended."""
-    assert (WEB_1, kind, text) in noted(a_routed_world([node], **{"routes": []} | parts))
+def test_nodes_that_are_out_of_reach(node: Node, parts: dict[str, Any], kind: str, said: str) -> None:
+    """The Node says what has to be mended; of pods outside of the cluster CIDR the network says it as well."""
+    found = {key: (kind, text) for key, kind, text in noted(a_routed_world([node], **{"routes": []} | parts))}
+    assert found[WEB_1][0] == kind
+    assert said in found[WEB_1][1]
+    assert (NETWORK in found) is (kind in ("cluster-cidr", "limit"))
 
 
-def test_pods_outside_the_cluster_cidr() -> None:
-    """HCCM creates such a route and never cleans it up; here there is none, and both ends of it are told."""
-    outside = "route CIDR 10.245.1.0/24 is not contained within cluster CIDR 10.244.0.0/16"
-    mismatch = (
-        "--cluster-cidr 10.244.0.0/16 does not have the pods of web-1 (10.245.1.0/24) in it, and no route is removed;"
-        " correct --cluster-cidr or the Nodes' pod CIDRs"
-    )
-    assert noted(a_routed_world([a_pod_node(1, "10.245.1.0/24")], routes=[])) == [
-        (NETWORK, NoteKind.CLUSTER_CIDR, mismatch),
-        (WEB_1, NoteKind.CLUSTER_CIDR, outside),
-    ]
+HIDDEN = {"nodes_section": replace(nodes_of(a_pod_node()), unreadable={"web-5": "no uid"})}
 
 
-def test_two_nodes_with_the_same_pods() -> None:
-    """Each is told of the other."""
-    world = a_routed_world([a_pod_node(1), a_pod_node(2, pods_of(1))], routes=[])
-    as_well = "as well; give one of the two another"
-    assert noted(world) == [
-        (WEB_1, NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is that of Node web-2 {as_well}"),
-        ("node/web-2", NoteKind.UNROUTABLE, f"pod CIDR 10.244.1.0/24 is that of Node web-1 {as_well}"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("route", "parts", "kind", "text"),
-    [
-        pytest.param(a_route("0.0.0.0/0", "10.0.0.7"), {}, NoteKind.FOREIGN, "it is the default route", id="default"),
-        pytest.param(
-            a_route("192.168.0.0/24", 1),
-            {},
-            NoteKind.FOREIGN,
-            "it is not within the cluster CIDR 10.244.0.0/16",
-            id="outside",
-        ),
-        pytest.param(
-            a_route(5, "10.0.0.9"),
-            {"servers": [a_pod_server(aliases=["10.0.0.9"])]},
-            NoteKind.FOREIGN,
-            "it leads to an alias address of server 1",
-            id="by-an-alias",
-        ),
-        pytest.param(
-            a_route(5, NOWHERE),
-            {},
-            NoteKind.UNKNOWN,
-            "the owner of 10.0.0.201 was not asked for",
-            id="uncertain",
-        ),
-        pytest.param(
-            a_route(5, 1),
-            {"nodes_section": replace(nodes_of(a_pod_node()), unreadable={"web-5": "no uid"})},
-            NoteKind.UNKNOWN,
-            "it may be of Node web-5, which could not be read",
-            id="perhaps-a-hidden-nodes",
-        ),
-    ],
+@rows(
+    "route parts kind said",
+    {
+        "default": (a_route("0.0.0.0/0", "10.0.0.7"), {}, "foreign", "the default route"),
+        "outside": (a_route("192.168.0.0/24", 1), {}, "foreign", "within the cluster CIDR 10.244.0.0/16"),
+        "alias": (a_route(5, "10.0.0.9"), {"servers": [a_pod_server(aliases=["10.0.0.9"])]}, "foreign", "of server 1"),
+        "uncertain": (a_route(5, NOWHERE), {}, "unknown", "the owner of 10.0.0.201 was not asked"),
+        "perhaps-a-hidden-nodes": (a_route(5, 1), HIDDEN, "unknown", "of Node web-5, which could not be read"),
+    },
 )
-def test_routes_that_are_left_alone(route: Route, parts: dict[str, Any], kind: NoteKind, text: str) -> None:
-    """What is not touched is named with its reason, so that nobody wonders."""
-    found = noted(a_routed_world(routes=[a_route(1), route], **parts))
-    assert [note for note in found if note[0].startswith("route/")] == [(f"route/4/{route.destination}", kind, text)]
+def test_routes_that_are_left_alone(route: Route, parts: dict[str, Any], kind: str, said: str) -> None:
+    """A route that is not touched is named with the reason."""
+    notes = noted(a_routed_world(routes=[a_route(1), route], **parts))
+    (found,) = [note for note in notes if note[0].startswith("route/")]
+    assert found[:2] == (f"route/4/{route.destination}", kind)
+    assert said in found[2]
 
 
 @pytest.mark.parametrize("routes", [[a_route(1)], []], ids=["beside-others", "alone"])
@@ -142,90 +93,80 @@ def test_routes_that_could_not_be_read(routes: list[Route]) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("route", "members"),
-    [
-        pytest.param(a_route(1), None, id="a-nodes-own"),
-        pytest.param(a_route(1, NOWHERE), [], id="a-nodes-own-astray"),
-        pytest.param(a_route(5, NOWHERE), [], id="black-hole"),
-        pytest.param(a_route(5, 1), None, id="superfluous"),
-    ],
+@rows(
+    "route members",
+    {
+        "a-nodes-own": (a_route(1), None),
+        "a-nodes-own-astray": (a_route(1, NOWHERE), []),
+        "black-hole": (a_route(5, NOWHERE), []),
+        "superfluous": (a_route(5, 1), None),
+    },
 )
 def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) -> None:
     """A change says itself why it is wanted."""
     assert noted(a_routed_world(routes=[route], members=members)) == []
 
 
-GIVE = (
-    "no pod routes are managed, and NetworkUnavailable stays as it is: --cluster-cidr is not given (the Nodes' pods are"
-    " in {pods}){still}; set --cluster-cidr to the cluster's pod CIDR, or HCLOUD_NETWORK_ROUTES_ENABLED=false"
-)
+CLOSED, OF_CILIUM = a_pod_node(2, says=UNROUTED), a_pod_node(1, says=NetworkCondition("True", "CiliumIsDown"))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "expected"),
-    [
-        pytest.param([a_pod_node(1)], GIVE.format(pods="10.244.1.0/24", still=""), id="one"),
-        pytest.param([a_pod_node(1), a_pod_node(2)], GIVE.format(pods="10.244.0.0/22", still=""), id="two"),
-        pytest.param(
-            [a_pod_node(1), a_pod_node(2, says=UNROUTED)],
-            GIVE.format(pods="10.244.0.0/22", still=", and NetworkUnavailable=True keeps pods away from web-2"),
-            id="one-that-was-closed",
-        ),
-        pytest.param(
-            [a_pod_node(1, says=NetworkCondition("True", "CiliumIsDown"))],
-            GIVE.format(pods="10.244.1.0/24", still=""),
-            id="one-that-another-closed",
-        ),
-        pytest.param([a_pod_node(1, V6)], None, id="no-ipv4"),
-    ],
+@rows(
+    "nodes said",
+    {
+        "one": ([a_pod_node(1)], ["pods are in 10.244.1.0/24)"]),
+        "two": ([a_pod_node(1), a_pod_node(2)], ["pods are in 10.244.0.0/22)"]),
+        "one-that-was-closed": ([a_pod_node(1), CLOSED], ["in 10.244.0.0/22)", "keeps pods away from web-2;"]),
+        "a-closed-one-without-pods": ([replace(CLOSED, pod_cidrs=())], ["keeps pods away from web-2;"]),
+        "one-that-another-closed": ([OF_CILIUM], ["pods are in 10.244.1.0/24)"]),
+        "no-ipv4": ([a_pod_node(1, V6)], []),
+    },
 )
-def test_no_cluster_cidr(nodes: list[Node], expected: str | None) -> None:
+def test_no_cluster_cidr(nodes: list[Node], said: list[str]) -> None:
     """One that is not given is told in one note, whatever is in the network: with what stays, with what the Nodes' pods
     say of it, and with both ways out."""
-    world = a_routed_world(nodes, routes=[a_route(7, NOWHERE)])
-    assert noted(world, WITHOUT_RANGE) == ([] if expected is None else [(NETWORK, NoteKind.CLUSTER_CIDR, expected)])
+    found = noted(a_routed_world(nodes, routes=[a_route(7, NOWHERE)]), WITHOUT_RANGE)
+    assert [note[:2] for note in found] == [(NETWORK, NoteKind.CLUSTER_CIDR)] * bool(said)
+    assert all(part in note[2] for note in found for part in said)
+    assert all(("pods are in" in note[2]) is any(each.pod_cidrs for each in nodes) for note in found)
+    assert all(("keeps pods away" in note[2]) is (len(said) == 2 or not nodes[0].pod_cidrs) for note in found)
 
 
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 
 
-@pytest.mark.parametrize(
-    ("without", "expected"),
-    [
-        pytest.param([], None, id="none"),
-        pytest.param([a_pod_node(2, pod_cidrs=())], "Node web-2 has no pod CIDR yet, and so no route", id="one"),
-        pytest.param(
-            [a_pod_node(n, pod_cidrs=()) for n in (3, 2)],
-            "Nodes web-2, web-3 have no pod CIDR yet, and so no route",
-            id="two",
-        ),
-        pytest.param(
-            [a_pod_node(n, pod_cidrs=()) for n in range(2, 9)],
-            "Nodes web-2, web-3, web-4 and 4 more have no pod CIDR yet, and so no route",
-            id="many",
-        ),
-        pytest.param([a_joining_node("web-2")], "Node web-2 has no pod CIDR yet, and so no route", id="joining"),
-        pytest.param([a_pod_node(2, pod_cidrs=(), provider_id="hrobot://2")], None, id="robot"),
-        pytest.param([a_pod_node(2, pod_cidrs=(), labels={"example.com/spare": ""})], None, id="ignored"),
-    ],
+def bare(*numbers: int, **overrides: Any) -> list[Node]:
+    """Nodes without a pod CIDR."""
+    return [a_pod_node(number, pod_cidrs=(), **overrides) for number in numbers]
+
+
+@rows(
+    "without expected",
+    {
+        "none": ([], None),
+        "one": (bare(2), "Node web-2 has"),
+        "two": (bare(3, 2), "Nodes web-2, web-3 have"),
+        "many": (bare(*range(2, 9)), "Nodes web-2, web-3, web-4 and 4 more have"),
+        "joining": ([a_joining_node("web-2")], "Node web-2 has"),
+        "robot": (bare(2, provider_id="hrobot://2"), None),
+        "ignored": (bare(2, labels={"example.com/spare": ""}), None),
+    },
 )
 def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
     """Nodes without a range are told, once for all; where none has one, the network plug-in hands addresses out."""
     of_some, of_none = (noted(a_routed_world([*others, *without]), SPARED) for others in ([a_pod_node(1)], []))
-    notes = [(key, text) for key, kind, text in of_some if kind is NoteKind.NO_POD_CIDR]
-    assert notes == ([] if expected is None else [(NETWORK, expected)])
+    found = [text for key, kind, text in of_some if (key, kind) == (NETWORK, NoteKind.NO_POD_CIDR)]
+    assert [text.partition(" no pod CIDR")[0] for text in found] == ([] if expected is None else [expected])
     assert NoteKind.NO_POD_CIDR not in {kind for _, kind, _ in of_none}
 
 
-@pytest.mark.parametrize(
-    ("nodes", "who"),
-    [
-        pytest.param([a_pod_node(1)], None, id="ipv4-alone"),
-        pytest.param([a_pod_node(1, pods_of(1), V6)], "Node web-1 has", id="dual-stack"),
-        pytest.param([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2 have", id="ipv6-alone"),
-        pytest.param([a_pod_node(1, V6, provider_id="aws://1")], None, id="anothers"),
-    ],
+@rows(
+    "nodes who",
+    {
+        "ipv4-alone": ([a_pod_node(1)], None),
+        "dual-stack": ([a_pod_node(1, pods_of(1), V6)], "Node web-1 has"),
+        "ipv6-alone": ([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2 have"),
+        "anothers": ([a_pod_node(1, V6, provider_id="aws://1")], None),
+    },
 )
 def test_ipv6(nodes: list[Node], who: str | None) -> None:
     """IPv6 is noted, once for all Nodes, and never a failure."""
@@ -244,19 +185,19 @@ def used(present: int, wanted: int) -> str:
     return f"{present}/100 routes are used, and {wanted} more are wanted"
 
 
-@pytest.mark.parametrize(
-    ("routes", "expected"),
-    [
-        pytest.param(foreign(78), None, id="room-enough"),
-        pytest.param(foreign(79), used(79, 1), id="nearly-full-with-what-is-wanted"),
-        pytest.param([*foreign(78), a_route(1)], None, id="nearly-full-with-what-is-there"),
-        pytest.param([*foreign(79), a_route(1)], used(80, 0), id="nearly-full"),
-        pytest.param([*foreign(79), a_route("10.244.1.0/25", NOWHERE)], used(80, 1), id="one-goes-and-one-comes"),
-        pytest.param([*foreign(78), a_route("10.244.1.0/25", NOWHERE)], None, id="room-enough-once-one-has-gone"),
-        pytest.param([*foreign(99), a_route(1)], used(100, 0), id="full-and-all-are-there"),
-        pytest.param(foreign(100), used(100, 1), id="full-and-one-is-missing"),
-        pytest.param(foreign(101), used(101, 1), id="more-than-full"),
-    ],
+@rows(
+    "routes expected",
+    {
+        "room-enough": (foreign(78), None),
+        "nearly-full-with-what-is-wanted": (foreign(79), used(79, 1)),
+        "nearly-full-with-what-is-there": ([*foreign(78), a_route(1)], None),
+        "nearly-full": ([*foreign(79), a_route(1)], used(80, 0)),
+        "one-goes-and-one-comes": ([*foreign(79), a_route("10.244.1.0/25", NOWHERE)], used(80, 1)),
+        "room-enough-once-one-has-gone": ([*foreign(78), a_route("10.244.1.0/25", NOWHERE)], None),
+        "full-and-all-are-there": ([*foreign(99), a_route(1)], used(100, 0)),
+        "full-and-one-is-missing": (foreign(100), used(100, 1)),
+        "more-than-full": (foreign(101), used(101, 1)),
+    },
 )
 def test_the_limit(routes: list[Route], expected: str | None) -> None:
     """A network that is about to be full is told before the first call fails."""
@@ -265,25 +206,18 @@ def test_the_limit(routes: list[Route], expected: str | None) -> None:
     assert said == ([] if expected is None else [expected])
 
 
-def test_over_the_limit() -> None:
-    """The Node that gets no route is told as well."""
-    found = noted(a_routed_world(routes=foreign(100)))
-    text = "the network has 100 of 100 routes, and takes no more"
-    assert (WEB_1, NoteKind.LIMIT, text) in found
-
-
 WRONG = replace(ROUTING, cluster_cidr=IPv4Network("10.99.0.0/16"))
 
 
-@pytest.mark.parametrize(
-    ("parts", "settings"),
-    [
-        pytest.param({}, replace(WRONG, routes=False), id="switched-off"),
-        pytest.param({}, replace(WRONG, controllers=frozenset({Controller.NODE})), id="left-to-others"),
-        pytest.param({"network": Present(None)}, WRONG, id="no-network-asked-for"),
-        pytest.param({"network": Absent()}, WRONG, id="no-such-network"),
-        pytest.param({"network": Unknown("500"), "routes": Section.missing("500")}, WRONG, id="network-unknown"),
-    ],
+@rows(
+    "parts settings",
+    {
+        "switched-off": ({}, replace(WRONG, routes=False)),
+        "left-to-others": ({}, replace(WRONG, controllers=frozenset({Controller.NODE}))),
+        "no-network-asked-for": ({"network": Present(None)}, WRONG),
+        "no-such-network": ({"network": Absent()}, WRONG),
+        "network-unknown": ({"network": Unknown("500"), "routes": Section.missing("500")}, WRONG),
+    },
 )
 def test_nothing_is_said_where_nothing_is_looked_after(parts: Mapping[str, Any], settings: Settings) -> None:
     """Without a network to look after there is nothing to say of its routes."""

@@ -11,25 +11,26 @@ from desired.syntax.provider_id import (
     format_provider_id,
     parse_provider_id,
 )
+from tests.support.rows import rows
 
 LARGEST = 2**63 - 1
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("hcloud://1", CloudID(1), id="cloud"),
-        pytest.param(f"hcloud://{LARGEST}", CloudID(LARGEST), id="cloud-largest"),
-        pytest.param("hrobot://321", RobotID(321), id="robot"),
-        pytest.param("hcloud://bm-12", RobotID(12, legacy=True), id="robot-of-the-fork"),
-        pytest.param("talos://x", ForeignID("talos://x"), id="other-cloud"),
-        pytest.param("k3s://web-1", ForeignID("k3s://web-1"), id="k3s"),
-        pytest.param("aws:///eu-central-1a/i-1", ForeignID("aws:///eu-central-1a/i-1"), id="aws"),
-        pytest.param("HCLOUD://1", ForeignID("HCLOUD://1"), id="prefix-is-case-sensitive"),
-        pytest.param(" hcloud://1", ForeignID(" hcloud://1"), id="blank-in-front"),
-        pytest.param("hcloud:/1", ForeignID("hcloud:/1"), id="one-slash"),
-        pytest.param("", ForeignID(""), id="empty"),
-    ],
+@rows(
+    "text expected",
+    {
+        "cloud": ("hcloud://1", CloudID(1)),
+        "cloud-largest": (f"hcloud://{LARGEST}", CloudID(LARGEST)),
+        "robot": ("hrobot://321", RobotID(321)),
+        "robot-of-the-fork": ("hcloud://bm-12", RobotID(12, legacy=True)),
+        "other-cloud": ("talos://x", ForeignID("talos://x")),
+        "k3s": ("k3s://web-1", ForeignID("k3s://web-1")),
+        "aws": ("aws:///eu-central-1a/i-1", ForeignID("aws:///eu-central-1a/i-1")),
+        "prefix-is-case-sensitive": ("HCLOUD://1", ForeignID("HCLOUD://1")),
+        "blank-in-front": (" hcloud://1", ForeignID(" hcloud://1")),
+        "one-slash": ("hcloud:/1", ForeignID("hcloud:/1")),
+        "empty": ("", ForeignID("")),
+    },
 )
 def test_parse(text: str, expected: ProviderID) -> None:
     """A providerID refers to a cloud server, a Robot server or something that is not ours."""
@@ -42,28 +43,28 @@ def test_missing_number(text: str) -> None:
     assert parse_provider_id(text) == MalformedID(text, f"providerID {text!r} is missing a server id")
 
 
-@pytest.mark.parametrize(
-    ("prefix", "rest"),
-    [
-        pytest.param("hcloud://", "abc", id="letters"),
-        pytest.param("hcloud://", "-1", id="negative"),
-        pytest.param("hcloud://", "-5", id="negative-that-HCCM-takes-for-a-deleted-server"),
-        pytest.param("hcloud://", "+5", id="plus-sign"),
-        pytest.param("hcloud://", "007", id="padding"),
-        pytest.param("hcloud://", "0", id="zero"),
-        pytest.param("hcloud://", "hcloud://5", id="repeated-prefix"),
-        pytest.param("hcloud://", "9223372036854775808", id="one-above-the-largest"),
-        pytest.param("hcloud://", "1.5", id="fraction"),
-        pytest.param("hcloud://", "1_000", id="underscore"),
-        pytest.param("hcloud://", "1 ", id="blank-behind"),
-        pytest.param("hcloud://", "1\n", id="line-end-behind"),
-        pytest.param("hcloud://", "\u0661", id="digit-of-another-script"),
-        pytest.param("hcloud://", "BM-1", id="fork-prefix-is-case-sensitive"),
-        pytest.param("hcloud://bm-", "x", id="fork-letters"),
-        pytest.param("hcloud://bm-", "-1", id="fork-negative"),
-        pytest.param("hrobot://", "x", id="robot-letters"),
-        pytest.param("hrobot://", "01", id="robot-padding"),
-    ],
+@rows(
+    "prefix rest",
+    {
+        "letters": ("hcloud://", "abc"),
+        "negative": ("hcloud://", "-1"),
+        "negative-that-HCCM-takes-for-a-deleted-server": ("hcloud://", "-5"),
+        "plus-sign": ("hcloud://", "+5"),
+        "padding": ("hcloud://", "007"),
+        "zero": ("hcloud://", "0"),
+        "repeated-prefix": ("hcloud://", "hcloud://5"),
+        "one-above-the-largest": ("hcloud://", "9223372036854775808"),
+        "fraction": ("hcloud://", "1.5"),
+        "underscore": ("hcloud://", "1_000"),
+        "blank-behind": ("hcloud://", "1 "),
+        "line-end-behind": ("hcloud://", "1\n"),
+        "digit-of-another-script": ("hcloud://", "\u0661"),
+        "fork-prefix-is-case-sensitive": ("hcloud://", "BM-1"),
+        "fork-letters": ("hcloud://bm-", "x"),
+        "fork-negative": ("hcloud://bm-", "-1"),
+        "robot-letters": ("hrobot://", "x"),
+        "robot-padding": ("hrobot://", "01"),
+    },
 )
 def test_malformed_number(prefix: str, rest: str) -> None:
     """Whatever is no positive decimal 64-bit number behind a prefix of ours is malformed, never absent."""
@@ -79,13 +80,13 @@ def test_a_number_that_is_too_long_is_not_read() -> None:
     assert parse_provider_id(text) == MalformedID(text, why)
 
 
-@pytest.mark.parametrize(
-    ("provider_id", "expected"),
-    [
-        pytest.param(CloudID(1), "hcloud://1", id="cloud"),
-        pytest.param(RobotID(321), "hrobot://321", id="robot"),
-        pytest.param(RobotID(12, legacy=True), "hcloud://bm-12", id="robot-of-the-fork"),
-    ],
+@rows(
+    "provider_id expected",
+    {
+        "cloud": (CloudID(1), "hcloud://1"),
+        "robot": (RobotID(321), "hrobot://321"),
+        "robot-of-the-fork": (RobotID(12, legacy=True), "hcloud://bm-12"),
+    },
 )
 def test_format(provider_id: CloudID | RobotID, expected: str) -> None:
     """Formatting gives the text that parses to the same value."""
