@@ -14,7 +14,7 @@ from typing import Any
 
 from actuators.http.errors import ApiError
 from desired.model.clocks import TOLERANCE, parse_moment
-from desired.model.record import Format, Origin
+from desired.model.record import Format, Stamp
 
 LIFETIME = timedelta(hours=1)
 """How long a log-in that was refused is not tried again by a new process: somebody may have made it good in Robot."""
@@ -81,7 +81,7 @@ class Refusals:
         now = self._now()
         try:
             refused = (*(self._stored(now) or ()), Refusal(tag, now))
-            self._write({REFUSED.key: REFUSED.write(refused, Origin("", self._by, now))})
+            self._write({REFUSED.key: REFUSED.write(refused, Stamp("", self._by, now))})
         except ApiError as error:
             _log.info("that Robot refused the log-in is not written down: %s", error)
 

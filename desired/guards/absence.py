@@ -23,7 +23,7 @@ from desired.nodes.matching import nodes_of
 from desired.plan.change import Change, LostNode
 from desired.plan.kinds import ChangeKind
 from desired.planner import compute_plan
-from desired.routes.gateways import Gateways
+from desired.routes.owners import Gateways
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Absent, Present, Unknown

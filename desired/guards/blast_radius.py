@@ -23,7 +23,7 @@ from desired.plan.foresight import after_all
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.actions import RouteAction
-from desired.routes.address_owners import AddressHolding
+from desired.routes.owners import AddressHolding
 from desired.rules import guards as rows
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of

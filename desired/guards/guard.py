@@ -16,7 +16,7 @@ from desired.plan.foresight import readiness
 from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
-from desired.routes.gateways import Gateways
+from desired.routes.owners import Gateways
 from desired.rules.rule import Plain, Rule
 from desired.syntax.provider_id import Provider, ServerKey
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from desired.guards.blast_radius import takes_addresses
 from desired.guards.guard import GuardInput, GuardResult, SettingsChange
-from desired.model.former_settings import NETWORK, FormerSettings, shown
+from desired.model.former_settings import NETWORK, FormerSettings, shown_setting
 from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
 from desired.model.route import UNROUTED
@@ -41,7 +41,9 @@ def settings_change(
     differing = former.differing(settings)
     if not differing:
         return None
-    says = ", ".join(f"{name} {shown(name, was)} -> {shown(name, now)}" for name, (was, now) in differing.items())
+    says = ", ".join(
+        f"{name} {shown_setting(name, was)} -> {shown_setting(name, now)}" for name, (was, now) in differing.items()
+    )
     noted = former.change
     if noted is not None and noted.values != {name: now for name, (_, now) in differing.items()}:
         noted = None

@@ -141,7 +141,7 @@ def _plain(value: object) -> Value:
     return None if value is UNMANAGED else str(value)
 
 
-def shown(name: str, value: Value) -> str:
+def shown_setting(name: str, value: Value) -> str:
     """A value as people write it."""
     if value is None or value == "":
         return "(unset)"

@@ -28,7 +28,7 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Recurs
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Stamp:
     """Which process writes a record, when, and of which cluster; "" where that is not known."""
 
     cluster: str
@@ -65,7 +65,7 @@ class Format(Generic[V]):
     value_of: Callable[[Mapping[str, Any]], V]
     """The value of a document, which has the envelope as well. Raises one of ``DAMAGE`` for what is none."""
 
-    def write(self, value: V, origin: Origin) -> str:
+    def write(self, value: V, origin: Stamp) -> str:
         """The text in the ConfigMap."""
         return format_json({**self.fields_of(value), **origin.members})
 

@@ -1,18 +1,13 @@
 """The changes of a Node: its initialization, its labels, addresses and shutdown taint, and its deletion."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, has_shutdown_taint
-from desired.nodes.labels import OWNED_LABELS, owned_labels, values_of
-from desired.nodes.node import (
-    DesiredNode,
-    InitializedNode,
-    OrphanedNode,
-    UninitializedNode,
-    current_identity,
-)
-from desired.plan.change import Change
+from desired.nodes.labels import OWNED_LABELS, label_values, owned_labels
+from desired.nodes.node import DesiredNode, InitializedNode, OrphanedNode, UninitializedNode, current_identity
+from desired.plan.change import Change, State
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import nodes as rules
 from desired.section import Unmanaged
@@ -22,85 +17,55 @@ def node_changes(node: Node, wanted: DesiredNode, settings: Settings) -> Iterato
     """The changes that make ``node`` the ``wanted`` one."""
     match wanted:
         case UninitializedNode():
-            yield _initialise(node, wanted, settings)
+            yield Change(
+                key=node.key,
+                kind=ChangeKind.NODE_INITIALISE,
+                verb=Verb.ADD,
+                before=current_identity(node, settings),
+                after=wanted.identity,
+                reason=rules.JOINS.text(server=wanted.server.key.name, matched=wanted.match.by),
+                owner=node.key,
+                consequences=wanted.addresses.lost,
+            )
         case InitializedNode():
-            yield from _labels(node, wanted, settings)
-            yield from _addresses(node, wanted)
-            yield from _shutdown_taint(node, wanted)
+            yield from _in_sync(node, wanted, settings)
         case OrphanedNode():
-            yield _delete(node, wanted)
+            yield Change(
+                key=node.key,
+                kind=ChangeKind.NODE_DELETE,
+                verb=Verb.REMOVE,
+                before=wanted.lost,
+                after=None,
+                reason=wanted.stage.text,
+                owner=node.key,
+            )
 
 
-def _initialise(node: Node, wanted: UninitializedNode, settings: Settings) -> Change:
-    return Change(
-        key=node.key,
-        kind=ChangeKind.NODE_INITIALISE,
-        verb=Verb.ADD,
-        before=current_identity(node, settings),
-        after=wanted.identity,
-        reason=rules.JOINS.text(server=wanted.server.key.name, matched=wanted.match.by),
-        owner=node.key,
-        consequences=wanted.addresses.lost,
-    )
+def _in_sync(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
+    before, after = owned_labels(node.labels, settings), label_values(wanted.labels)
+    if before != after:
+        gone = tuple(wanted.labels[key].text for key in sorted(before.keys() - after.keys()))
+        why = _why_labels(before, after, wanted)
+        yield _modify(node.key, "labels", ChangeKind.NODE_LABELS, before, after, why, gone)
+    addresses = wanted.addresses
+    if addresses.values != node.addresses:
+        why = rules.ADDRESSES_DIFFER.text(server=wanted.server.key.name)
+        kind = ChangeKind.NODE_ADDRESSES
+        yield _modify(node.key, "addresses", kind, node.addresses, addresses.values, why, addresses.lost)
+    there, taint = has_shutdown_taint(node.taints), wanted.shut_down.value
+    if not isinstance(taint, Unmanaged) and taint is not there:
+        yield _modify(node.key, "shutdown", ChangeKind.NODE_SHUTDOWN_TAINT, there, taint, wanted.shut_down.text)
 
 
-def _labels(node: Node, wanted: InitializedNode, settings: Settings) -> Iterator[Change]:
-    before, after = owned_labels(node.labels, settings), values_of(wanted.labels)
-    if before == after:
-        return
+def _why_labels(before: Mapping[str, str], after: Mapping[str, str], wanted: InitializedNode) -> str:
     server = wanted.server
-    facts = {"server": server.key.name, "type": server.type, "location": server.location}
     is_ours = any(before.get(key) != after.get(key) for key in OWNED_LABELS)
-    yield Change(
-        key=node.key.part("labels"),
-        kind=ChangeKind.NODE_LABELS,
-        verb=Verb.MODIFY,
-        before=before,
-        after=after,
-        reason=(rules.LABELS_DIFFER if is_ours else rules.MIRROR_DIFFERS).text(**facts),
-        owner=node.key,
-        consequences=tuple(wanted.labels[key].text for key in sorted(before.keys() - after.keys())),
-    )
+    row = rules.LABELS_DIFFER if is_ours else rules.MIRROR_DIFFERS
+    return row.text(server=server.key.name, type=server.type, location=server.location)
 
 
-def _addresses(node: Node, wanted: InitializedNode) -> Iterator[Change]:
-    after = wanted.addresses.values
-    if after == node.addresses:
-        return
-    yield Change(
-        key=node.key.part("addresses"),
-        kind=ChangeKind.NODE_ADDRESSES,
-        verb=Verb.MODIFY,
-        before=node.addresses,
-        after=after,
-        reason=rules.ADDRESSES_DIFFER.text(server=wanted.server.key.name),
-        owner=node.key,
-        consequences=wanted.addresses.lost,
-    )
-
-
-def _shutdown_taint(node: Node, wanted: InitializedNode) -> Iterator[Change]:
-    before, after = has_shutdown_taint(node.taints), wanted.shut_down.value
-    if isinstance(after, Unmanaged) or after is before:
-        return
-    yield Change(
-        key=node.key.part("shutdown"),
-        kind=ChangeKind.NODE_SHUTDOWN_TAINT,
-        verb=Verb.MODIFY,
-        before=before,
-        after=after,
-        reason=wanted.shut_down.text,
-        owner=node.key,
-    )
-
-
-def _delete(node: Node, wanted: OrphanedNode) -> Change:
-    return Change(
-        key=node.key,
-        kind=ChangeKind.NODE_DELETE,
-        verb=Verb.REMOVE,
-        before=wanted.lost,
-        after=None,
-        reason=wanted.stage.text,
-        owner=node.key,
-    )
+def _modify(
+    node: Key, part: str, kind: ChangeKind, before: State, after: State, reason: str, gone: tuple[str, ...] = ()
+) -> Change:
+    """The change of a part of a Node; ``gone`` tells what is lost with it."""
+    return Change(node.part(part), kind, Verb.MODIFY, before, after, reason, node, gone)

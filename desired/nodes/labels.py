@@ -57,7 +57,7 @@ def owned_labels(labels: Mapping[str, str], settings: Settings) -> Mapping[str, 
     return {key: value for key, value in labels.items() if is_owned_label(key, settings)}
 
 
-def values_of(labels: Labels) -> Mapping[str, str]:
+def label_values(labels: Labels) -> Mapping[str, str]:
     """The owned labels that should be there."""
     return {key: decided.value for key, decided in labels.items() if decided.value is not None}
 

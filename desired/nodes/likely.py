@@ -32,7 +32,7 @@ _ADDRESSES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ProviderIDOrigin:
     """What sets providerIDs of one form."""
 
     setter: str
@@ -42,35 +42,35 @@ class Origin:
 
 
 EXTERNAL = "start the kubelet with --cloud-provider=external"
-_ORIGINS: Mapping[str, Origin] = MappingProxyType(
+_ORIGINS: Mapping[str, ProviderIDOrigin] = MappingProxyType(
     {
-        "k3s": Origin(
+        "k3s": ProviderIDOrigin(
             "the built-in cloud controller of k3s",
             "start the k3s servers with --disable-cloud-controller and every k3s with"
             " --kubelet-arg=cloud-provider=external",
         ),
-        "rke2": Origin(
+        "rke2": ProviderIDOrigin(
             "the built-in cloud controller of rke2",
             "start the rke2 servers with --disable-cloud-controller and every rke2 with"
             " --kubelet-arg=cloud-provider=external",
         ),
-        "k0s-cloud-provider": Origin(
+        "k0s-cloud-provider": ProviderIDOrigin(
             "the built-in cloud provider of k0s",
             "start the k0s controllers without --enable-k0s-cloud-provider, and the workers with"
             " --enable-cloud-provider",
         ),
-        "talos": Origin(
+        "talos": ProviderIDOrigin(
             "the cloud controller of Talos",
             "uninstall it, and set cloud-provider: external in the extraArgs of machine.kubelet",
         ),
-        "kind": Origin("kind", EXTERNAL),
+        "kind": ProviderIDOrigin("kind", EXTERNAL),
     }
 )
 """Prefix → origin: distributions that set one on whatever machine."""
-_BARE = Origin("the kubelet's --provider-id or an old kubelet, without the prefix hcloud://", EXTERNAL)
+_BARE = ProviderIDOrigin("the kubelet's --provider-id or an old kubelet, without the prefix hcloud://", EXTERNAL)
 
 
-def origin_of(provider_id: str) -> Origin | None:
+def origin_of(provider_id: str) -> ProviderIDOrigin | None:
     """What sets such a providerID on machines of any cloud; None for one of another cloud."""
     if _NUMBER.fullmatch(provider_id):
         return _BARE

@@ -60,7 +60,7 @@ _OTHER_NAME = (rules.OTHER_NAME, rules.OTHER_NAME_OWNED)
 _OTHER_ID = (rules.OTHER_ID, rules.OTHER_ID_OWNED)
 _BY_CLUE = (rules.BY_CLUE, rules.BY_CLUE_OWNED)
 
-Candidate = Decided[Server]
+NearServer = Decided[Server]
 """A server that is a near match; the rule says why it is not the Node's."""
 
 
@@ -77,7 +77,7 @@ class Missed:
     """No server is the Node's, and nothing is done about it."""
 
     why: Decided[Stage]
-    near: tuple[Candidate, ...] = ()
+    near: tuple[NearServer, ...] = ()
     """Best first."""
     likely: LikelyServers | None = None
     """The servers that the Node is likely on; None when none is."""
@@ -88,7 +88,7 @@ class Gone:
     """The Node's providerID names a server that a complete list lacks."""
 
     server: ServerKey
-    near: tuple[Candidate, ...] = ()
+    near: tuple[NearServer, ...] = ()
     """Other servers with the Node's very name, as when a machine was made anew."""
 
     @property
@@ -239,13 +239,13 @@ class Matcher:
         row = rules.FOREIGN_SETTER_LIKELY if origin else rules.FOREIGN_LIKELY
         return self._likely(Decided(Stage.FOREIGN, row, {**facts, "servers": str(likely)}), likely)
 
-    def _likely(self, why: Decided[Stage], likely: LikelyServers, others: tuple[Candidate, ...] = ()) -> Missed:
+    def _likely(self, why: Decided[Stage], likely: LikelyServers, others: tuple[NearServer, ...] = ()) -> Missed:
         """A miss whose likely servers come first among its candidates."""
         near = (self._candidate(server, _BY_CLUE, clue) for server, clue in likely.clues.values())
         left = (each for each in others if each.value.key not in likely.clues)
         return Missed(why, (*near, *left), likely)
 
-    def _candidate(self, server: Server, rows: tuple[Rule, Rule], clue: str = "") -> Candidate:
+    def _candidate(self, server: Server, rows: tuple[Rule, Rule], clue: str = "") -> NearServer:
         """``rows`` are those for a server that is no Node's, and for one that is."""
         owners = self._claimants.get(server.key, NOBODY)
         return Decided(server, rows[bool(owners)], {"clue": clue, "nodes": str(owners)})

@@ -37,7 +37,7 @@ from desired.nodes.addresses import (
     untouched_addresses,
 )
 from desired.nodes.disruption import planned_disruption
-from desired.nodes.labels import Labels, desired_labels, owned_labels, untouched_labels, values_of
+from desired.nodes.labels import Labels, desired_labels, label_values, owned_labels, untouched_labels
 from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
 from desired.plan.change import LostNode, NodeIdentity
@@ -209,7 +209,7 @@ class NodeRules:
         power = shut_down(server, node, settings)
         identity = NodeIdentity(
             node.provider_id or provider_id_of(server.key),
-            values_of(labels),
+            label_values(labels),
             _initial_taints(node, power.value),
             addresses.values,
         )

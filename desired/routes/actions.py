@@ -7,8 +7,8 @@ from ipaddress import IPv4Network
 
 from desired.model.route import DEFAULT_ROUTE, Route
 from desired.model.snapshot import Snapshot
-from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, node_masks
+from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
 from desired.section import Section

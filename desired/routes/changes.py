@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterator
 
 from desired.model.key import Key, ObjectKind
-from desired.model.route import NetworkCondition, Route, route_key
-from desired.model.snapshot import Node, Snapshot
+from desired.model.route import Route, route_key
+from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind, Verb
 from desired.routes.actions import GOING, RouteAction, RouteDecision
 from desired.routes.claims import RouteClaim, RouteStatus
-from desired.routes.conditions import DesiredCondition
 from desired.routes.desired import DesiredRoutes
 from desired.rules import routes as rules
 from desired.section import Unmanaged
@@ -21,10 +20,8 @@ def route_changes(desired: DesiredRoutes) -> Iterator[Change]:
         return
     network_id = desired.network.id
     for claim in desired.claims:
-        if claim.status is RouteStatus.MISSING:
-            yield _create(claim, network_id)
-        elif claim.status is RouteStatus.MISLED:
-            yield _replace(claim, network_id)
+        if claim.status in (RouteStatus.MISSING, RouteStatus.MISLED):
+            yield _led(claim, network_id)
     for decided in desired.decided.values():
         if decided.action in GOING:
             yield _delete(decided, network_id)
@@ -41,40 +38,42 @@ def condition_changes(desired: DesiredRoutes, snapshot: Snapshot, others: Collec
         node = snapshot.nodes.items[name]
         condition = wanted.decided.value
         if not isinstance(condition, Unmanaged) and condition != node.network_condition:
-            yield _condition(node, condition, wanted, tuple(sorted(by_owner.get(node.key, ()))))
+            yield Change(
+                key=node.key.part("network"),
+                kind=ChangeKind.NODE_NETWORK_CONDITION,
+                verb=Verb.MODIFY,
+                before=node.network_condition,
+                after=condition,
+                reason=wanted.decided.says,
+                owner=node.key,
+                depends_on=wanted.after,
+                follows=tuple(sorted(by_owner.get(node.key, ()))),
+            )
 
 
-def _create(claim: RouteClaim, network_id: int) -> Change:
+def _led(claim: RouteClaim, network_id: int) -> Change:
+    """The change that leads a route to its Node: it is missing, or leads elsewhere."""
+    node, is_missing = claim.endpoint.node, claim.status is RouteStatus.MISSING
+    joining = (node.key,) if claim.endpoint.joins else ()
     return Change(
         key=route_key(network_id, claim.destination),
-        kind=ChangeKind.ROUTE_CREATE,
-        verb=Verb.ADD,
-        before=None,
-        after=Route(claim.destination, claim.gateway),
-        reason=claim.why,
-        owner=claim.endpoint.node.key,
-        cloud_id=network_id,
-        depends_on=(*_joining(claim), *(route_key(network_id, destination) for destination in claim.after)),
-    )
-
-
-def _replace(claim: RouteClaim, network_id: int) -> Change:
-    node = claim.endpoint.node
-    return Change(
-        key=route_key(network_id, claim.destination),
-        kind=ChangeKind.ROUTE_REPLACE,
-        verb=Verb.MODIFY,
+        kind=ChangeKind.ROUTE_CREATE if is_missing else ChangeKind.ROUTE_REPLACE,
+        verb=Verb.ADD if is_missing else Verb.MODIFY,
         before=None if claim.present is None else Route(claim.destination, claim.present),
         after=Route(claim.destination, claim.gateway),
         reason=claim.why,
         owner=node.key,
         cloud_id=network_id,
-        consequences=(rules.SWAP.text(node=node.name),),
-        depends_on=_joining(claim),
+        consequences=() if is_missing else (rules.SWAP.text(node=node.name),),
+        depends_on=(*joining, *(route_key(network_id, destination) for destination in claim.after)),
     )
 
 
 def _delete(decided: RouteDecision, network_id: int) -> Change:
+    diverted: tuple[str, ...] = ()
+    if decided.action is not RouteAction.DEAD and decided.holder is not None:
+        facts = {"destination": str(decided.route.destination), "owner": decided.holder.what}
+        diverted = (rules.DIVERTED.text(**facts),)
     return Change(
         key=route_key(network_id, decided.route.destination),
         kind=ChangeKind.ROUTE_DELETE,
@@ -84,33 +83,5 @@ def _delete(decided: RouteDecision, network_id: int) -> Change:
         reason=decided.why,
         owner=Key(ObjectKind.NODE, decided.node) if decided.node else Key(ObjectKind.NETWORK, network_id),
         cloud_id=network_id,
-        consequences=_cost(decided),
+        consequences=diverted,
     )
-
-
-def _cost(decided: RouteDecision) -> tuple[str, ...]:
-    """The consequence of a removal; none where the route leads nowhere."""
-    if decided.action is RouteAction.DEAD or decided.holder is None:
-        return ()
-    return (rules.DIVERTED.text(destination=str(decided.route.destination), owner=decided.holder.what),)
-
-
-def _condition(
-    node: Node, condition: NetworkCondition | None, wanted: DesiredCondition, others: tuple[str, ...]
-) -> Change:
-    return Change(
-        key=node.key.part("network"),
-        kind=ChangeKind.NODE_NETWORK_CONDITION,
-        verb=Verb.MODIFY,
-        before=node.network_condition,
-        after=condition,
-        reason=wanted.decided.says,
-        owner=node.key,
-        depends_on=wanted.after,
-        follows=others,
-    )
-
-
-def _joining(claim: RouteClaim) -> tuple[str, ...]:
-    """The initialization of the Node, if it is still to come."""
-    return (claim.endpoint.node.key,) if claim.endpoint.joins else ()

@@ -23,8 +23,8 @@ from ipaddress import IPv4Address, IPv4Network
 from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
-from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners
 from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, parse_pod_cidr
+from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
 

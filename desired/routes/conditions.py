@@ -8,7 +8,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Node, Snapshot
 from desired.nodes.matching import cloud_nodes
 from desired.routes.claims import FAILING, UNDECIDED, RouteClaim, RouteStatus
-from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, ipv6_of, malformed_of
+from desired.routes.endpoints import NodeEndpoint, Reach, destinations_of, ipv6_cidrs_of, malformed_of
 from desired.rules import routes as rules
 from desired.rules.rule import Decided
 from desired.section import UNMANAGED, Unmanaged
@@ -76,7 +76,7 @@ def _desired(
 def _without_claims(node: Node) -> Decided[Unmanaged | None]:
     """The desired condition of a Node without claims. One whose pods have IPv6 addresses alone needs no route: HCCM
     leaves it unschedulable for ever."""
-    if not ipv6_of(node) or destinations_of(node):
+    if not ipv6_cidrs_of(node) or destinations_of(node):
         return Decided(UNMANAGED, rules.NO_POD_CIDR)
     return Decided(None if node.network_condition == UNROUTED else UNMANAGED, rules.PODS_IPV6_ONLY)
 

@@ -15,10 +15,17 @@ from desired.model.snapshot import Network, Node, Snapshot
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note
 from desired.routes.actions import RouteDecision, present_routes, route_decisions
-from desired.routes.address_owners import AddressOwners
 from desired.routes.claims import RouteClaim, RouteStatus, claims_of
 from desired.routes.conditions import DesiredCondition, conditions_without_routes, desired_conditions
-from desired.routes.endpoints import NodeEndpoint, covering, destinations_of, ipv6_of, malformed_of, node_endpoints
+from desired.routes.endpoints import (
+    NodeEndpoint,
+    covering,
+    destinations_of,
+    ipv6_cidrs_of,
+    malformed_of,
+    node_endpoints,
+)
+from desired.routes.owners import AddressOwners
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
@@ -48,7 +55,7 @@ def notes_on_routes(snapshot: Snapshot, desired: "DesiredRoutes", network: Netwo
     only_new = [node.name for node in ours if not node.pod_cidrs]
     if only_new and claims:  # where no Node has one, it is the network plug-in that gives pods their addresses
         yield rules.NODES_WITHOUT_PODS.note(key, nodes=_named(only_new))
-    dual = [node.name for node in ours if ipv6_of(node)]
+    dual = [node.name for node in ours if ipv6_cidrs_of(node)]
     if dual:
         yield rules.NODES_OF_IPV6.note(key, nodes=_named(dual))
     wanted = sum(claim.status in (RouteStatus.MISSING, RouteStatus.OVER_LIMIT) for claim in claims)

@@ -39,7 +39,7 @@ def destinations_of(node: Node) -> tuple[IPv4Network, ...]:
     return tuple(dict.fromkeys(cidr for cidr in parsed if isinstance(cidr, IPv4Network)))
 
 
-def ipv6_of(node: Node) -> tuple[IPv6Network, ...]:
+def ipv6_cidrs_of(node: Node) -> tuple[IPv6Network, ...]:
     """The IPv6 ranges of the Node's pods."""
     return tuple(cidr for cidr in map(parse_pod_cidr, node.pod_cidrs) if isinstance(cidr, IPv6Network))
 

@@ -23,7 +23,7 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Readiness, Snapshot
 from desired.nodes.matching import nodes_of
 from desired.plan.kinds import KINDS
-from desired.routes.address_owners import asks_for_members
+from desired.routes.owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler.observe.catalogue import Catalogue, Currency

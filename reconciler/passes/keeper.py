@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from actuators.http.errors import ApiError, Invalid, Stopped
-from desired.model.record import Format, Origin, Record
+from desired.model.record import Format, Record, Stamp
 from desired.model.snapshot import Snapshot
 from desired.section import Present
 from reconciler.telemetry.logs import pairs
@@ -109,7 +109,7 @@ class Keeper(Generic[V]):
                 return
             value = wanted(self.value)
             if self._is_due(value, now):
-                self._write(value, Origin(uid.value, self._config_map.by, now), write)
+                self._write(value, Stamp(uid.value, self._config_map.by, now), write)
             self._failed_at, self._told = None, ""
         except Stopped:  # the lead is lost, or the run ends: the next one looks again
             self.forget()
@@ -126,7 +126,7 @@ class Keeper(Generic[V]):
         is_old = renewed is not None and (age is None or age >= renewed or stored.by != self._config_map.by)
         return is_old or self._upkeep.is_news(stored.value, value, age)
 
-    def _write(self, value: V | None, origin: Origin, write: Callable[[Values], None]) -> None:
+    def _write(self, value: V | None, origin: Stamp, write: Callable[[Values], None]) -> None:
         """Raises an ApiError."""
         form = self._upkeep.form
         text = None if value is None else form.write(value, origin)

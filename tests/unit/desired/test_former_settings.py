@@ -11,8 +11,8 @@ import pytest
 
 from desired.annotations.choices import Algorithm
 from desired.annotations.options import Options
-from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, shown, values_of
-from desired.model.record import Origin
+from desired.model.former_settings import SETTINGS, FormerSettings, PendingChange, shown_setting, values_of
+from desired.model.record import Stamp
 from desired.model.settings import AddressFamily, Controller, Policy, Settings
 from desired.syntax.selector import parse_selector
 from tests.builders import CLUSTER_UID, NOW
@@ -43,7 +43,7 @@ RICH = Settings(
 )
 
 
-ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 
 
 def former(settings: Settings = RICH, **overrides: Any) -> FormerSettings:
@@ -162,4 +162,6 @@ def test_a_name_of_another_version_is_kept_and_ignored() -> None:
 def test_what_differs(settings: Settings, differing: Mapping[str, tuple[str, str]]) -> None:
     """By the names that people set."""
     found = former().differing(settings)
-    assert {name: (shown(name, was), shown(name, now)) for name, (was, now) in found.items()} == differing
+    assert {
+        name: (shown_setting(name, was), shown_setting(name, now)) for name, (was, now) in found.items()
+    } == differing

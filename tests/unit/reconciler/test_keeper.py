@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Denied, NotLeader, Transient
-from desired.model.record import Format, Origin
+from desired.model.record import Format, Stamp
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import GuardDecision, GuardName, Verdict
@@ -39,7 +39,7 @@ RENEWED = replace(ONCE, renewed=HOUR / 2)
 
 def of_another(value: str) -> Stored:
     """What another process has written."""
-    return Stored({"said": SAID.write(value, Origin(CLUSTER_UID, "ccm-9", NOW))})
+    return Stored({"said": SAID.write(value, Stamp(CLUSTER_UID, "ccm-9", NOW))})
 
 
 def at(moment: timedelta, world: Snapshot = WORLD) -> Snapshot:

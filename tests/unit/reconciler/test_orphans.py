@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.model.remembered import ANCHOR, Remembered
 from desired.rules.guards import PROJECT_MISMATCH
 from reconciler.cli import main
@@ -461,7 +461,7 @@ def test_a_cluster_that_is_down(orphans: Orphans, world: Simulation) -> None:
     set_cluster(world, nodes=lost)
     assert refused(orphans, world).startswith("nothing is deleted: no Node is Ready")
 
-    set_cluster(world, nodes=lost, remembered=ANCHOR.write(Remembered(None, (42,)), Origin(CLUSTER_UID, "", NOW)))
+    set_cluster(world, nodes=lost, remembered=ANCHOR.write(Remembered(None, (42,)), Stamp(CLUSTER_UID, "", NOW)))
     assert orphans("--delete").code == 0
     assert balancers(world) == EVERYTHING - {42}
 

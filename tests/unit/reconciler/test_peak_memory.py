@@ -8,7 +8,7 @@ import pytest
 
 from actuators.http.errors import Transient
 from desired.model.load_balancer import Health
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.model.snapshot import Snapshot
 from desired.plan.setbacks import PEAKS, Peak
 from reconciler.passes.keeper import ConfigMap
@@ -20,7 +20,7 @@ from tests.support.stored import Stored
 
 PORT_80 = "42/answering/port 80"
 SOME = {PORT_80: Peak(frozenset({"server:1", "server:2"}), NOW)}
-ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 WRITTEN = PEAKS.write(SOME, ORIGIN)
 OTHER = "99999999-2222-3333-4444-555555555555"
 

@@ -7,7 +7,7 @@ import pytest
 
 from actuators.http.errors import Transient
 from desired.model.clocks import Clocks
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.model.remembered import ANCHOR, NOTHING, Remembered
 from desired.model.settings import Settings
 from desired.model.snapshot import Readiness, Snapshot
@@ -33,7 +33,7 @@ class Kept(Stored):
     @classmethod
     def of(cls, value: Remembered) -> "Kept":
         """What another process has written."""
-        return cls({ANCHOR.key: ANCHOR.write(value, Origin(CLUSTER_UID, "ccm-9", NOW))})
+        return cls({ANCHOR.key: ANCHOR.write(value, Stamp(CLUSTER_UID, "ccm-9", NOW))})
 
 
 def a_memory(stored: Kept, *, after_changes_only: bool = False) -> ProjectMemory:

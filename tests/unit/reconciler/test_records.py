@@ -7,7 +7,7 @@ import pytest
 
 from actuators.http.robot_refusals import REFUSED, Refusal
 from desired.model.former_settings import SETTINGS, FormerSettings
-from desired.model.record import Format, Origin
+from desired.model.record import Format, Stamp
 from desired.model.remembered import ANCHOR, Remembered
 from desired.plan.change import GuardName
 from desired.plan.setbacks import PEAKS, Peak
@@ -15,7 +15,7 @@ from desired.plan.suspended import SUSPENDED, SuspendedChange
 from reconciler.report.published import STATUS
 from tests.builders import CLUSTER_UID, NOW
 
-ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 _OF_CLUSTER = f'"cluster": "{CLUSTER_UID}"'
 _ROBOT = '{"refused": [{"at": "2026-07-01T12:00:00+00:00", "login": "ab12"}], "version": 1}'
 _ANCHOR = f'{{{_OF_CLUSTER}, "load_balancers": [42], "network": 4711, "version": 1}}'

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from actuators.outcome import Applied
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Verdict
 from reconciler.passes.records import StatusPublication
 from reconciler.report.published import STATUS, PublishedField, PublishedStatus, status_of
@@ -18,7 +18,7 @@ from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 from tests.support.keys import key_of
 from tests.support.stored import Stored
 
-ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
 CHANGE = a_change("node/a", "node.delete").ruled(HELD)
 

@@ -16,7 +16,7 @@ from desired.guards.history import (
     scope_of,
     suspension_of,
 )
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.model.service import ServiceCondition
 from desired.model.settings import Settings
 from desired.model.snapshot import Condition, Snapshot
@@ -115,7 +115,7 @@ def test_who_else_writes_a_status(writers: tuple[str, ...], types: tuple[str, ..
     assert (result.row, result.facts.get("writer")) == (SERVICE_REVERTED_BY if writer else SERVICE_REVERTED, writer)
     why = with_advice(result.why, result.advice)
     suspended = SuspendedChange(change.key, "", GuardName.FLAPPING, why, snapshot.taken_at)
-    stored = trace_in(SUSPENDED.write([suspended], Origin("uid", "me", snapshot.taken_at)), "uid", snapshot.taken_at)
+    stored = trace_in(SUSPENDED.write([suspended], Stamp("uid", "me", snapshot.taken_at)), "uid", snapshot.taken_at)
     assert stored.changes[change.key].why == why
 
 

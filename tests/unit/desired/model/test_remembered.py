@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.model.remembered import ANCHOR, MOST, NOTHING, Remembered
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rows import rows
@@ -17,7 +17,7 @@ FIELDS = {"version": 1, "cluster": CLUSTER_UID, "network": 4711, "load_balancers
 @pytest.mark.parametrize("remembered", [NOTHING, FULL, Remembered(2**63 - 1, tuple(range(2**63 - MOST, 2**63)))])
 def test_what_is_kept_comes_back(remembered: Remembered) -> None:
     """Also at its longest."""
-    assert ANCHOR.read(ANCHOR.write(remembered, Origin(CLUSTER_UID, "h" * 500, NOW)), CLUSTER_UID) == remembered
+    assert ANCHOR.read(ANCHOR.write(remembered, Stamp(CLUSTER_UID, "h" * 500, NOW)), CLUSTER_UID) == remembered
 
 
 def _with(**changes: Any) -> str:

@@ -11,9 +11,9 @@ from desired.nodes.labels import (
     OWNED_LABELS,
     desired_labels,
     is_owned_label,
+    label_values,
     owned_labels,
     type_of_product,
-    values_of,
     zone,
 )
 from desired.nodes.node import notes_on
@@ -256,7 +256,7 @@ def test_notes_on_labels(server: Server, current: Mapping[str, str], settings: S
 def test_owned_labels() -> None:
     """The owned keys are exactly those that HCCM writes."""
     assert set(ALL) == OWNED_LABELS == set(SERVER_LABELS)
-    assert values_of(desired_labels(a_server(), {}, DEFAULT, joins=True)) == SERVER_LABELS
+    assert label_values(desired_labels(a_server(), {}, DEFAULT, joins=True)) == SERVER_LABELS
 
 
 @rows(

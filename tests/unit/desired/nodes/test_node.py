@@ -24,7 +24,7 @@ from desired.model.snapshot import (
     with_shutdown_taint,
 )
 from desired.names import TAINT_SHUTDOWN
-from desired.nodes.labels import values_of
+from desired.nodes.labels import label_values
 from desired.nodes.matching import cloud_nodes, is_ignored
 from desired.nodes.node import (
     DesiredNode,
@@ -426,7 +426,7 @@ def test_controller_switched_off(off: set[Controller], labels: Mapping[str, str]
     """Labels and addresses are the node controller's, the shutdown taint is the lifecycle controller's."""
     settings = Settings(controllers=frozenset(Controller) - off)
     wanted, notes = decide(a_settled_node(labels={}, addresses=()), a_server(), settings)
-    assert (values_of(wanted.labels), wanted.addresses.values) == (labels, WEB_1_ADDRESSES if labels else ())
+    assert (label_values(wanted.labels), wanted.addresses.values) == (labels, WEB_1_ADDRESSES if labels else ())
     assert (wanted.shut_down.value, notes) == (shut, ())
 
 

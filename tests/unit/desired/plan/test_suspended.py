@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from desired.guards.history import mark_of, notes_on_suspended
-from desired.model.record import Origin
+from desired.model.record import Stamp
 from desired.plan.change import GuardName, Plan
 from desired.plan.notes import Note
 from desired.plan.suspended import MOST, NO_TRACE, SUSPENDED, SuspendedChange, Trace, first_suspended, trace_in
@@ -24,7 +24,7 @@ FLAPS = SuspendedChange(
     NOW + timedelta(minutes=51),
 )
 FAILING = replace(FLAPS, key="node/web-9", rule=GuardName.BACK_OFF, until=None)
-ORIGIN = Origin(CLUSTER_UID, "ccm-0", NOW)
+ORIGIN = Stamp(CLUSTER_UID, "ccm-0", NOW)
 FIELDS = json.loads(SUSPENDED.write([FLAPS], ORIGIN))
 (ENTRY,) = FIELDS["changes"]
 

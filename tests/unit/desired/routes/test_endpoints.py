@@ -11,7 +11,7 @@ from desired.routes.endpoints import (
     Reach,
     covering,
     destinations_of,
-    ipv6_of,
+    ipv6_cidrs_of,
     malformed_of,
     node_masks,
     parse_pod_cidr,
@@ -180,7 +180,7 @@ def test_ranges_of_a_node(
     """Only IPv4 ranges need routes; the others are told apart from what is no range at all."""
     node = a_node(pod_cidrs=pod_cidrs)
     assert destinations_of(node) == tuple(map(IPv4Network, ipv4))
-    assert ipv6_of(node) == tuple(map(IPv6Network, ipv6))
+    assert ipv6_cidrs_of(node) == tuple(map(IPv6Network, ipv6))
     assert malformed_of(node) == malformed
 
 

@@ -8,8 +8,8 @@ from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.route import MemberKind, Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Node, Server, Snapshot
-from desired.routes.address_owners import AddressHolding, AddressOwner, AddressOwners, asks_for_members
 from desired.routes.endpoints import node_endpoints
+from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners, asks_for_members
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
