@@ -28,7 +28,7 @@ _LONGEST_NAME = 256
 _UNANSWERED = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}
 )
-"""Answers of an API server that reviews nobody: before Kubernetes 1.28, and where an administrator took the right."""
+"""Answers of an API server without such reviews: before Kubernetes 1.28, and where an administrator took the right."""
 
 
 def approve(
@@ -112,7 +112,7 @@ class _Review(msgspec.Struct):
 
 
 def reviewed_name(writer: KubernetesWriter) -> str:
-    """The API server's name for whoever asks; "" where it reviews nobody. A SelfSubjectReview changes nothing.
+    """The API server's name for the user; "" where it has no such reviews. A SelfSubjectReview changes nothing.
 
     Raises an ApiError for any other trouble."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

@@ -27,7 +27,7 @@ class LeaseClaim:
     """
 
     holder: str | None
-    """The holder's identity; NOBODY when it is free, None when it cannot be read, so that it is somebody's."""
+    """The holder's identity; NOBODY when it is free, None when it cannot be read, so that it is taken."""
     duration_s: int | None
     """How long it is held without being renewed; None when it does not say so in a way that can be read."""
     acquired: str

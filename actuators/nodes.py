@@ -63,7 +63,7 @@ def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> 
 def write_labels(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
     """Give the Node the owned labels of ``after``, and take away those that only ``before`` has.
 
-    Labels have a key each, so that a write of somebody else's in between does no harm: the uid is enough.
+    Labels have a key each, so that a write of another client in between does no harm: the uid is enough.
     """
     match change.before, change.after:
         case Mapping() as before, Mapping() as after:

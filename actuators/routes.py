@@ -36,7 +36,7 @@ class _One(msgspec.Struct):
 
 
 def create(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
-    """Add the route. One that somebody has made meanwhile is done; Conflict when it leads elsewhere.
+    """Add the route. One that another client has made meanwhile is done; Conflict when it leads elsewhere.
 
     Raises an ApiError: NotFound when the network is gone.
     """

@@ -97,8 +97,8 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
     its public interface was switched.
 
     The patch is a strategic one: addresses are then replaced as a whole, as their list has no key, while conditions are
-    merged by type, so that those of others are kept as they are. The version makes it a Conflict when anybody has
-    written in between.
+    merged by type, so that those of others are kept as they are. The version makes it a Conflict when another client
+    has written in between.
     """
     match change.after:
         case tuple() as ingress:
@@ -137,11 +137,11 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
     """Take our finalizer, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
     may vanish. Done when it is gone.
 
-    Where no load balancer is deleted or released before it, one is looked up once more: nobody would release it any
+    Where no load balancer is deleted or released before it, one is looked up once more: it would not be released any
     more. Raises Conflict when there is one.
 
     The patch is a strategic one: what others have put beside ours is not named in it, and stays byte for byte. The
-    version makes it a Conflict when anybody has written in between.
+    version makes it a Conflict when another client has written in between.
     """
     match change.before:
         case Claimed(ingress=ingress):

@@ -96,8 +96,8 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, in which a Node is deleted only after the removal of its server from load balancers was tried; of a
-    dedicated server, after it has happened: it is a target by addresses, and nobody knows whose these were without the
-    Node."""
+    dedicated server, after it has happened: it is a target by addresses, and it is not known whose these were without
+    the Node."""
     removals: dict[ServerKey, list[str]] = {}
     for change in changes:
         if change.kind == ChangeKind.LB_TARGET and change.verb is Verb.REMOVE and change.server:

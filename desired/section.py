@@ -36,7 +36,7 @@ class Unmanaged(Enum):
 
 
 UNMANAGED: Final = Unmanaged.UNMANAGED
-"""A desired field that nobody asked for, or of which too little is known: it is never diffed."""
+"""A desired field that was not asked for, or of which too little is known: it is never diffed."""
 
 
 @dataclass(frozen=True, slots=True)

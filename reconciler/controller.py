@@ -321,7 +321,7 @@ def _name_gaps(config: Config, stop: threading.Event) -> None:
                 if str(error) not in told:
                     told.add(str(error))
                     _log.warning("permissions could not be asked for %s", pairs(why=error))
-                if isinstance(error, Denied):  # nobody may: that lasts
+                if isinstance(error, Denied):  # no permission: that lasts
                     return
             else:
                 return

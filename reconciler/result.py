@@ -189,7 +189,7 @@ def _is_undecided(note: Note) -> bool:
 
 
 def needing_a_person(report: Report) -> tuple[Key, ...]:
-    """Keys of the Nodes and Services that do not get what they ask for, or whose pods are unreachable, until somebody
+    """Keys of the Nodes and Services that do not get what they ask for, or whose pods are unreachable, until a person
     corrects them, sorted.
 
     That is no difference that a pass could fix, so that the result may be ``no_changes``.
@@ -198,7 +198,7 @@ def needing_a_person(report: Report) -> tuple[Key, ...]:
 
 
 def exit_code(report: Report, *, detailed: bool, acts: bool = False) -> int:
-    """The process's exit code. A run that ``acts`` and ends by itself is one that nobody may look at: it tells when a
+    """The process's exit code. A run that ``acts`` and ends by itself may be unattended: it tells when a
     person is needed, by 3, and when something could not be read or done, by 1."""
     result = report.result
     if detailed:
@@ -237,5 +237,5 @@ def look_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
 
 def approve_command(hold_hash: str, flags: str, program: str = PROGRAM) -> str:
     """The command that approves a hold; ``flags`` are those that name the cluster, if any were given, and ``program``
-    what was typed to run this process, where somebody did."""
+    what was typed to run this process, where it was typed."""
     return f"{program} approve {hold_hash} {flags}".rstrip()

@@ -63,7 +63,7 @@ class Assets:
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-            # The kernel releases it with the last process that holds it: a killed build blocks nobody, and a compiler
+            # The kernel releases it with the last process that holds it: a killed build blocks no other, and a compiler
             # that outlives a killed script still keeps others from building in the same place.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if self._missing(folder):
@@ -71,7 +71,7 @@ class Assets:
         return folder
 
     def _fill(self, folder: Path, lock: int) -> None:
-        """In one step: whoever looks sees nothing or everything."""
+        """In one step: a reader sees nothing or everything."""
         unfinished = folder.with_name(f"{folder.name}.building")
         for leftover in (unfinished, folder):
             shutil.rmtree(leftover, ignore_errors=True)

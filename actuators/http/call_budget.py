@@ -110,7 +110,7 @@ class CallBudget:
 
 
 class SharedAllowance:
-    """Shared by all runs that end by themselves, as under cron, and by everybody else of the project."""
+    """Shared by all runs that end by themselves, as under cron, and by all other users of the project."""
 
     def __init__(self, known: Callable[[], tuple[int, int] | None]) -> None:
         """``known`` gives how many requests Hetzner grants an hour and how many are left; None before it has said."""

@@ -5,8 +5,8 @@ threads that decode into a type for the first time can end the process with SIGS
 here.
 
 msgspec also fails on nesting that is deeper than the interpreter's stack, and an API server stores ten thousand levels
-of ``managedFields`` for whoever may write one object: no list that has this object could be read. What is deeper than
-anything that is decoded is therefore left out, in one run over the text.
+of ``managedFields`` for any client that may write one object: no list that has this object could be read. What is
+deeper than anything that is decoded is therefore left out, in one run over the text.
 """
 
 import re

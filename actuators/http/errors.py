@@ -3,7 +3,7 @@
 | Class | Meaning |
 |---|---|
 | NotFound | the API says that the object does not exist |
-| Conflict | somebody else changed the object, or another one has its name |
+| Conflict | another client changed the object, or another one has its name |
 | Busy (a Conflict) | another change of the object is under way |
 | Invalid | the request can never succeed as it is |
 | Exhausted (an Invalid) | a limit, a payment, or a locked account |
@@ -72,7 +72,7 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """Somebody else changed the object, or it is another one under the same name."""
+    """Another client changed the object, or it is another one under the same name."""
 
 
 class Busy(Conflict):

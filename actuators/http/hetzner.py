@@ -169,7 +169,7 @@ class HetznerConnection:
             self._retry.wait(limit.refill_s)
 
     def _observe(self, headers: Mapping[str, str], answers: int) -> None:
-        """Note the rate limit. ``answers`` were there when the request was sent: of more, nobody knows which is the
+        """Note the rate limit. ``answers`` were there when the request was sent: of more, it is not known which is the
         later one, as answers overtake one another, and the one with less left counts."""
         try:
             limit, remaining = int(headers["RateLimit-Limit"]), int(headers["RateLimit-Remaining"])

@@ -54,7 +54,7 @@ class _Polled(msgspec.Struct):
 
 @dataclass(slots=True, eq=False)
 class _Awaited:
-    """An action that somebody waits for. Times are those of the clock."""
+    """An action that is waited for. Times are those of the clock."""
 
     id: int
     command: str
@@ -179,7 +179,7 @@ class Actions:
             self._sleep(_pause_s(age_s))
 
     def _leads(self, awaited: _Awaited) -> bool:
-        """Wait until the action is over, which is False, or nobody else polls: then this thread is to."""
+        """Wait until the action is over, which is False, or no other thread polls: then this thread is to."""
         with self._changed:
             self._changed.wait_for(lambda: awaited.is_over or self._leader in (None, awaited))
             if not awaited.is_over:

@@ -123,7 +123,7 @@ def _fields(part: Listener | HealthCheck | HttpCheck | HttpOptions, but: str = "
 
 
 def _managed(body: Mapping[str, Any]) -> Body:
-    """Without what nobody asked for, and without parts that nothing is left of."""
+    """Without what was not asked for, and without parts that nothing is left of."""
     return {name: value for name, value in body.items() if value is not UNMANAGED and value != {}}
 
 

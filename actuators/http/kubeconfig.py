@@ -173,8 +173,8 @@ class _Refresh:
 
 
 class _TokenFile:
-    """Rereads a token file: somebody, kubelet for a pod, writes a new token before the old one expires. client-go looks
-    once a minute as well, and prefers the file to a token in the kubeconfig; the package does not."""
+    """Rereads a token file: its owner, kubelet for a pod, writes a new token before the old one expires. client-go
+    looks once a minute as well, and prefers the file to a token in the kubeconfig; the package does not."""
 
     def __init__(self, file: Path, clock: Callable[[], float]) -> None:
         self._file = file
@@ -214,7 +214,7 @@ def _overheard() -> Iterator[list[str]]:
 
 
 def _overhear(record: logging.LogRecord) -> bool:
-    """Whether the root logger is to handle this: not if somebody in this thread listens."""
+    """Whether the root logger is to handle this: not while this thread listens."""
     heard = _listener.get()
     if heard is None or record.levelno < logging.ERROR:
         return True

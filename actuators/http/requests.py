@@ -90,14 +90,14 @@ def tracing() -> Iterator[RequestTrace]:
 
 
 def note_action(action_id: int) -> None:
-    """An action began. Without effect where nobody collects."""
+    """An action began. Without effect where nothing collects."""
     for trace in _current.get():
         if action_id not in trace.actions:
             trace.actions.append(action_id)
 
 
 def note_correlation(correlation_id: str | None) -> None:
-    """An answer came. Without effect where nobody collects, and when the answer has no such id."""
+    """An answer came. Without effect where nothing collects, and when the answer has no such id."""
     if correlation_id:
         for trace in _current.get():
             trace.correlations.append(correlation_id)

@@ -113,7 +113,7 @@ class RobotReader:
         refusals: Refusals | None = None,
     ) -> None:
         """``pause_s`` is how long nothing is asked after a rate limit, 0: as long as the answer says. ``clock`` gives
-        seconds and never goes back. ``refusals`` is what other processes were refused, None where nobody tells."""
+        seconds and never goes back. ``refusals`` is what other processes were refused, None where that is not known."""
         self._login = login
         self._endpoint = endpoint.rstrip("/")
         self._shown = f"Robot webservice {shown_address(self._endpoint)}"

@@ -1,7 +1,7 @@
 """Log-ins that Robot refused, kept in the product's ConfigMap for the next process: three within ten minutes lock the
 address out, and a CronJob with a wrong password is a new process every few minutes.
 
-An entry names a log-in by sixteen bits of a slow hash, which tell two log-ins apart and nobody a password. It is read
+An entry names a log-in by sixteen bits of a slow hash, which tell two log-ins apart and reveal no password. It is read
 before it is known which cluster this is.
 """
 
@@ -17,7 +17,7 @@ from desired.model.clocks import TOLERANCE, parse_moment
 from desired.model.record import Format, Stamp
 
 LIFETIME = timedelta(hours=1)
-"""How long a log-in that was refused is not tried again by a new process: somebody may have made it good in Robot."""
+"""How long a log-in that was refused is not tried again by a new process: it may have been mended in Robot."""
 _MOST = 4
 
 _log = logging.getLogger("hcloud-reconciler.clients")

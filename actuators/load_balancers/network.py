@@ -22,8 +22,8 @@ def write_attachment(writers: Writers, change: Change, snapshot: Snapshot) -> No
     """Attach the load balancer to a network, detach it, or give it another address there. Raises an ApiError.
 
     For another address it is detached and attached again. Targets that are reached through the network are removed
-    before it is detached, whoever has added them: Hetzner would refuse, or drop them. The changes that follow add again
-    what is to stay. When the detachment is refused, what was removed for it is added again at once; when the new
+    before it is detached, whichever client added them: Hetzner would refuse, or drop them. The changes that follow add
+    again what is to stay. When the detachment is refused, what was removed for it is added again at once; when the new
     address is refused, the load balancer gets its old address back, and so do its targets. Before anything is sent once
     more, or put back, the owner of the load balancer is checked.
     """
@@ -118,7 +118,7 @@ def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapsho
 
 def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:
     """The load balancer with its present targets: changes before this one may have given some of them another address.
-    Raises Conflict when somebody has added a target meanwhile that would be lost without approval."""
+    Raises Conflict when another client has added a target meanwhile that would be lost without approval."""
     news = next((target for target in _private(now.targets) if target not in balancer.targets), None)
     if news is not None:
         raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")

@@ -33,7 +33,7 @@ from desired.section import Present
 def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Label the load balancer as the Service's own.
 
-    Raises Conflict when its owner is not that of ``before``, or when somebody has begun to use what was empty and
+    Raises Conflict when its owner is not that of ``before``, or when another client has begun to use what was empty and
     unowned.
     """
     match change.before, change.after:

@@ -81,7 +81,7 @@ def switch_public_interface(writers: Writers, change: Change, snapshot: Snapshot
 def write_listener(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Add, change or remove a listener.
 
-    For a change only what differs is sent, so that what nobody asked for stays. A removal of one that is not there any
+    For a change only what differs is sent, so that what was not asked for stays. A removal of one that is not there any
     more is done.
     """
     match change.before, change.after:

@@ -70,8 +70,8 @@ def _swap(writers: Writers, balancer: CloudBalancer, before: Target, after: Targ
 
 
 def put_back(writers: Writers, balancer: CloudBalancer, target: Target, look: Look) -> None:
-    """Add a target again that was removed for the sake of what was then refused, unless the load balancer is somebody
-    else's by now; a failure is logged, as the next plan sees that it is missing."""
+    """Add a target again that was removed for the sake of what was then refused, unless another owner has the load
+    balancer by now; a failure is logged, as the next plan sees that it is missing."""
     try:
         look()
         add_target(writers, balancer, target, look)

@@ -73,7 +73,7 @@ class Claim:
         return read_annotations(self.annotations)
 
     def requested(self, defaults: Options) -> Requested:
-        """What the annotations ask for with these defaults of the environment: decided once, whoever asks."""
+        """What the annotations ask for with these defaults of the environment: decided once."""
         return self._requested(defaults)
 
     @cached_property
@@ -154,7 +154,7 @@ def _port_problems(claim: Claim, options: Options) -> Iterator[BadAnnotation]:
 
 def without_robot_account(claim: Claim, defaults: Options) -> Iterator[AnnotationWarning]:
     """A warning where Robot is on and has no credentials: InternalIPs are then all that is known of its servers. In a
-    cluster each Node says so by itself, and where there is none nobody has to know."""
+    cluster each Node says so by itself, and without one it is of no use."""
     requested = claim.requested(defaults)
     if not requested.options.use_private_ip and "use_private_ip" not in requested.bad:
         key = OPTIONS["use_private_ip"].full_key

@@ -70,7 +70,7 @@ def _asks_for_nothing(value: object) -> bool:
 
 
 def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
-    """Keys that look like ours and are not, and those that nobody reads. Of thousands that are unknown only the first
+    """Keys that look like ours and are not, and those that are not read. Of thousands that are unknown only the first
     few are compared with what might have been meant."""
     unknown = [key for key in annotations if key.startswith((PREFIX, OWN_PREFIX)) and key not in ANNOTATIONS]
     told = nsmallest(_TOLD, unknown)

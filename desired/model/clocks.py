@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 TOLERANCE = timedelta(minutes=1)
 """How far two clocks may be apart and still agree."""
 LOOK_AGAIN_S = 60.0
-"""When what waits for clocks is worth another look: it is not known when somebody sets them."""
+"""When what waits for clocks is worth another look: it is not known when they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Clocks:
     def differ(self) -> bool:
         """Whether Kubernetes' clock cannot be trusted with an age: it disagrees with itself or with Hetzner's, or with
         this machine's where Hetzner's is not known. This machine may have the API server's own wrong clock, so that
-        the two of them outvote nobody."""
+        two of them are no majority."""
         return is_far(self.jump) or is_far(self.process if self.hetzner is None else self.hetzner)
 
     @property

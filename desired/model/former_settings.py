@@ -1,8 +1,8 @@
 """Former settings: what decided on plans when a pass last ended well, by the names of flags and variables.
 
-No secret is among them. Whoever may write into the ConfigMap can have changes held, or a hold left out that the same
-person may approve. A value that we would not write is not remembered; a name that this version does not know is kept as
-it is.
+No secret is among them. Any client that may write into the ConfigMap can have changes held, or a hold left out that the
+same person may approve. A value that we would not write is not remembered; a name that this version does not know is
+kept as it is.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """Load balancers and certificates as values: one shape for observed and desired state, part by part.
 
-A desired part may be UNMANAGED: nobody asked for it. An observed one never is. Ranges and defaults come from the
+A desired part may be UNMANAGED: it was not asked for. An observed one never is. Ranges and defaults come from the
 Hetzner Cloud API (load balancers).
 """
 
@@ -103,7 +103,7 @@ class ServerTarget:
     use_private_ip: bool
     ipv6: str | None = field(default=None, compare=False)
     """By which address a server without public IPv4 is reached from outside, or an existing target is reached; None
-    with public IPv4. It makes no other target: an address that somebody has chosen stays."""
+    with public IPv4. It makes no other target: an address that was chosen stays."""
 
     @property
     def name(self) -> str:

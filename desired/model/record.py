@@ -7,8 +7,8 @@
 | ``by`` | host name of the process that wrote it, which in a cluster is its pod's |
 | ``written_at`` | when, by the API server's clock |
 
-Older versions wrote some records without ``by`` and ``written_at``. Whoever may write there may write anything: a value
-that we would not write, and a record of another cluster, is none.
+Older versions wrote some records without ``by`` and ``written_at``. Any client that may write there may write anything:
+a value that we would not write, and a record of another cluster, is none.
 """
 
 import json

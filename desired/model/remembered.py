@@ -1,7 +1,7 @@
 """Memory of a cluster's project while its anchor holds: ids that exist in no other project.
 
-Whoever may write into the ConfigMap may name another project's ids, so that what is remembered is a witness and no
-more: it never overrules Ready Nodes that are not found.
+Any client that may write into the ConfigMap may name another project's ids, so that what is remembered is a witness and
+no more: it never overrules Ready Nodes that are not found.
 """
 
 from collections.abc import Mapping

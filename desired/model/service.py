@@ -16,12 +16,12 @@ class Ingress:
     """One entry of ``status.loadBalancer.ingress``. None is a field that is not there."""
 
     ip: str | None = None
-    """As the API server has it: what somebody else wrote need not be an address that we would write."""
+    """As the API server has it: what another client wrote need not be an address that we would write."""
     hostname: str | None = None
     ip_mode: str | None = None
     """``VIP`` or ``Proxy`` (Kubernetes core/v1 LoadBalancerIngress)."""
     has_ports: bool = False
-    """Whether somebody published ports with it, which we never do: it is then another entry than ours."""
+    """Whether another client published ports with it, which we never do: it is then another entry than ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Service:
     """``metadata.deletionTimestamp``; None unless the Service is being deleted."""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     status_writers: tuple[str, ...] = field(default=(), compare=False)
-    """Managers other than this product that wrote ``ingress`` last, by ``metadata.managedFields``: names that anybody
-    may choose. No news by themselves; empty where it is not told."""
+    """Managers other than this product that wrote ``ingress`` last, by ``metadata.managedFields``: names that any
+    client may choose. No news by themselves; empty where it is not told."""
 
     @property
     def id(self) -> str:

@@ -87,7 +87,7 @@ _NO_SCHEDULE = "NoSchedule"
 
 
 def has_shutdown_taint(taints: tuple[Taint, ...]) -> bool:
-    """Whether the taint is there, with any value: its key with another effect is somebody else's."""
+    """Whether the taint is there, with any value: its key with another effect is another owner's."""
     return any(_is_shutdown(taint) for taint in taints)
 
 
@@ -120,7 +120,7 @@ class Condition:
     reason: str = ""
     since: datetime | None = None
     heartbeat: datetime | None = field(default=None, compare=False)
-    """Two conditions that differ in it alone are equal: a heartbeat is no news, wakes nobody and is no drift."""
+    """Two conditions that differ in it alone are equal: a heartbeat is no news, starts no pass and is no drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +186,12 @@ class Node:
 
     @property
     def network_condition(self) -> NetworkCondition | None:
-        """The condition ``NetworkUnavailable``; None when nobody has written it."""
+        """The condition ``NetworkUnavailable``; None when it was not written."""
         found = self.condition(CONDITION_NETWORK)
         return NetworkCondition(found.status, found.reason) if found else None
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of this type; None when nobody has written it."""
+        """The condition of this type; None when it was not written."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
 
@@ -220,7 +220,7 @@ class Server:
     id: int
     """Of Robot the server number. Unique within a provider."""
     name: str
-    """Of Robot "" while nobody has given the server one."""
+    """Of Robot "" while the server has none."""
     status: ServerStatus
     """Of Robot UNKNOWN until it was asked for: the list does not tell."""
     type: str
@@ -234,7 +234,7 @@ class Server:
     private_ips: tuple[tuple[int, IPv4Address], ...] = ()
     """(network id, main private address) of each attachment, in the order of the API."""
     alias_ips: tuple[tuple[int, IPv4Address], ...] = ()
-    """(network id, further address) of each attachment: what somebody routes by hand."""
+    """(network id, further address) of each attachment: what a person routes by hand."""
     labels: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     """The server's labels in the project, for those who want them mirrored."""
     missing: frozenset[str] = frozenset()
@@ -303,7 +303,7 @@ class Snapshot:
     servers: Section[int, Server]
     network: Present[Network | None] | Absent | Unknown = _NO_NETWORK
     confirmations: Mapping[int, Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
-    """Id of a server that the list lacks → what a GET by its id said. Not in here: nobody asked. A server that the GET
+    """Id of a server that the list lacks → what a GET by its id said. Not in here: not asked. A server that the GET
     did find makes ``servers`` incomplete: then the list cannot be right."""
     robot: RobotAccount | None = None
     """None when Robot is not enabled, or has no credentials."""
@@ -319,14 +319,14 @@ class Snapshot:
     """Services as well, where the service controller is switched off: no rule acts on them. None: it is on, or they
     could not be read."""
     load_balancers: Section[int, CloudBalancer] | None = None
-    """None when no Service has one, or wants one: then nobody asks."""
+    """None when no Service has one, or wants one: then none is read."""
     certificates: Section[int, Certificate] | None = None
     """None when no Service uses one."""
     balancer_types: Mapping[str, BalancerType] | Unknown = field(default_factory=lambda: MappingProxyType({}))
     """Name → type: those of the load balancers that are there, and the whole catalog once a Service names another;
     Unknown when that could not be read."""
     primary_ips: Mapping[int | str, PrimaryIp | Absent | Unknown] = field(default_factory=lambda: MappingProxyType({}))
-    """Id or name of a Primary IP that something depends on → what was found. Not in here: nobody asked."""
+    """Id or name of a Primary IP that something depends on → what was found. Not in here: not asked."""
     controllers: Section[str, Workload] | None = None
     """By key, what runs in the Lease's namespace, where another cloud controller may be; None: not read."""
     clocks: Clocks = field(default=NO_OTHER_CLOCKS, compare=False)
@@ -357,7 +357,7 @@ class Snapshot:
         return replace(self, robot=replace(self.robot, servers=section) if self.robot else None)
 
     def confirmation(self, key: ServerKey) -> Absent | Unknown | None:
-        """What a GET of this very server said, which its list lacks; None: nobody asked."""
+        """What a GET of this very server said, which its list lacks; None: not asked."""
         if key.provider is Provider.CLOUD:
             return self.confirmations.get(key.id)
         return self.robot.confirmations.get(key.id) if self.robot else None

@@ -1,4 +1,4 @@
-"""Planned disruption: whether somebody has announced that a Node goes away, so that its loss is not unplanned."""
+"""Planned disruption: whether it was announced that a Node goes away, so that its loss is not unplanned."""
 
 from datetime import timedelta
 

@@ -29,7 +29,7 @@ _PAIRS = (LABEL_INSTANCE_TYPE, LABEL_ZONE, LABEL_REGION)
 """Deprecated and stable key of each label with two."""
 _PAIRED = tuple(chain.from_iterable(_PAIRS))
 OWNED_LABELS = frozenset({*_PAIRED, LABEL_PROVIDED_BY})
-"""The label keys that HCCM writes; every other label is somebody else's and kept byte for byte."""
+"""The label keys that HCCM writes; every other label is another client's and kept byte for byte."""
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_LABEL = 63
 

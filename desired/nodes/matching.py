@@ -168,7 +168,7 @@ class Matcher:
 
     def _by_node_name(self, node: Node) -> Matched | Missed:
         """A server of either provider. While nothing is known of Robot's, a server of Hetzner Cloud is the one, unless
-        Robot had one of that name before: an outage there keeps nobody else from joining here."""
+        Robot had one of that name before: an outage there keeps no other Node from joining here."""
         cloud = self._of_this_name(node, self._cloud)
         if self._robot is None or (isinstance(cloud, Missed) and cloud.why.value is not Stage.UNMATCHED):
             return self._unmatched(node, cloud)

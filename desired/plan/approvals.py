@@ -7,9 +7,9 @@
 | | ``sha256.<16 hex>.git`` | what became of an approval in Git, in JSON |
 | ``hcloud-reconciler-approvals`` | ``sha256.<16 hex>`` | an approval in Git, in JSON; it is only ever read |
 
-They have no envelope: the hash has the cluster in it, and people write them as well. Whoever may write there may write
-anything: an entry that is damaged approves nothing, one that asks for more time than may be gets what may be, and a
-damaged record of a use is a use.
+They have no envelope: the hash has the cluster in it, and people write them as well. Any client that may write there
+may write anything: an entry that is damaged approves nothing, one that asks for more time than may be gets what may be,
+and a damaged record of a use is a use.
 """
 
 import re
@@ -74,7 +74,7 @@ def _members(grant: Grant, names: Iterable[str]) -> Mapping[str, str]:
 def parse_approvals(data: Mapping[str, str]) -> tuple[Grant, ...]:
     """The approvals among a ConfigMap's data. What is no approval, or a damaged one, approves nothing.
 
-    The name that stands beside one is that of whoever wrote it last: a policy can check that, and not what is in JSON.
+    The name that stands beside one is that of its last writer: a policy can check that, and not what is in JSON.
     """
     found = ((_hash_of(key), value, data.get(f"{key}{_BY}")) for key, value in sorted(data.items()))
     approvals = (_parse(text, value, by) for text, value, by in found if is_hash(text))

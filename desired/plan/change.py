@@ -88,7 +88,7 @@ class Verdict(StrEnum):
     HELD = "held"
     """A person may approve it."""
     REFUSED = "refused"
-    """Somebody else's. It cannot be approved."""
+    """Another owner's. It cannot be approved."""
 
     @property
     def weight(self) -> int:
@@ -128,7 +128,7 @@ class GuardName(StrEnum):
     ONLY = "only"
     """No guard: ``--only`` leaves out what has to be done first."""
     AGREED_PLAN = "agreed-plan"
-    """No guard: the plan that somebody has agreed to does not have the change, or not so."""
+    """No guard: the plan that was agreed to does not have the change, or not so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class HoldEnd:
-    """How a hold ends without anybody's approval."""
+    """How a hold ends without an approval."""
 
     how: str
     """What it takes, in words that follow a time: ``if both stay NotReady``."""
@@ -253,7 +253,7 @@ class Hold:
     advice: str = ""
     """What to do, where ``why`` says only what is wrong."""
     end: HoldEnd | None = None
-    """How it ends by itself; None when only a person ends it, or nobody knows."""
+    """How it ends by itself; None when only a person ends it, or it is not known."""
 
     @property
     def said(self) -> str:

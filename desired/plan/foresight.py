@@ -9,8 +9,8 @@
 | ``healthy`` | the same by nothing but health checks |
 
 What Hetzner chooses (ids, addresses) is known after apply: a load balancer that is still to be created has an id below
-zero, and no address, and a Service that waits for its addresses publishes none. What nobody asks for stays UNMANAGED in
-what is created.
+zero, and no address, and a Service that waits for its addresses publishes none. What is not asked for stays UNMANAGED
+in what is created.
 """
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
@@ -323,7 +323,7 @@ def _moved(balancer: CloudBalancer, place: Attachment | None, next_place: Attach
 
 def _with_listener(balancer: CloudBalancer, listener: Listener | None, port: int) -> CloudBalancer:
     """The load balancer with this listener at its port. Who answers there is taken to answer on: what a Service asks of
-    its own ports is no loss, and ``listener-loss`` judges what nobody has asked for."""
+    its own ports is no loss, and ``listener-loss`` judges what was not asked for."""
     listeners = {number: found for number, found in balancer.spec.listeners.items() if number != port}
     listeners |= {} if listener is None else {port: listener}
     return replace(balancer, spec=replace(balancer.spec, listeners=listeners))

@@ -72,7 +72,7 @@ class NoteRow:
     remedy: str = ""
     """What a person does; "" where the note's own text says it, or nothing is to be done."""
     needs_a_person: frozenset[ObjectKind] = frozenset()
-    """The kinds of objects that do not get what they ask for until somebody corrects the cause."""
+    """The kinds of objects that do not get what they ask for until a person corrects the cause."""
     is_finding: bool = False
     """Whether the result is ``refused``, whatever is planned."""
     is_undecided: bool = False
@@ -107,7 +107,7 @@ class Note:
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether its object does not get what it asks for until somebody corrects the cause."""
+        """Whether its object does not get what it asks for until a person corrects the cause."""
         return self.key.kind in self.row.needs_a_person
 
 

@@ -77,8 +77,8 @@ def _peak(at: str, members: list[object]) -> Peak:
 
 
 PEAKS: Format[Mapping[str, Peak]] = Format("peaks", 262_144, _peak_fields, _peaks)
-"""Scope of a population → its peak; 200 load balancers of 100 targets take 200,000 characters. Whoever may write it can
-lower a floor to what a single run has, or raise it: then more is held."""
+"""Scope of a population → its peak; 200 load balancers of 100 targets take 200,000 characters. Any client that may
+write it can lower a floor to what a single run has, or raise it: then more is held."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Trace of the changes that a running controller leaves alone for now, so that a dry run beside it can say so.
 
-Whoever may write into the ConfigMap may write anything, and a controller may be gone: the trace is information, decides
-nothing, and is void an hour after it was written.
+Any client that may write into the ConfigMap may write anything, and a controller may be gone: the trace is information,
+decides nothing, and is void an hour after it was written.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -35,7 +35,7 @@ class SuspendedChange:
     """One sentence for people."""
     since: datetime
     until: datetime | None = None
-    """When it is tried again; None when nobody knows whether that helps."""
+    """When it is tried again; None when it is not known whether that helps."""
 
 
 @dataclass(frozen=True, slots=True)

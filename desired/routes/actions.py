@@ -91,7 +91,7 @@ def _decided(
     holders: AddressOwners,
     masks: Collection[int],
 ) -> RouteDecision:
-    if route.destination == DEFAULT_ROUTE:  # also where it is within what somebody gave as the cluster CIDR
+    if route.destination == DEFAULT_ROUTE:  # also where it is within what was given as the cluster CIDR
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.DEFAULT_ROUTE))
     # A server that has left the network may come back with its address, and then its route has to be there.
     if any(endpoint.reach is not Reach.GONE for endpoint in claimants):
@@ -113,7 +113,7 @@ def _decided(
 
 
 def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> Decided[RouteAction]:
-    """A route within the cluster CIDR to pods that no Node has, with a gateway that somebody has."""
+    """A route within the cluster CIDR to pods that no Node has, with a gateway that has an owner."""
     facts: dict[str, Plain] = {
         "owner": holder.what,
         "size": route.destination.prefixlen,

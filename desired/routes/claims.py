@@ -119,7 +119,7 @@ class RouteContext:
     cluster_cidr: IPv4Network
     actions: Mapping[IPv4Network, RouteDecision]
     taken: Ranges
-    """The destinations of these, without the default route, which is in nobody's way."""
+    """The destinations of these, without the default route, which is in no way."""
     subnets: Ranges
     holders: AddressOwners
     rivals: Mapping[tuple[str, IPv4Network], tuple[str, IPv4Network]]

@@ -42,7 +42,7 @@ class AddressHolding(StrEnum):
     IGNORED = "ignored"
     """The own address of a server whose Node the operator excludes."""
     ALIAS = "alias"
-    """A further (alias) address of a server: somebody uses it on purpose."""
+    """A further (alias) address of a server: it is used on purpose."""
     LOAD_BALANCER = "load-balancer"
     NOBODY = "nobody"
     """Proven: a route that leads there is a black hole."""
@@ -55,7 +55,7 @@ class AddressOwner:
 
     holding: AddressHolding
     what: str
-    """In words: ``server 12 of Node web-1``; the address itself where nobody has it, or its owner is not known."""
+    """In words: ``server 12 of Node web-1``; the address itself where it has no owner, or its owner is not known."""
     node: str | None = None
     """Name of a Node of ours that is on the server; None for any other holder."""
     unknown: Decided[AddressHolding] | None = None
@@ -127,8 +127,8 @@ class Gateways:
         return gateway in self._held
 
     def last_holders(self, gateway: IPv4Address, destination: IPv4Network) -> tuple[int, ...]:
-        """Ids of the servers that no list shows and that may be behind the route, sorted; empty while somebody has the
-        gateway by a list."""
+        """Ids of the servers that no list shows and that may be behind the route, sorted; empty while the
+        gateway has an owner by a list."""
         if self.is_held(gateway):
             return ()
         reporting = self._by_address.get(str(gateway), set())

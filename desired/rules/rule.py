@@ -25,7 +25,7 @@ class Basis(StrEnum):
     SERVER = "server"
     """Ours, and the server says what it should be."""
     KEPT = "kept"
-    """Ours, but somebody else has set it, and it stays."""
+    """Ours, but another client has set it, and it stays."""
     MIRRORED = "mirrored"
     """Ours, as ``--mirror-labels`` says."""
     NODE_IP = "node-ip"
@@ -37,7 +37,7 @@ class Basis(StrEnum):
     SHUTDOWN = "shutdown"
     """The taint of a Node whose server is switched off."""
     ANNOUNCING = "announcing"
-    """A taint that announces that somebody is about to remove the Node."""
+    """A taint that announces that the Node is about to be removed."""
     READY = "ready"
     """The condition that the Node's deletion depends on."""
     ROUTES = "routes"
@@ -49,7 +49,7 @@ class Basis(StrEnum):
     OWNER = "owner"
     """The label that says whose a load balancer is."""
     FOREIGN = "foreign"
-    """Somebody else's, left alone."""
+    """Another owner's, left alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Addresses in text that somebody else wrote, such as a kubelet or another controller."""
+"""Addresses in text of other clients, such as a kubelet or another controller."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
 

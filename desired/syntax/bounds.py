@@ -1,4 +1,4 @@
-"""Bounds on the length of text that somebody else wrote, and on how much of it a sentence repeats.
+"""Bounds on the length of text of other clients, and on how much of it a sentence repeats.
 
 A bound is checked before anything else looks at the text: no grammar scans, splits or compares text that is too long to
 be meant, so that an object made to keep a pass busy does not. Every bound is generous compared with what the APIs
@@ -67,7 +67,7 @@ LONGEST_S = 1e9
 
 
 def shown_text(text: str) -> str:
-    """A value as a sentence has it: quoted, and not longer than somebody wants to read."""
+    """A value as a sentence has it: quoted, and not longer than a message can bear."""
     return repr(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}...")
 
 
@@ -125,6 +125,6 @@ _LONGEST_NAME = 32
 
 
 def shown_name(name: str) -> str:
-    """A name that anybody may have chosen, quoted and in ASCII, and no longer than a message can bear."""
+    """A name that any client may have chosen, quoted and in ASCII, and no longer than a message can bear."""
     text = ascii(name[:_LONGEST_NAME])
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 4]}...'"

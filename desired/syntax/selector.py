@@ -93,7 +93,7 @@ def parse_selector(text: str) -> Selector:
     """The selector that ``text`` means: requirements separated by commas, at least one.
 
     Raises ValueError that names the part which is none. An empty text would select everything, and is refused; so is
-    one that asks more of each Node than anybody means.
+    one that asks more of each Node than is ever meant.
     """
     bounds.SELECTOR.check(text)
     parts = tuple(_parts(text))

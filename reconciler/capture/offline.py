@@ -145,7 +145,7 @@ class FiledProject(HetznerReader):
         return b'{"%s":[%s]}' % (_last(place), b",".join(named))
 
     def get_once(self, path: str, timeout_s: float) -> bytes:  # noqa: ARG002 - as its base has it
-        """The same: nobody waits for a file."""
+        """The same: a file is not waited for."""
         return self.get(path)
 
     def _single(self, place: str) -> bytes:

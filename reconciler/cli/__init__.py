@@ -73,8 +73,8 @@ def complete_for_kubectl() -> int:
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:
     """Handles SIGINT while there is nothing to bring to an end. An exception would not do: in the middle of an import
-    there are places where nobody can catch it, and the interpreter prints a traceback of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a stderr that nobody reads must not keep the process for ever
+    there are places where it cannot be caught, and the interpreter prints a traceback of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a stderr without a reader must not keep the process for ever
     try:
         os.write(2, f"{program_name()}: interrupted\n".encode())
     finally:

@@ -31,7 +31,7 @@ from reconciler.report.terminal import Writer
 from reconciler.runtime import open_cluster
 
 _POLL_S = 2.0
-"""From one look to the next, while somebody waits for the use of an approval."""
+"""From one look to the next, while a person waits for the use of an approval."""
 Sleep = Callable[[threading.Event, float], object]
 
 
@@ -40,7 +40,7 @@ def _sleep(stop: threading.Event, seconds: float) -> None:
 
 
 def approve(text: str, flags: Mapping[str, str], environ: Mapping[str, str], *, sleep: Sleep = _sleep) -> int:
-    """Show the hold, ask where somebody can be asked, and record the approval beside the Lease; the exit code. The time
+    """Show the hold, ask where a person can be asked, and record the approval beside the Lease; the exit code. The time
     is the API server's, so that it expires alike.
 
     ``sleep`` waits between looks, for so many seconds or until the event is set. Raises KeyboardInterrupt; what was
@@ -50,7 +50,7 @@ def approve(text: str, flags: Mapping[str, str], environ: Mapping[str, str], *, 
 
 
 def revoke(text: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Take back what was approved and not used; the exit code, 1 when it was used, or nobody approved it. Raises
+    """Take back what was approved and not used; the exit code, 1 when it was used, or it was not approved. Raises
     KeyboardInterrupt."""
     return _with_cluster(Command.REVOKE, text, flags, environ, _revoke)
 
@@ -212,7 +212,7 @@ def _await_use(job: _Job, approval: Grant, ends_at: datetime, sleep: Sleep) -> i
 
 
 def _revoke(job: _Job) -> int:
-    """Raises LookupError when nobody has approved it, and an ApiError."""
+    """Raises LookupError when it was not approved, and an ApiError."""
     found, why = read_approvals(job.reader, job.namespace)
     if why and not found:
         raise LookupError(f"approvals cannot be read: {why}")

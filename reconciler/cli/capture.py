@@ -23,7 +23,7 @@ from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot
 def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write the file; the exit code. What could not be read is a gap in the file, and a warning.
 
-    Raises BrokenPipeError when nobody reads it, and KeyboardInterrupt.
+    Raises BrokenPipeError without a reader, and KeyboardInterrupt.
     """
     try:
         config = load_config(Command.CAPTURE, flags, environ)
@@ -67,7 +67,7 @@ def _read(config: Config, stop: threading.Event) -> World:
 
 
 def _would_overwrite(config: Config) -> bool:
-    """Whether there is something in the file that nobody said may go."""
+    """Whether there is something in the file that must not be replaced."""
     file = Path(config.capture_to)
     return config.capture_to != "-" and not config.overwrites and file.is_file() and file.stat().st_size > 0
 

@@ -20,7 +20,7 @@ _MODES = ("--dry-run", "--once")
 
 def dispatch(argv: Sequence[str]) -> int:
     """The exit code of the command that ``argv`` names. Raises SystemExit for ``--help`` and bad usage,
-    KeyboardInterrupt, and OSError where stdout cannot be written, BrokenPipeError if nobody reads it."""
+    KeyboardInterrupt, and OSError where stdout cannot be written, BrokenPipeError without a reader."""
     if argv[:1] == [_COMPLETE]:
         from reconciler.cli.names import print_names  # noqa: PLC0415 - see the module's docstring
 
@@ -31,7 +31,7 @@ def dispatch(argv: Sequence[str]) -> int:
     from reconciler.cli.streams import is_attended, prepare_streams, say  # noqa: PLC0415 - see the module's docstring
 
     prepare_streams()
-    # Somebody who typed the name of the program alone at a terminal starts no controller.
+    # A person who typed the name of the program alone at a terminal starts no controller.
     if command is Command.BARE and is_attended() and not _names_a_mode(flags):
         if not flags:
             sys.stdout.write(root_help())

@@ -19,7 +19,7 @@ SHARED = 0o666
 
 
 def write_file(content: bytes, file: str, *, mode: int = PRIVATE) -> None:
-    """Replace what is in ``file``, which may be a link, a device or a pipe that somebody reads.
+    """Replace what is in ``file``, which may be a link, a device or a pipe with a reader.
 
     Raises OSError, and leaves what was there before where there is no room for all of it.
     """
@@ -35,7 +35,7 @@ def write_file(content: bytes, file: str, *, mode: int = PRIVATE) -> None:
 
 def read_file(file: str, most: int) -> bytes:
     """The content of ``file``, which may be a link to one. Raises OSError, also for what is no file, such as a pipe,
-    for which nobody waits, and for more than ``most`` bytes, of which none is kept."""
+    for which no process waits, and for more than ``most`` bytes, of which none is kept."""
     _require_file(os.stat(file))  # before it is opened, which some devices notice  # noqa: PTH116
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as opened:
@@ -76,7 +76,7 @@ def _is_stream(file: str) -> bool:
 
 
 def _write_stream(content: bytes, file: str) -> None:
-    """A pipe that nobody reads is an error: opened in the usual way it would wait for a reader for ever."""
+    """A pipe without a reader is an error: opened in the usual way it would wait for a reader for ever."""
     handle = os.open(file, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "wb") as opened:
         os.set_blocking(handle, True)

@@ -1,4 +1,4 @@
-"""``reconcile holds``: what waits for somebody's approval, as the leader published it, or by a plan of this run."""
+"""``reconcile holds``: holds that wait for approval, as the leader published it, or by a plan of this run."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -1,5 +1,5 @@
 """Names for completion, from the cluster that the command line means: with its kubeconfig alone, without a token, and
-without a word when there is trouble, as somebody is typing.
+without a word when there is trouble, as a person is typing.
 
 What a cluster calls its objects is foreign text that is about to stand in a shell: only what Kubernetes takes for a
 name is passed on.
@@ -25,7 +25,7 @@ from reconciler.cli.completion import WordSource
 from reconciler.config.flags import Command, read_flags
 
 _LONGEST_S = 1.0
-"""How long the cluster, or a credential plugin, may take: nobody waits longer for what a key shows."""
+"""How long the cluster, or a credential plugin, may take: a person waits no longer for what a key shows."""
 _MOST = 1_000
 _OF_CLUSTER = ("--kubeconfig", "--context", "--leader-elect-resource-namespace")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)

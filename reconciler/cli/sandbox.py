@@ -29,7 +29,7 @@ _LOCAL = ("127.0.0.1", "localhost")
 
 def sandbox(given: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Serve until a signal comes; the exit code. Raises, when all is stopped, KeyboardInterrupt for Ctrl-C and
-    BrokenPipeError if nobody reads."""
+    BrokenPipeError without a reader."""
     usage: list[str] = []
     flags = read_flags(Command.SANDBOX, given, environ, usage, usage)
     usage += _contradictions(flags, given)
@@ -145,7 +145,7 @@ def _proxy(upstream: str, port: int, ca_file: str | None) -> int:
 
 
 def _tell(text: str) -> None:
-    """Write it to stdout. Raises OSError when that is full, BrokenPipeError when nobody reads it."""
+    """Write it to stdout. Raises OSError when that is full, BrokenPipeError without a reader."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

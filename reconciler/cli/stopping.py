@@ -34,7 +34,7 @@ _BY_SIGNAL = 128
 
 
 class Stop(threading.Event):
-    """An event that tells when to come to an end, and wakes whoever sleeps on another one."""
+    """An event that tells when to come to an end, and wakes a thread that sleeps on another one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def ended_at_the_latest(
 ) -> Iterator[None]:
     """Ends the process with ``code``, after Ctrl-C with 130, when the block goes on for longer than ``grace_s`` after a
     stop, whatever hangs in it. ``last_words`` is called before, for what has to be given back. Nor do they keep the
-    process, or a stderr that nobody reads, for longer than 2.2 s."""
+    process, or a stderr without a reader, for longer than 2.2 s."""
     over, asked = threading.Event(), threading.Event()
     stop.wakes(asked.set)
 

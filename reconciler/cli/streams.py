@@ -42,7 +42,7 @@ def prepare_streams() -> None:
 
 
 def say(line: str) -> None:
-    """One line for people on stderr. When nobody hears it, that changes nothing: the exit code says enough."""
+    """One line for people on stderr. Without a reader that changes nothing: the exit code says enough."""
     try:
         sys.stderr.write(f"{program_name()}: {visible(masked(line))}\n")
         sys.stderr.flush()
@@ -58,7 +58,7 @@ def fail(*lines: str, code: int) -> int:
 
 
 def is_attended() -> bool:
-    """Whether somebody sits at the terminal, who has typed this and can be asked."""
+    """Whether a person sits at the terminal, who has typed this and can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -79,7 +79,7 @@ def is_agreed(question: str, stop: threading.Event) -> bool:
 
 
 def _end_line() -> None:
-    """What is said next has a line of its own, also where nobody has typed Enter."""
+    """What is said next has a line of its own, also where Enter was not typed."""
     sys.stdout.write("\n")
     sys.stdout.flush()
 

@@ -22,8 +22,8 @@ from reconciler.telemetry.pass_logger import Meter
 
 
 def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Serve the page until a signal comes; the exit code. Raises KeyboardInterrupt, and BrokenPipeError if nobody reads
-    where it is."""
+    """Serve the page until a signal comes; the exit code. Raises KeyboardInterrupt, and BrokenPipeError without a
+    reader where it is."""
     try:
         config = load_config(Command.UI, flags, environ)
     except ConfigurationError as error:

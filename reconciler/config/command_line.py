@@ -72,7 +72,7 @@ def parse_command_line(argv: Sequence[str]) -> tuple[Command, Mapping[str, str],
 
 
 def _words(found: str | list[str] | None) -> Sequence[str]:
-    """The words that argparse has for an operand. An empty one is a word: whoever means a file gets no run without."""
+    """The words that argparse has for an operand. An empty one is a word, so that a missing file name is an error."""
     return found if isinstance(found, list) else () if found is None else (found,)
 
 

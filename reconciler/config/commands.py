@@ -75,8 +75,8 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             ),
         ),
         Command.HOLDS: CommandRow(
-            "what waits for somebody's approval, and since when",
-            "What waits for somebody's approval, as the controller published it, without a token; with --plan, which"
+            "what waits for approval, and since when",
+            "What waits for approval, as the controller published it, without a token; with --plan, which"
             " needs one, as a plan of its own finds it. 'holds show HASH' shows all of one.",
             (Operand("hash", "show HASH: all of one; of its hash 6 hex digits or more", many=True),),
         ),

@@ -82,7 +82,7 @@ class ApprovalOptions:
     is_unseen: bool = False
     """Whether a hash may be approved of which nothing is known."""
     is_agreed: bool = False
-    """Whether nobody is asked."""
+    """Whether no question is asked."""
 
 
 class ConfigurationError(Exception):
@@ -122,7 +122,7 @@ class Config:
     """Whether a person sees the plan of a run that applies it first, and is asked."""
     lease_name: str = LEASE
     leader_elect: bool = True
-    """Whether the Lease has to be held by whoever writes."""
+    """Whether the Lease has to be held for a write."""
     timings: Timings = field(default_factory=Timings)
     token: str = field(repr=False, default="")
     passwords: tuple[str, ...] = field(repr=False, default=())
@@ -169,7 +169,7 @@ class Config:
     plans: bool = False
     """Whether ``reconcile holds`` computes a plan, and reads no published status."""
     captured: str | None = None
-    """World file to plan from instead of asking anybody, ``-`` for stdin; None: both APIs are read."""
+    """World file to plan from instead of asking an API, ``-`` for stdin; None: both APIs are read."""
     capture_to: str = "-"
     """Where ``reconcile capture`` writes; ``-`` is stdout."""
     overwrites: bool = False
@@ -185,7 +185,7 @@ class Config:
 
     @property
     def reports_passes(self) -> bool:
-        """Whether a loop writes reports: beside a log in JSON only where somebody asked for them."""
+        """Whether a loop writes reports: beside a log in JSON only where they were asked for."""
         return self.log_format is LogFormat.TEXT or self.output is not Output.AUTO
 
     @property
@@ -307,7 +307,7 @@ def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[s
 def _overwriting(
     command: Command, flags: Mapping[str, Any], environ: Mapping[str, str], saved_plan: str | None
 ) -> list[str]:
-    """Errors for artifacts that nobody writes, or that would replace another file of the same command: one that its
+    """Errors for artifacts that are not written, or that would replace another file of the same command: one that its
     flags name, or that it reads a credential from."""
     if not flags["--also"]:
         return []

@@ -9,5 +9,5 @@
 
 Expiry is counted on this machine's clock alone, which no change of the time of day moves: another's Lease from when its
 last renewal was seen here, the own one from before its last renewal was sent. So the own one ends here before it ends
-for anybody else, whatever their clocks say.
+for any other process, whatever their clocks say.
 """

@@ -1,6 +1,6 @@
 """Candidate for the Lease: what was seen of it, the steps to take, renew and release it, and the wait of a single run.
 
-Times are seconds of an injected clock that nobody sets. No function here sleeps.
+Times are seconds of an injected clock that is never set. No function here sleeps.
 """
 
 import math
@@ -145,7 +145,7 @@ class LeaseCandidate:
                 pass
             else:
                 return
-        # With a time of its own: what was carried out and is written once more would be a renewal that nobody sees.
+        # With a time of its own: what was carried out and is written once more would be a renewal that is not seen.
         self.held = self._write(self._ours(), replace(claim, renewed=micro_time(self._wall_clock())))
 
     def release(self) -> None:

@@ -6,12 +6,12 @@ import time
 if sys.platform == "linux":
 
     def clock() -> float:
-        """Seconds that nobody sets, and that go on while the machine sleeps: who wakes up must not believe that no time
-        has passed."""
+        """Seconds of a clock that is never set, and that go on while the machine sleeps: who wakes up must not believe
+        that no time has passed."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 else:
 
     def clock() -> float:
-        """Seconds that nobody sets."""
+        """Seconds of a clock that is never set."""
         return time.monotonic()

@@ -80,7 +80,7 @@ class Leadership(Protocol):
 
     @property
     def identity(self) -> str:
-        """The name under which it leads; "" where nobody has to."""
+        """The name under which it leads; "" where none has to."""
 
     @property
     def last_look(self) -> LeaseSight:

@@ -1,8 +1,8 @@
-"""Live page: the page of the last pass, made when somebody asks for it, in the thread of who asks.
+"""Live page: the page of the last pass, made on request, in the thread of who asks.
 
 A pass hands over its report and goes on. What is made is kept until the next pass ends, so that many readers cost as
-much as one; and making takes a fifth of the time at most, so that whoever asks on and on slows no pass down. While
-nobody looks, the report is let go of when the next pass begins, which needs the memory.
+much as one; and making takes a fifth of the time at most, so that endless requests slow no pass down. While
+no client looks, the report is let go of when the next pass begins, which needs the memory.
 """
 
 import gzip
@@ -36,7 +36,7 @@ HEADERS: Mapping[str, str] = {
 """In every answer. Nothing lets another origin read one."""
 _HTML = "text/html; charset=utf-8"
 _LOOKED_AT_S = 120.0
-"""How long after the last request somebody counts as looking."""
+"""How long after the last request a client counts as looking."""
 _REST = 4.0
 """How many times as long as the last making took nothing is made after it."""
 _MOST_OBJECTS = 32
@@ -44,7 +44,7 @@ _MOST_OBJECTS = 32
 _LONGEST_NAME = 320
 """Of an object in a path: namespace and name, with room for escapes."""
 _MOST_WAITING = 32
-"""Requests that wait for something to be made; each has a thread, also when whoever asked has gone."""
+"""Requests that wait for something to be made; each has a thread, also when its client has gone."""
 _BUSY = ServedPage(503, b"503 too many ask at once: ask again in a moment\n", headers={"Retry-After": "5"})
 _MISDIRECTED = ServedPage(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
 _AT_FIRST = "no pass has ended yet: this page follows"
@@ -105,9 +105,9 @@ class LivePage:
         self._free_at = 0.0
 
     def began(self) -> None:
-        """A pass begins. What nobody looks at is let go of."""
+        """A pass begins. What is not looked at is let go of."""
         if self._clock() - self._asked_at >= _LOOKED_AT_S:
-            self._made = _Made()  # whoever is making something goes on with what was there
+            self._made = _Made()  # a thread that is making something goes on with what was there
             self._tell(None, _RUNNING if self._ring.last else _AT_FIRST, leader=self._scene.leader)
 
     def ended(self, report: Report, seconds: float, trigger: str = "") -> None:
@@ -199,7 +199,7 @@ class LivePage:
             self._free_at = self._clock() + _REST * (self._clock() - began)
 
     def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | str":
-        from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller that nobody asks need not pay
+        from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller without requests need not pay
 
         if made.maker is None:
             made.maker = Maker(scene.report, scene.passes, scene.leader, scene.why_empty)
@@ -210,7 +210,7 @@ class LivePage:
         return f'W/"{self._instance}-{version}"'
 
     def _is_ours(self, host: str) -> bool:
-        """Whether the page is served under this name. A name of somebody else's that leads here would let the pages of
+        """Whether the page is served under this name. A foreign name that leads here would let the pages of
         that name read ours (DNS rebinding)."""
         name = _without_port(host)
         if name is None:

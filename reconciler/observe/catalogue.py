@@ -52,7 +52,7 @@ class _Deprecation(msgspec.Struct, gc=False):
 
 
 class TypeShape(msgspec.Struct, gc=False):
-    """A type, in the catalog or in a load balancer. Prices are for people: without any, and with such as nobody can
+    """A type, in the catalog or in a load balancer. Prices are for people: without any, and with such as no person can
     read, it is the same type."""
 
     id: int
@@ -102,7 +102,7 @@ def _locations(said: bytes) -> frozenset[str]:
 
 def _limit(said: float) -> int:
     """A limit of a type; NO_LIMIT for an impossible number: none at all, less than that, a fraction, or more than
-    anybody sells."""
+    is for sale."""
     return int(said) if 1 <= said < NO_LIMIT and said.is_integer() else NO_LIMIT
 
 

@@ -139,7 +139,7 @@ class _PrivateNet(msgspec.Struct, gc=False):
     network: int
     ip: str
     alias_ips: list[str] | None = None
-    """Without these a route through one leads to an address that nobody seems to have: the network's members tell."""
+    """Without these a route through one leads to an address that seems to have no owner: the network's members tell."""
 
 
 class _Server(msgspec.Struct, gc=False):

@@ -29,7 +29,7 @@ class _Member(msgspec.Struct, gc=False):
     id: int
     ip: str
     alias_ips: list[str]
-    """Needed: without them nobody knows that an address is free."""
+    """Needed: without them it is not known that an address is free."""
 
 
 class _Page(msgspec.Struct):

@@ -282,7 +282,7 @@ def silent_robot_servers(snapshot: Snapshot, settings: Settings) -> frozenset[in
 def _with_members(readers: Readers, settings: Settings, observation: Observation) -> Observation:
     """``observation`` with the members of the network, as far as something depends on them; else as it is.
 
-    They are read anew each time, as the removal of a route has no other proof that nobody has its gateway.
+    They are read anew each time, as the removal of a route has no other proof that its gateway has no owner.
     """
     snapshot, failures = observation.snapshot, observation.failures
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None

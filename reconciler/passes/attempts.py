@@ -115,7 +115,7 @@ class Attempts:
         change was done and another one of it is planned since.
 
         ``left`` says what became of a change that is allowed and was not tried, or in vain; ``is_whole`` is that of
-        ``as_seen``. What was overtaken and is not planned any more is somebody else's doing, and no line.
+        ``as_seen``. What was overtaken and is not planned any more is another client's doing, and no line.
         """
         gone = (line for line in self.as_seen(plan, is_whole=is_whole) if line.change.key not in plan.by_key)
         ended = (line for line in gone if isinstance(line.outcome, Applied | Failed))

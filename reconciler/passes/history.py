@@ -45,8 +45,8 @@ class _Trail:
     early_at: float = 0.0
     """From when on another try is worth its while in a pass that begins for something else."""
     applied: int = 0
-    """How often it was done since it was last seen to be undone; done again before anybody saw it done counts each
-    time, until somebody sees it."""
+    """How often it was done since it was last seen to be undone; done again before it was seen done counts each
+    time, until it is seen."""
     unseen_since: float | None = None
     """When it was done last, as long as no pass has seen it done: readers may lag behind."""
     undone: list[tuple[float, datetime | None]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Trail:
     """When it was first seen to be undone, before it was suspended."""
 
     def may_lag(self, now: float) -> bool:
-        """Whether the change may be planned only because nobody sees yet that it was done."""
+        """Whether the change may be planned only because it is not yet seen that it was done."""
         return self.unseen_since is not None and now - self.unseen_since < LAG_S
 
     def lately(self, now: float) -> list[tuple[float, datetime | None]]:
@@ -135,7 +135,7 @@ class History:
         many passes go on to find it so.
 
         Only what was tried and refused counts as failed, a lost answer included; what gives way, was overtaken or has
-        to wait is no failure. Applied, seen to be done, and planned again is undone; so is what nobody has seen done
+        to wait is no failure. Applied, seen to be done, and planned again is undone; so is what was not seen done
         for longer than readers lag, each time that it was applied.
         """
         now = self._clock()
@@ -162,7 +162,8 @@ class History:
     def _note_refusals(self, report: Report, now: float) -> None:
         """Learn what Hetzner refuses whatever the object is, and what it accepts again.
 
-        Whose turn it was, and was not sent for another reason, has had it: a change that is held keeps nobody waiting.
+        Whose turn it was, and was not sent for another reason, has had it: a change that is held keeps no other one
+        waiting.
         """
         waiting: dict[str, list[Line]] = {}
         for line in report.lines:
@@ -245,7 +246,7 @@ def _had_its_turn(line: Line) -> bool:
 
 
 def _undone(trail: _Trail, now: float, taken_at: datetime | None) -> None:
-    """Somebody undid the change, which was seen at ``now``."""
+    """The change was undone, which was seen at ``now``."""
     trail.undone = [*trail.lately(now), *[(now, taken_at)] * trail.applied]
     trail.applied = 0
     if len(trail.undone) >= MOST_UNDONE:

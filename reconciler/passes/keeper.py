@@ -50,7 +50,8 @@ class Upkeep(Generic[V]):
     is_news: Callable[[V, V, timedelta | None], bool] = lambda stored, wanted, _age: stored != wanted
     """Whether a value has to be written in the place of the stored one of this age; None: its age is not known."""
     renewed: timedelta | None = None
-    """After this it is written again, and where another process wrote it; None: whoever wrote it, it holds."""
+    """After this it is written again, and where another process wrote it; None: it holds, whichever process wrote
+    it."""
 
 
 class Keeper(Generic[V]):

@@ -35,7 +35,7 @@ class Wake:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[threading.Event, float], object] = _wait,
     ) -> None:
-        """``wait`` waits for an event, for so many seconds at most. Whoever sets ``stop`` has to end a pause with
+        """``wait`` waits for an event, for so many seconds at most. A thread that sets ``stop`` has to end a pause with
         ``interrupt``."""
         self._stop = stop
         self._gap_s = self._least_gap_s = gap_s
@@ -53,9 +53,9 @@ class Wake:
 
     def begin(self, interval_s: float | None) -> str:
         """A pass has begun, and sees everything that it was called for. The next one is due after ``interval_s``
-        seconds; None: nobody knows.
+        seconds; None: not known.
 
-        Returns what was the first to call for it; "" when nobody did.
+        Returns what was the first to call for it; "" when nothing did.
         """
         with self._ringing:
             self._rung.clear()
@@ -76,7 +76,7 @@ class Wake:
         self._rung.set()
 
     def is_called(self) -> bool:
-        """Whether another pass should begin: somebody called and the gap is over, or it is due."""
+        """Whether another pass should begin: it was called for and the gap is over, or it is due."""
         now = self._clock()
         is_late = self._due_at is not None and now >= self._due_at
         return is_late or (bool(self._reasons) and now >= self._began_at + self._gap_s)
@@ -168,7 +168,7 @@ def asked_for(report: Report) -> tuple[float, ...]:
 
 
 class Leader(Protocol):
-    """Whoever may act."""
+    """The process that may act."""
 
     def wait(self, stop: threading.Event) -> bool:
         """Wait until this process may act. False: the run is to end first."""

@@ -175,7 +175,7 @@ def _check_settings(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
 
 
 def is_saved_plan(content: bytes) -> bool:
-    """Whether somebody has saved a plan there, whether or not it can still be applied."""
+    """Whether a plan was saved there, whether or not it can still be applied."""
     try:
         return _document(content) is not None
     except (ValueError, RecursionError, _Unusable):
@@ -195,7 +195,7 @@ def _plain_value(value: object) -> object:
 
 
 def _hash_of(uid: str, settings: Mapping[str, str], permissions: Collection[Permission]) -> str:
-    """The digest of all that may be done, where, and with which settings. It finds damage, and no forgery: whoever
+    """The digest of all that may be done, where, and with which settings. It finds damage, and no forgery: who
     forges a plan can compute it, and gets nothing by it that is not planned anyway."""
     changes = [[each.kind, each.key, each.before, each.after, each.verdict] for each in permissions]
     changes.sort(key=lambda row: row[:2])

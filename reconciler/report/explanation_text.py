@@ -133,7 +133,7 @@ def _certificate_use(fact: CertificateFact) -> str:
 
 
 def _is_unset(fact: OptionFact) -> bool:
-    """What somebody has set, or has to, stands first."""
+    """What a person has set, or has to, stands first."""
     return fact.origin is Origin.UNSET and not fact.problems
 
 

@@ -1,7 +1,7 @@
 """Field-level differences between the two sides of a change, for people and machines to read.
 
 Both sides are compared in a canonical form: nested dicts with one leaf a field, which is text, a number, a boolean,
-None or a list. UNMANAGED stands where nobody asked for anything, and is no difference. deepdiff finds the differences,
+None or a list. UNMANAGED stands where nothing was asked for, and is no difference. deepdiff finds the differences,
 in objects that are known to differ; no decision ever depends on them.
 """
 
@@ -154,7 +154,7 @@ def _nested(value: object) -> Any:
 
 
 def _asked(nested: Any) -> Any:
-    """The same without what nobody asked for."""
+    """The same without what was not asked for."""
     if not isinstance(nested, dict):
         return nested
     return {name: _asked(value) for name, value in nested.items() if value is not UNMANAGED}

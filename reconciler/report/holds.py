@@ -28,7 +28,7 @@ class HoldsReport:
     now: datetime | None = None
     """The API server's clock; None when nothing could be read."""
     published: PublishedStatus | None = None
-    """Where the holds are from; None when they were planned by this run, or nobody has published any."""
+    """Where the holds are from; None when they were planned by this run, or none were published."""
     holds: tuple[PublishedHold, ...] = ()
     approvals: tuple[Grant, ...] = ()
     why_unread: str = ""

@@ -48,7 +48,7 @@ class SectionDocument(Struct, frozen=True):
 
 
 class SectionsDocument(Struct, frozen=True):
-    """What was read. A section that nobody had to read is not there."""
+    """What was read. A section that did not have to be read is not there."""
 
     nodes: SectionDocument | UnsetType = UNSET
     servers: SectionDocument | UnsetType = UNSET
@@ -92,8 +92,8 @@ class ChangeDocument(Struct, frozen=True):
     before: State | None
     """The object, or the part of it that changes, as it is; None where there is nothing."""
     after: State | None
-    """The same as it should be; None where there is nothing. Members that nobody asked for are left out; '(known after
-    apply)' stands for what exists only after another change."""
+    """The same as it should be; None where there is nothing. Members that were not asked for are left out; '(known
+    after apply)' stands for what exists only after another change."""
     fields: tuple[FieldChange, ...]
     """The differences, field by field. Of an object that goes only what a person knows it by."""
     reason: str

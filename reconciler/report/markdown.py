@@ -222,7 +222,7 @@ class _Page:
             yield f"**Result:** {report.result}{EXPLANATION[report.result]}"
 
     def _removals(self, extent: _Extent) -> Iterator[str]:
-        """Each removal by name: of all that is planned it is what nobody may overlook."""
+        """Each removal by name: of all that is planned it is what must not be overlooked."""
         most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
         is_full = self._report.detail is Detail.FULL and extent.most is None
         losses = {line.change.key: self._loss(line) for line in self._report.lines}

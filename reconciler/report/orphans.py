@@ -43,7 +43,7 @@ class OrphanReport:
     """None when it could not be read."""
     orphans: tuple[Orphan, ...] = ()
     stray: tuple[StrayAddress, ...] = ()
-    """Addresses of nobody that get traffic; they are shown, and never removed."""
+    """Addresses without an owner that get traffic; they are shown, and never removed."""
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)
     """Id of each orphan whose deletion was asked for → Applied, Failed or Skipped."""
     currency: str | None = None
@@ -263,14 +263,14 @@ class OrphanDocument(Struct, frozen=True):
 
 
 class StrayDocument(Struct, frozen=True):
-    """An address of nobody that gets traffic."""
+    """An address without an owner that gets traffic."""
 
     load_balancer: int
     name: str
     """Of the load balancer."""
     ip: str
     why: str
-    """Why it is nobody's."""
+    """Why it has no owner."""
 
 
 class OrphansDocument(Struct, frozen=True):

@@ -31,14 +31,14 @@ class StatusReport:
     lease: str = ""
     """The Lease's namespace and name."""
     leader: str | None = None
-    """Who holds the Lease, "" when nobody does; None when that is not known."""
+    """Who holds the Lease, "" when none does; None when that is not known."""
     renewed: str = ""
     """When it was renewed, in its holder's words."""
     errors: tuple[str, ...] = ()
 
     @property
     def is_late(self) -> bool:
-        """Whether whoever published should have done so again by now."""
+        """Whether it should have been published again by now."""
         return self.published is not None and self.now is not None and self.now - self.published.written_at > _LATE
 
     @property
@@ -101,10 +101,10 @@ class StatusDocument(Struct, frozen=True):
     taken_at: datetime | None
     """The API server's clock; None when it could not be read."""
     leader: str | None
-    """Who holds the Lease, "" when nobody does; None when that is not known."""
+    """Who holds the Lease, "" when none does; None when that is not known."""
     renewed: str | None
     by: str | None
-    """Who published the rest; None when nobody did."""
+    """Who published the rest; None when it was not published."""
     written_at: datetime | None
     last_pass: PublishedPass | None
     holds: tuple[PublishedHold, ...]

@@ -53,7 +53,7 @@ class Writer:
         self._is_colored = is_colored(color, os.environ, on_terminal=self._is_wrapped)
 
     def write(self, said: "Said", *, stream_of_passes: bool = False) -> None:
-        """Write ``said`` whole and flush. Raises BrokenPipeError when nobody reads any more."""
+        """Write ``said`` whole and flush. Raises BrokenPipeError without a reader."""
         if self._output in (Output.AUTO, Output.TEXT):
             self._stream.write("".join(f"{line}\n" for line in self._lines(said)))
         else:

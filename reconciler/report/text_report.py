@@ -401,7 +401,7 @@ def _table(counts: Mapping[str, Mapping[str, int]], columns: int | None) -> Iter
 
 
 def _removals(report: Report) -> Iterator[TextLine]:
-    """Each removal by name: of all that is planned it is what nobody may overlook."""
+    """Each removal by name: of all that is planned it is what must not be overlooked."""
     for end, keys in removals(report.lines).items():
         told = names(keys, MOST_REMOVALS) if _is_long(report, keys) else ", ".join(keys)
         yield TextLine(f"{end}: {told}", Tone.REMOVE)

@@ -31,7 +31,7 @@ class CheckedService(Struct, frozen=True):
     item: int | None
     """Of a list, counted from 1; None outside of one."""
     namespace: str | None
-    """None when the manifest leaves it to whoever applies it."""
+    """None when the manifest leaves it to its user."""
     name: str
     errors: tuple[BadAnnotation, ...]
     """With any of them no load balancer is created."""

@@ -1,4 +1,4 @@
-"""YAML of the documents that there are in JSON. Imported only where somebody asks for it.
+"""YAML of the documents that there are in JSON. Imported only where it is asked for.
 
 Every reader decodes it to the same, be it of YAML 1.1 or 1.2, and it cannot control a terminal: a text that is more
 than a plain word stands in quotes, and what is not ASCII is an escape.

@@ -165,7 +165,7 @@ class LoopHealth:
 
 
 def _gets_on(method: str, path: str) -> bool:
-    """Whether an answer shows that a pass gets on. Whoever waits for an action is answered for as long as that goes on,
+    """Whether an answer shows that a pass gets on. A wait for an action is answered for as long as that goes on,
     and watches are opened and begin anew whatever a pass does."""
     return method != "WATCH" and not path.startswith("/actions?") and not path.endswith("?limit=1")
 

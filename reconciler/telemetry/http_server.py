@@ -106,7 +106,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # nobody reads what follows
+            self.close_connection = True  # what follows is not read
         if self.command not in ("GET", "HEAD"):
             self._send(ServedPage(405, b"405 only GET and HEAD\n"), Allow="GET, HEAD")
             return
@@ -125,7 +125,7 @@ class Exchange(BaseHTTPRequestHandler):
         )
         try:
             return self._listener.answer(request)
-        except Exception as error:  # noqa: BLE001 - whoever asks has to hear that there is no answer
+        except Exception as error:  # noqa: BLE001 - the client has to hear that there is no answer
             _log.warning("a page could not be made %s", pairs(error=f"{type(error).__name__}: {error}"))
             return ServedPage(500, b"500 internal error\n")
 
@@ -156,7 +156,7 @@ class Exchange(BaseHTTPRequestHandler):
         return self.server
 
     def version_string(self) -> str:
-        """The name of the product, and nobody's version."""
+        """The name of the product, without a version."""
         return "hcloud-reconciler"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class has it

@@ -1,4 +1,4 @@
-"""Logs: formats, levels, and the masking of secrets in every line, whoever logs it. The author of an error text cannot
+"""Logs: formats, levels, and the masking of secrets in every line, of any logger. The author of an error text cannot
 know every way in which a library repeats what it was given."""
 
 import json
@@ -34,7 +34,7 @@ class Redactor:
         self._forms: tuple[str, ...] = ()
 
     def add(self, *secrets: str) -> None:
-        """Mask these from now on, besides those masked already: an old token is still somebody's."""
+        """Mask these from now on, besides those masked already: an old token may still be valid."""
         found = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
         with self._lock:
             self._forms = tuple(sorted({*self._forms, *found}, key=lambda form: (-len(form), form)))

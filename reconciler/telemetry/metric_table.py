@@ -83,7 +83,7 @@ _ROWS = (
         Alarm(
             "HcloudReconcilerStale",
             # Its age when it was scraped: with a short interval the time between scrapes alone would be an alarm.
-            # An outage of Robot is told by HcloudReconcilerIncomplete: what it keeps waiting wakes nobody.
+            # An outage of Robot is told by HcloudReconcilerIncomplete: what it keeps waiting alarms no person.
             f"timestamp({OURS}last_success_timestamp_seconds) - {OURS}last_success_timestamp_seconds"
             '{section!="robot"}'
             f" > on (job, instance) group_left () clamp_min({_STALE_INTERVALS} * {OURS}interval_seconds, {_STALE_S})"

@@ -136,7 +136,7 @@ class Metrics:
         self, *, version: str, policy: str, mode: str, lease: str, clock: Callable[[], float] = time.time
     ) -> None:
         """``lease`` is the name of the Lease, ``clock`` this machine's, in seconds since 1970."""
-        disable_created_metrics()  # type: ignore[no-untyped-call] # a second series beside each counter, that nobody looks at
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a second series beside each counter, of no use
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, GCCollector, PlatformCollector):
             collector(registry=self.registry)
@@ -222,7 +222,7 @@ class Metrics:
         """Content type and text of a scrape, in the format that the ``Accept`` header prefers."""
         try:
             encode, content_type = choose_encoder(accept)
-        except Exception:  # noqa: BLE001 - a header that nobody can read gets what everybody can
+        except Exception:  # noqa: BLE001 - a malformed header gets the common format
             encode, content_type = generate_latest, CONTENT_TYPE_PLAIN_0_0_4
         return content_type, encode(self.registry)
 

@@ -241,7 +241,7 @@ class EventFilter:
         known = self._relevant.get(place)
         is_same = known is not None and known.sight.projection == event.sight.projection
         self._relevant[place] = replace(event, survived=known.survived) if known is not None and is_same else event
-        # Before the first pass has ended nobody knows what a changed object was before, and most are heartbeats.
+        # Before the first pass has ended it is not known what a changed object was before, and most are heartbeats.
         is_first_sight = known is None and event.kind not in self._baseline and event.type == "MODIFIED"
         return not is_same and not is_first_sight
 

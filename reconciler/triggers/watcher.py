@@ -157,7 +157,7 @@ class Watcher:
         except ApiError as error:
             self._failed(error)
             asked_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
-        except Exception as error:  # noqa: BLE001 - a watcher that dies is missed by nobody
+        except Exception as error:  # noqa: BLE001 - the death of a watcher would go unnoticed
             self._failed(Broken(f"{type(error).__name__}: {error}"))
         is_proven = opened_at is not None and self._clock() - opened_at > _PROVEN_S
         self._short = 0 if is_proven else self._short + (opened_at is not None)

@@ -90,7 +90,7 @@ class Bench:
             self.loop["peaks"].append({"nodes": nodes, "peak_mib": self._peak(nodes, folder)})
 
     def measure_page(self, nodes: int, folder: Path, repeated: int) -> None:
-        """What the page costs a loop while nobody asks for it: its least peak with and without, by turns, as whatever
+        """What the page costs a loop while it is not asked for: its least peak with and without, by turns, as whatever
         else the machine does changes both alike."""
         peaks: dict[str, list[float]] = {"off_mib": [], "on_mib": []}
         for number in range(repeated):

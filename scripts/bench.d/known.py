@@ -44,5 +44,5 @@ AIMS: Mapping[str, Any] = {
     ),
 }
 """From Services created to all statuses published, or from Nodes registered to all conditions written, and under which
-conditions; no more memory than HCCM's, where that is known, a loop's at 20 Nodes, and what a page that nobody asks for
+conditions; no more memory than HCCM's, where that is known, a loop's at 20 Nodes, and what a page that is not asked for
 adds to it. In a network creations and routes wait for each other, as each locks it."""

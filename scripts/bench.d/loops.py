@@ -43,7 +43,7 @@ def _start(folder: Path) -> tuple[float, float | None]:
                 caller.settimeout(_PATIENCE_S)
                 caller.recv(1)
                 wall_s, cpu_s = time.monotonic() - started, cpu_s_of(process.pid)
-            process.kill()  # nobody answers it
+            process.kill()  # it is not answered
     return wall_s, cpu_s
 
 

@@ -114,7 +114,7 @@ def _loop(loop: Mapping[str, Any], aim: Mapping[str, float]) -> Iterator[str]:
     if None not in (page["off_mib"], page["on_mib"]):
         more = _kept(page["on_mib"] - page["off_mib"], aim["page_mib"], "MiB", 1)
         where = f"to a loop that {page['nodes']} nodes join"
-        yield f"A page that nobody asks for adds {where}: {more}, on top of {page['off_mib']:.1f} MiB."
+        yield f"A page that is not asked for adds {where}: {more}, on top of {page['off_mib']:.1f} MiB."
 
 
 def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

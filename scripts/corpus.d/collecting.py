@@ -91,7 +91,7 @@ def _says(settings: Settings, flags: dict[str, str], variables: dict[str, str]) 
     """Whether the command would have these settings."""
     try:
         return load_config(Command.PLAN, {"--from": "-", **flags}, variables).settings == settings
-    except Exception:  # noqa: BLE001 - settings that nobody can give
+    except Exception:  # noqa: BLE001 - settings that cannot be given
         return False
 
 

@@ -43,7 +43,7 @@ _OTHER_SETTINGS: tuple[Mapping[str, str], ...] = (
     {"HCLOUD_INSTANCES_ADDRESS_FAMILY": "dualstack"},
     {"ROBOT_ENABLED": "false"},
 )
-"""Variables that somebody changes over a cluster as it is; "": taken away."""
+"""Variables that are changed over a cluster as it is; "": taken away."""
 
 
 def main() -> int:

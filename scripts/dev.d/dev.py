@@ -176,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
         "--admin-ranges",
         type=_ranges,
         metavar="LIST",
-        help="who reaches SSH and the Kubernetes API; default: everybody",
+        help="who reaches SSH and the Kubernetes API; default: everyone",
     )
     take = commands.add_parser("down", help="release load balancers, then delete everything")
     take.add_argument(

@@ -22,11 +22,11 @@ def say(text: str) -> None:
 
 
 def confirm(question: str, *, answered: bool) -> None:
-    """Return when the person agrees, or has agreed by ``--yes``. Raises Problem when not, or when nobody is there."""
+    """Return when the person agrees, or has agreed by ``--yes``. Raises Problem when not, or without a terminal."""
     if answered:
         return
     if not sys.stdin.isatty():
-        raise Problem("nobody can be asked, as stdin is no terminal: give --yes to agree to all of this")
+        raise Problem("no terminal to prompt on; pass --yes")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     with suppress(EOFError):
         if input().strip().lower() in ("y", "yes"):

@@ -86,7 +86,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A picture; ``says`` is what somebody hears who does not see it."""
+    """A picture; ``says`` is its text for a screen reader."""
 
     title: str
     says: str

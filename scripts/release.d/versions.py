@@ -54,7 +54,7 @@ def version_in(tag: str) -> str:
 
 def require_reviewed(root: Path) -> None:
     """Raises ReleaseError unless the commit that is checked out is on the main branch of where it came from: a tag can
-    be pushed of any other one, which nobody has reviewed."""
+    be pushed of any other one, which was not reviewed."""
     if _git(root, "rev-parse", "--quiet", "--verify", f"{_REVIEWED}^{{commit}}").returncode:
         raise ReleaseError(f"{_REVIEWED} is not known here: fetch it, with its history")
     if _git(root, "merge-base", "--is-ancestor", "HEAD", _REVIEWED).returncode:

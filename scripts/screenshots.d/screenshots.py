@@ -1,4 +1,4 @@
-"""Pictures of the page: for the documentation, or all that somebody should look at before a release."""
+"""Pictures of the page: for the documentation, or all that is to be looked at before a release."""
 
 import argparse
 import sys
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def for_the_documentation(browser: Browser) -> Iterator[Path]:
-    """Pictures of the demo's world after some passes, in which somebody has just deleted a second server: what follows
+    """Pictures of the demo's world after some passes, in which a person has just deleted a second server: what follows
     from both is held."""
     _DOCS.mkdir(parents=True, exist_ok=True)
     options = SandboxOptions(world=demo_world(datetime.now(UTC)), latency_s=_LATENCY_S, action_s=0.0)

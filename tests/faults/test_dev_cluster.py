@@ -237,7 +237,7 @@ def test_a_load_balancer_of_no_service_is_named(dev: DevStage) -> None:
         pytest.param(["up"], {"HCLOUD_TOKEN": None}, "HCLOUD_TOKEN is not set: create a token", id="no token"),
         pytest.param(["up"], {"HCLOUD_TOKEN": "wrong"}, "Hetzner does not know HCLOUD_TOKEN: ", id="wrong token"),
         pytest.param(["up"], {"PATH": "/nonexistent"}, "ssh is not on the PATH: install OpenSSH's client", id="no ssh"),
-        pytest.param(["up"], {}, "nobody can be asked, as stdin is no terminal: give --yes", id="nobody answers"),
+        pytest.param(["up"], {}, "no terminal to prompt on; pass --yes", id="without a terminal"),
         pytest.param(
             ["up", "--location=mars"], {}, "there is no location mars: choose one of ash, fsn1", id="location"
         ),

@@ -30,7 +30,7 @@ class Document:
     """Where the page is, as seen from this document."""
 
     def file(self) -> str:
-        """The whole document, which asks nobody for anything."""
+        """The whole document, which loads nothing."""
         own = tag("meta", http_equiv="Content-Security-Policy", content=policy(is_live=False))
         return self._whole([own], tag("body", self.body, verbatim("script", asset("script.js"))))
 

@@ -1,7 +1,7 @@
 """Pictures of the page as SVG: the map in four columns, and the bars of the passes. What they show stands in a table
 beside them as well.
 
-A map that nobody could read is folded: what is fine and has nothing planned gives way to one box that counts it.
+A map that is too large to read is folded: what is fine and has nothing planned gives way to one box that counts it.
 """
 
 import unicodedata
@@ -79,7 +79,7 @@ class Drawing:
 
 
 def plan_drawing(world: WorldMap) -> Drawing:
-    """What a map shows: five or more alike as one box, and where that is not enough only what somebody should look
+    """What a map shows: five or more alike as one box, and where that is not enough only what a person should look
     at."""
     drafter = _Drafter(world)
     services, left_services = drafter.services, drafter.left_services
@@ -276,7 +276,7 @@ def tone_of(result: Result | None) -> str:
 
 
 def _chosen(rows: Sequence[_Row], most: int, needs_eyes: Callable[[_Row], bool]) -> tuple[list[_Row], list[_Row]]:
-    """The rows that are drawn, in their order, and the rest: first what somebody should look at."""
+    """The rows that are drawn, in their order, and the rest: first what a person should look at."""
     if len(rows) <= most:
         return list(rows), []
     ranked = sorted(range(len(rows)), key=lambda place: (not needs_eyes(rows[place]), place))

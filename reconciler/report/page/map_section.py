@@ -25,7 +25,7 @@ def map_section(world: WorldMap, explain: Explain) -> Html:
     ranges = cache(partial(names, most=_RANGES))  # most load balancers lead to the same Nodes
     services = [_service(service, explain, ranges) for service in world.services]
     nodes = [_node(node, explain) for node in world.nodes]
-    why = ("explain",) if explain else ()  # beside the name, where nobody has to scroll for it
+    why = ("explain",) if explain else ()  # beside the name, where it is seen without scrolling
     legend = "ok: healthy; !!: unhealthy; ??: health unknown; + ~ - ! ?: planned, as in the plan"
     return join(
         tag("p", legend, class_="dim"),

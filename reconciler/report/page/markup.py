@@ -53,7 +53,7 @@ def join(*children: Child) -> Html:
 
 
 def foreign(text: object) -> Html:
-    """A text that somebody else wrote, whose direction ends where it ends."""
+    """A text of other clients, whose direction ends where it ends."""
     return tag("bdi", str(text))
 
 

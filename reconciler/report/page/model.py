@@ -59,7 +59,7 @@ class Head:
     counts: tuple[tuple[str, int], ...]
     """``add``, ``held`` and so on, with how many changes; only those that occur."""
     leader: str
-    """Who leads, in a sentence; "" where nobody has to."""
+    """Who leads, in a sentence; "" where none has to."""
     requests: str
     left: str
     """``3590 of 3600``; "" where Hetzner did not say."""

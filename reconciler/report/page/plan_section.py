@@ -79,7 +79,7 @@ def _part(part: PlanPart, context: _Context, *, is_open: bool) -> Html:
 
 
 def _single(line: Line, context: _Context, *, is_open: bool) -> Html:
-    """One change; what somebody has to look at is open."""
+    """One change; what a person has to look at is open."""
     change = line.change
     is_pressing = change.decision.verdict in (Verdict.HELD, Verdict.REFUSED) or isinstance(line.outcome, Failed)
     return tag(

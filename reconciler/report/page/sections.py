@@ -80,7 +80,7 @@ def facts(head: Head) -> Html:
 
 
 def status_tone(head: Head) -> str:
-    """The class of the line that says the result: nothing is fine while somebody waits for a person."""
+    """The class of the line that says the result: nothing is fine while a change waits for a person."""
     tone = tone_of(head.result)
     return "warning" if head.need_a_person and tone in ("good", "plain") else tone
 

@@ -49,13 +49,13 @@ _WORST = (State.BAD, State.UNKNOWN, State.OK, State.PLANNED)
 
 
 def worst(states: Iterable[State]) -> State:
-    """The one of several states that somebody has to see first; PLANNED for none at all."""
+    """The one of several states that a person has to see first; PLANNED for none at all."""
     found = set(states)
     return next((state for state in _WORST if state in found), State.PLANNED)
 
 
 _WEIGHTS = "!-+~?"
-"""Symbols of a plan, the one that somebody has to see first."""
+"""Symbols of a plan, the one that a person has to see first."""
 
 
 @dataclass(frozen=True, slots=True)
