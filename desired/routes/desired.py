@@ -65,30 +65,6 @@ def notes_on_routes(snapshot: Snapshot, desired: "DesiredRoutes", network: Netwo
         yield rules.ROUTES_NEARLY_FULL.note(key, used=used, most=MOST_ROUTES, wanted=wanted)
 
 
-def _on_missing_range(network: Network, nodes: Iterable[Node]) -> Iterator[Note]:
-    """A note where Nodes have pod CIDRs, or are closed, and no cluster CIDR is given: what stays as it is, and both
-    ways out."""
-    nodes = tuple(nodes)
-    pods, closed = covering(nodes), _closed(nodes)
-    key, facts = Key(ObjectKind.NETWORK, network.id), {"pods": str(pods), "nodes": str(several(closed))}
-    if closed:
-        row = rules.CIDR_NEEDED_TO_OPEN if pods is None else rules.CIDR_NEEDED_TO_OPEN_FOR_PODS
-        yield row.note(key, **facts)
-    elif pods is not None:
-        yield rules.CIDR_NEEDED_FOR_PODS.note(key, **facts)
-
-
-def _on_missing_network(nodes: Iterable[Node]) -> Iterator[Note]:
-    """A note on each Node that an earlier run has closed to pods: without a network its condition stays."""
-    for name in _closed(nodes):
-        yield rules.NETWORK_NEEDED_TO_OPEN.note(Key(ObjectKind.NODE, name))
-
-
-def _closed(nodes: Iterable[Node]) -> list[str]:
-    """Names of the Nodes whose condition says that no route leads to them."""
-    return [node.name for node in nodes if node.network_condition == UNROUTED]
-
-
 def _named(names: list[str]) -> str:
     """``Node a has``, ``Nodes a, b, c and 7 more have``."""
     return f"Node {names[0]} has" if len(names) == 1 else f"Nodes {several(names)} have"
@@ -142,7 +118,9 @@ def desired_routes(
     network = snapshot.network.value if isinstance(snapshot.network, Present) else None
     if left is not None or network is None or cluster_cidr is None:
         conditions = conditions_without_routes(snapshot, settings) if left and left.rule is rules.ROUTES_OFF else {}
-        return DesiredRoutes(conditions=conditions, left=left), tuple(_notes_without_routes(left, network, snapshot))
+        return DesiredRoutes(conditions=conditions, left=left), tuple(
+            _notes_without_routes(left, network, snapshot.nodes)
+        )
     endpoints = node_endpoints(snapshot, settings, nodes, network.id)
     holders = AddressOwners(snapshot, network.id, endpoints)
     actions = route_decisions(snapshot, cluster_cidr, endpoints, holders)
@@ -176,12 +154,23 @@ def _why_left(snapshot: Snapshot, settings: Settings) -> Decided[Unmanaged] | No
 
 
 def _notes_without_routes(
-    left: Decided[Unmanaged] | None, network: Network | None, snapshot: Snapshot
+    left: Decided[Unmanaged] | None, network: Network | None, nodes: Iterable[Node]
 ) -> Iterator[Note]:
-    if left is not None and left.rule is rules.NETWORK_UNSET:
-        yield from _on_missing_network(snapshot.nodes)
-    elif left is not None and left.rule is rules.CIDR_UNSET and network is not None:
-        yield from _on_missing_range(network, snapshot.nodes)
+    """What stays as it is without HCLOUD_NETWORK or a cluster CIDR, and the ways out: Nodes may have pod CIDRs, or be
+    closed to pods by an earlier run."""
+    nodes = tuple(nodes)
+    closed = [node.name for node in nodes if node.network_condition == UNROUTED]
+    row = left.rule if left is not None else None
+    if row is rules.NETWORK_UNSET:
+        yield from (rules.NETWORK_NEEDED_TO_OPEN.note(Key(ObjectKind.NODE, name)) for name in closed)
+    elif row is rules.CIDR_UNSET and network is not None:
+        pods = covering(nodes)
+        key, facts = Key(ObjectKind.NETWORK, network.id), {"pods": str(pods), "nodes": str(several(closed))}
+        if closed:
+            needed = rules.CIDR_NEEDED_TO_OPEN if pods is None else rules.CIDR_NEEDED_TO_OPEN_FOR_PODS
+            yield needed.note(key, **facts)
+        elif pods is not None:
+            yield rules.CIDR_NEEDED_FOR_PODS.note(key, **facts)
 
 
 def why_covering(cluster_cidr: IPv4Network, network: Network, nodes: Iterable[Node]) -> Decided[Unmanaged] | None:

@@ -10,6 +10,7 @@ from desired.annotations.claims import (
     check_annotations,
     check_claim,
     without_nodes_addresses,
+    without_robot_account,
 )
 from desired.annotations.options import Options
 from tests.support.rows import rows
@@ -248,3 +249,34 @@ def test_annotations_that_are_filled_in_later(annotations: dict[str, str], unkno
 
     assert check_claim(claim, Options(), has_network=False) != ClaimCheck()
     assert check_claim(claim, Options(), has_network=False, unknown={unknown}) == ClaimCheck()
+
+
+@rows(
+    "text default warns",
+    {
+        "not-said": (None, False, True),
+        "public": ("false", True, True),
+        "private": ("true", False, False),
+        "private-by-default": (None, True, False),
+        "unreadable": ("yes", False, False),
+    },
+)
+def test_robot_servers_without_an_account(text: str | None, default: bool, warns: bool) -> None:
+    """Servers of Robot that are reached by public addresses get no traffic then; a value that cannot be read is told
+    by itself."""
+    claim = Claim({} if text is None else {f"{P}use-private-ip": text}, (WEB,))
+    found = [warning.key for warning in without_robot_account(claim, Options(use_private_ip=default))]
+    assert found == [f"{P}use-private-ip"] * warns
+
+
+@rows(
+    "annotations",
+    {
+        "no-redirect": HTTPS,
+        "redirect-with-tcp": {f"{P}location": "fsn1", f"{P}http-redirect-http": "true"},
+        "redirect-that-is-off": {**HTTPS, f"{P}http-redirect-http": "false"},
+    },
+)
+def test_port_80_is_free_without_a_redirect(annotations: dict[str, str]) -> None:
+    """A redirect takes it with https alone."""
+    assert said_of(Claim(annotations, (WEB, ClaimedPort(80))))[0] == []

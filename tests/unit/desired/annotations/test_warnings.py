@@ -219,3 +219,14 @@ def test_asking_kube_proxy(beside: Mapping[str, str], said: list[str]) -> None:
 def test_kube_proxy_that_cannot_be_read() -> None:
     """Nothing is concluded from it of the options of HTTP."""
     assert warned_of({KUBE_PROXY: "yes", **annotated(health_check_http_path="/x")}, Options()) == ()
+
+
+@rows(
+    "count said",
+    {"eleven": (11, "1 more unknown key that begins with"), "twelve": (12, "2 more unknown keys that begin with")},
+)
+def test_of_many_unknown_keys_ten_are_told(count: int, said: str) -> None:
+    """The others are counted."""
+    found = warned_of({f"{P}unknown-{number:02}": "x" for number in range(count)}, Options())
+    assert len(found) == 11
+    assert f"metadata.annotations has {said}" in found[-1].text

@@ -458,6 +458,13 @@ ELSEWHERE = attached((5, "10.0.0.2"))
         "in-another-network": ((), {"private_ips": PRIVATE + ELSEWHERE}, {"private_ips": ELSEWHERE}, IN_NETWORK, None),
         "a-kubelet-claims-anothers-public-one": ((internal("203.0.113.2"),), {}, {}, KEEP, "203.0.113.2"),
         "a-kubelet-claims-anothers-private-one": ((I4,), OTHER, HAS, KEEP, "10.0.0.2"),
+        "a-kubelet-claims-anothers-ipv6": (
+            (external("2001:db8:1::7"), internal("2001:db8:1::7")),
+            {},
+            {"ipv6": SUBNET},
+            KEEP,
+            "2001:db8:1::7",
+        ),
         "an-address-in-a-vpn-that-looks-alike": ((I4,), {}, HAS, KEEP, None),
     },
 )

@@ -224,3 +224,10 @@ def test_nothing_is_said_where_nothing_is_looked_after(parts: Mapping[str, Any],
     snapshot: Snapshot = replace(a_routed_world([a_pod_node(1, "pods")]), **parts)
     of_routes = {NoteKind.UNROUTABLE, NoteKind.CLUSTER_CIDR, NoteKind.NO_POD_CIDR, NoteKind.LIMIT}
     assert [note for note in noted(snapshot, settings) if note[1] in of_routes] == []
+
+
+def test_no_network() -> None:
+    """A Node that an earlier run has closed stays so without HCLOUD_NETWORK, which is told on it; no other is."""
+    nodes = [a_pod_node(1, says=UNROUTED), a_pod_node(2), a_pod_node(3, says=NetworkCondition("True", "CiliumIsDown"))]
+    world = replace(a_routed_world(nodes), network=Present(None), routes=None)
+    assert [note[:2] for note in noted(world, replace(ROUTING, network=None))] == [(WEB_1, NoteKind.CLUSTER_CIDR)]

@@ -1,20 +1,31 @@
 """Who has an address of the network, and who is asked."""
 
 from dataclasses import replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.route import MemberKind, Route
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, Server, Snapshot
+from desired.model.snapshot import AddressType, Node, NodeAddress, Server, Snapshot
 from desired.routes.endpoints import node_endpoints
-from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners, asks_for_members
+from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners, Gateways, asks_for_members
 from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.selector import parse_selector
 from tests.balancers import a_balancer
 from tests.builders import a_snapshot, incomplete, servers_of
-from tests.routes import ROUTING, WITHOUT_RANGE, a_member, a_pod_node, a_pod_server, a_route, a_routed_world, members_of
+from tests.routes import (
+    ROUTING,
+    WITHOUT_RANGE,
+    a_member,
+    a_pod_network,
+    a_pod_node,
+    a_pod_server,
+    a_route,
+    a_routed_world,
+    members_of,
+    pods_of,
+)
 from tests.support.rows import rows
 
 ADDRESS = "10.0.0.77"
@@ -168,3 +179,31 @@ def test_asking_settles_it() -> None:
     assert asks_for_members(BLACK_HOLE, ROUTING)
     assert holder_of(BLACK_HOLE) == unknown("owner-unasked")
     assert holder_of(replace(BLACK_HOLE, members=members_of())) == NOBODY
+
+
+@rows(
+    "reports pods network_has expected",
+    {
+        "of-the-node-that-reports-it": ([1], [], {5}, (1,)),
+        "of-the-node-that-has-the-pods-as-well": ([1], [2], {5}, (1, 2)),
+        "of-the-networks-servers-where-none-reports-it": ([], [2], {5}, (2, 5)),
+        "without-a-network": ([], [2], None, (2,)),
+        "of-none-that-is-listed": ([1], [], {3}, (1,)),
+    },
+)
+def test_last_holders(reports: list[int], pods: list[int], network_has: set[int] | None, expected: tuple[int]) -> None:
+    """Servers that no list shows and that may be behind a route, by their Nodes, else by the network."""
+    published = (NodeAddress(AddressType.INTERNAL_IP, ADDRESS),)
+    nodes = [a_pod_node(number, addresses=published) for number in reports]
+    nodes += [a_pod_node(number, pods_of(5)) for number in pods]
+    world = a_routed_world(nodes, [a_pod_server(3)], [])
+    network = None if network_has is None else replace(a_pod_network(), server_ids=frozenset(network_has))
+    gateways = Gateways(replace(world, network=Present(network)))
+    assert gateways.last_holders(IPv4Address(ADDRESS), IPv4Network(pods_of(5))) == expected
+
+
+def test_an_address_that_is_listed_has_no_last_holders() -> None:
+    """Nothing is presumed to be gone while a server or a load balancer has it."""
+    for world in (a_routed_world([], [a_pod_server(3, ADDRESS)]), world_of(load_balancers=balanced(BALANCED))):
+        assert Gateways(world).is_held(IPv4Address(ADDRESS))
+        assert Gateways(world).last_holders(IPv4Address(ADDRESS), IPv4Network(pods_of(5))) == ()
