@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
 from desired.load_balancers.desired import DesiredLoadBalancer, desired_load_balancers
+from desired.load_balancers.lifecycle import LoadBalancerRelease, Orphan, PendingDeletion
 from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.notes import notes_on_stuck_services
-from desired.load_balancers.orphans import Orphan
 from desired.load_balancers.prices import with_costs
-from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot

@@ -11,7 +11,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, NotFound, one_line
 from actuators.http.hetzner import HetznerReader
-from desired.load_balancers.ownership import Ownership, is_of_another_cluster, may_come_back, owner_of, ownership
+from desired.load_balancers.ownership import Ownership, is_of_another_cluster, may_come_back, ownership
 from desired.model.load_balancer import (
     Attachment,
     CloudBalancer,
@@ -20,6 +20,7 @@ from desired.model.load_balancer import (
     SelectorTarget,
     ServerTarget,
     Target,
+    owner_of,
 )
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -143,7 +144,7 @@ def balancer_of(change: Change, snapshot: Snapshot) -> CloudBalancer:
     if change.cloud_id is None or snapshot.load_balancers is None:
         raise KeyError(f"load balancer of {change.key}")
     found = snapshot.load_balancers.items[change.cloud_id]
-    if is_not_ours(owner_of(found.spec.labels), snapshot):
+    if is_not_ours(found.owner, snapshot):
         raise KeyError(f"{name_of(found)} has the label of another cluster")
     return found
 

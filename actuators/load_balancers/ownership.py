@@ -22,7 +22,6 @@ from actuators.load_balancers.lookup import (
 from actuators.outcome import unexpected_change
 from actuators.writers import Writers
 from desired.load_balancers.matching import is_in_use
-from desired.load_balancers.ownership import owner_of
 from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner, labels_with
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_CLUSTER_UID
@@ -99,7 +98,7 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
     """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
-    before = owner_of(balancer.spec.labels)
+    before = balancer.owner
     if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
         raise Conflict(f"{name_of(balancer)} has other owner labels by now")
 

@@ -15,8 +15,8 @@ from desired.explain.node import explain_node
 from desired.explain.service import explain_service
 from desired.guards.guard import GuardInput, GuardResult, SettingsChange
 from desired.guards.judge import ask_guards
-from desired.load_balancers.ownership import former_by_name, left_behind, owner_of
-from desired.load_balancers.release import due_of, shown_time
+from desired.load_balancers.lifecycle import due_of, shown_time
+from desired.load_balancers.ownership import former_by_name, left_behind
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -85,7 +85,7 @@ def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
         return f"Service {name!r} is not among the {len(services)} that were read: {services.why_incomplete}{hint}"
     left = left_behind(snapshot).get(former_by_name(namespace, short))
     if left is not None:
-        due_at = due_of(owner_of(left.spec.labels))
+        due_at = due_of(left.owner)
         end = "" if due_at is None else f", and is deleted after {shown_time(due_at)}"
         hint = f"; load balancer {left.id} {left.spec.name} goes back to it when it is created again{end}"
     return f"the cluster has no Service {name!r}{hint}"

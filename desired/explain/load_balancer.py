@@ -19,10 +19,10 @@ from desired.explain.document import (
 )
 from desired.explain.words import if_withheld
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Undecided
 from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import Ownership, ownership
-from desired.load_balancers.release import LoadBalancerRelease
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     NO_LIMIT,

@@ -10,7 +10,7 @@ from desired.explain.document import OptionFact
 from desired.explain.load_balancer import Decision
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.in_use import in_use, shown
-from desired.load_balancers.release import LoadBalancerRelease
+from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer
 from desired.section import UNMANAGED
 

@@ -18,8 +18,8 @@ from desired.explain.words import next_of, notes_on, planned
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.lifecycle import LoadBalancerRelease, shown_time
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.release import LoadBalancerRelease, shown_time
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.names import FINALIZER_BALANCER

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from desired.load_balancers.ownership import Ownership, ownership
-from desired.load_balancers.wanted import wants_balancer
+from desired.load_balancers.ownership import Ownership, ownership, wants_balancer
 from desired.model.load_balancer import CloudBalancer
 from desired.model.remembered import MOST, NOTHING, Remembered
 from desired.model.route import Route, route_key

@@ -19,13 +19,12 @@ from desired.annotations.options import OPTIONS
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.settings_blast_radius import is_for_the_settings
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.lifecycle import LoadBalancerRelease, due_of, shown_former, shown_time
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, former_of, owner_of, ownership
+from desired.load_balancers.ownership import Ownership, former_of, ownership, wants_balancer
 from desired.load_balancers.primary_ips import holder_of, loses_addresses
-from desired.load_balancers.release import LoadBalancerRelease, due_of, shown_former, shown_time
-from desired.load_balancers.wanted import wants_balancer
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, LoadBalancer, PrimaryIp, is_private_address
 from desired.model.settings import Controller
 from desired.model.snapshot import Snapshot
@@ -69,7 +68,7 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
         removals = [change for change in changes if adopt.key in change.depends_on and change.verb is Verb.REMOVE]
         keys = sorted([adopt.key, *(change.key for change in removals)])
         balancer = lb.match.balancer
-        owner = owner_of(balancer.spec.labels)
+        owner = balancer.owner
         uid, use, due_at = str(owner.service_uid), _use_of(balancer), due_of(owner)
         was_elsewhere = ownership(owner.cluster_uid, view.snapshot) is Ownership.OTHER_CLUSTER
         former = shown_former(owner) + (f" of cluster {owner.cluster_uid}" * was_elsewhere)
@@ -200,7 +199,7 @@ def _way_it_gets_free(balancer: CloudBalancer, view: GuardInput) -> tuple[Rule, 
     for release in view.desired.services.values():
         if isinstance(release, LoadBalancerRelease) and release.present == balancer:
             return rows.ADDRESS_OF_RELEASING, {"service": release.service.id}
-    owner = owner_of(balancer.spec.labels)
+    owner = balancer.owner
     is_ours = ownership(owner.cluster_uid, view.snapshot) is Ownership.OURS
     if is_ours and owner.service_uid is None and (owner.released or owner.delete_after):
         return rows.ADDRESS_OF_KEPT, {"id": balancer.id}

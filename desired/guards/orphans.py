@@ -6,7 +6,7 @@ from dataclasses import replace
 from desired.guards.guard import GuardInput
 from desired.guards.judge import judge
 from desired.load_balancers.changes import orphan_deletion
-from desired.load_balancers.orphans import Orphan
+from desired.load_balancers.lifecycle import Orphan
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan

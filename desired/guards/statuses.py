@@ -7,7 +7,7 @@ from desired.guards.guard import GuardInput
 from desired.load_balancers.changes import publishes_otherwise
 from desired.load_balancers.conditions import service_conditions
 from desired.load_balancers.desired import DesiredLoadBalancer
-from desired.load_balancers.release import LoadBalancerRelease
+from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.key import Key
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import ServiceCondition

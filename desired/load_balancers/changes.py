@@ -11,16 +11,21 @@ from functools import reduce
 from desired.annotations.choices import Protocol
 from desired.annotations.options import ON_STATUS
 from desired.load_balancers.desired import DesiredLoadBalancer
+from desired.load_balancers.lifecycle import (
+    LoadBalancerRelease,
+    Orphan,
+    PendingDeletion,
+    for_good,
+    shown_former,
+    shown_time,
+)
 from desired.load_balancers.listeners import waits_for_certificate
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned
 from desired.load_balancers.ordering import in_sequence
-from desired.load_balancers.orphans import Orphan
-from desired.load_balancers.ownership import labels_of, owner_of
+from desired.load_balancers.ownership import has_our_conditions, labels_of
 from desired.load_balancers.parts import changed_parts, reverse_names_to_come
 from desired.load_balancers.primary_ips import addresses_at_deletion
 from desired.load_balancers.published import desired_ingress, lost_addresses, publishes_only, same_ingress
-from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, for_good, shown_former, shown_time
-from desired.load_balancers.wanted import has_our_conditions
 from desired.model.key import Key
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -29,6 +34,7 @@ from desired.model.load_balancer import (
     KnownAfterApply,
     LoadBalancer,
     Owner,
+    owner_of,
 )
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
@@ -126,7 +132,7 @@ def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner,
         key=lb.service.balancer_key.part("retain"),
         kind=ChangeKind.LB_RETAIN,
         verb=Verb.MODIFY,
-        before=owner_of(present.spec.labels),
+        before=present.owner,
         after=retained,
         reason=reason,
         owner=lb.service.key,
@@ -143,7 +149,7 @@ def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
     if pending.vanished is not None:
         why = SERVICE_GONE.text(uid=pending.vanished)
         return _deletion(balancer, balancer.key, balancer.key, why, snapshot)
-    owner = owner_of(balancer.spec.labels)
+    owner = balancer.owner
     ended = {"service": shown_former(owner), "until": shown_time(pending.due_at)}
     if balancer.is_protected:
         return Change(
@@ -262,7 +268,7 @@ def _adopt(
 ) -> tuple[Change, ...]:
     if isinstance(lb.match, Owned):
         return ()
-    before = replace(owner_of(present.spec.labels), balancer_id=present.id)
+    before = replace(present.owner, balancer_id=present.id)
     stays = isinstance(lb.match, Adoptable) and lb.match.outlives_its_service
     after = replace(
         owner_of(labels_of(lb.service, snapshot.cluster_uid)),

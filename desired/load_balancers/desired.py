@@ -11,20 +11,34 @@ from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.reading import Requested
 from desired.annotations.warnings import AnnotationWarning
-from desired.load_balancers.attachment import (
-    attachment_problems,
-    is_settled,
-    network_id,
-    notes_out_of_reach,
-    wanted_attachment,
-    why_out_of_reach,
-)
 from desired.load_balancers.certificates import DesiredCertificates, desired_certificates
 from desired.load_balancers.in_use import kept, options_taken_back, ports_taken_back
+from desired.load_balancers.lifecycle import (
+    LoadBalancerRelease,
+    Orphan,
+    PendingDeletion,
+    left_certificates,
+    orphans,
+    pending_deletions,
+    release,
+    window_of,
+)
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, ports_without_node_port, possible_listeners
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided, match_balancers
 from desired.load_balancers.membership import NodeMemberships, node_memberships
+from desired.load_balancers.network import (
+    Place,
+    attachment_problems,
+    is_settled,
+    network_id,
+    notes_out_of_reach,
+    place_of,
+    wanted_attachment,
+    why_out_of_reach,
+    zone_of,
+    zones_of_locations,
+)
 from desired.load_balancers.notes import (
     notes_on_hidden_targets,
     notes_on_kept,
@@ -34,8 +48,7 @@ from desired.load_balancers.notes import (
     notes_on_public_interface,
     notes_on_targets,
 )
-from desired.load_balancers.orphans import Orphan, left_certificates, orphans
-from desired.load_balancers.ownership import asked_name, former_of, labels_of
+from desired.load_balancers.ownership import asked_name, former_of, labels_of, wants_balancer
 from desired.load_balancers.primary_ips import (
     AT_CREATION,
     NO_CHOICE,
@@ -44,7 +57,6 @@ from desired.load_balancers.primary_ips import (
     notes_on_choice,
     notes_on_primary_ips,
 )
-from desired.load_balancers.release import LoadBalancerRelease, PendingDeletion, pending_deletions, release, window_of
 from desired.load_balancers.size import Demand, Size, fitting_size, larger_type
 from desired.load_balancers.targets import (
     DesiredTargets,
@@ -53,8 +65,6 @@ from desired.load_balancers.targets import (
     desired_targets,
     target_candidates,
 )
-from desired.load_balancers.wanted import wants_balancer
-from desired.load_balancers.zones import Place, place_of, zone_of, zones_of_locations
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     Attachment,

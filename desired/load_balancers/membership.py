@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from desired.annotations.claims import BOTH_FAMILIES
 from desired.annotations.options import Options
-from desired.load_balancers.zones import Place, why_out_of_zone
+from desired.load_balancers.network import Place, configured_network, why_out_of_zone
 from desired.model.load_balancer import IpTarget, ServerTarget, Target, is_private
 from desired.model.settings import Settings
 from desired.model.snapshot import (
@@ -28,40 +28,7 @@ from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import DesiredAddresses, first_host, public_ipv6
 from desired.nodes.matching import is_ignored
 from desired.nodes.node import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
-from desired.rules.load_balancers import (
-    ADDRESS_SHARED,
-    ADDRESS_UNSAID,
-    EXCLUDED_BY_LABEL,
-    IGNORED,
-    IN_NO_VSWITCH,
-    INTERNAL_IP_LACKING,
-    IPV6_IN_NETWORK,
-    LEAVING,
-    LEAVING_BY_AUTOSCALER,
-    NODE_UNREADABLE,
-    NOT_ATTACHED,
-    NOT_INITIALIZED,
-    NOT_INITIALIZED_YET,
-    OF_ANOTHER_CLOUD,
-    OF_ONE_FAMILY,
-    OF_ONE_FAMILY_IN_NETWORK,
-    ON_UNREAD_ROBOT_SERVER,
-    PRIVATE_ALONE,
-    PRIVATE_NETWORK_UNKNOWN,
-    ROBOT_CREDENTIALS_LACKING,
-    TAKES_INTERNAL,
-    TAKES_PRIVATE,
-    TAKES_PUBLIC,
-    TAKES_PUBLIC_INSTEAD,
-    TARGET_SERVER_UNKNOWN,
-    UNSELECTED,
-    WITH_A_MALFORMED_ID,
-    WITHOUT_ID,
-    WITHOUT_INTERNAL_IP,
-    WITHOUT_NETWORK,
-    WITHOUT_PUBLIC_ADDRESS,
-    WITHOUT_SERVER,
-)
+from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.address import parse_ip
@@ -73,11 +40,11 @@ from desired.syntax.selector import Operator, Selector
 def exclusion(node: Node) -> Reason | None:
     """The rule that excludes the Node whatever a Service selects; None when none does."""
     if node.deleted_at is not None:
-        return LEAVING.because()
+        return rows.LEAVING.because()
     if _is_labelled_out(node):
-        return EXCLUDED_BY_LABEL.because()
+        return rows.EXCLUDED_BY_LABEL.because()
     if any(taint.key == TAINT_CLUSTER_AUTOSCALER for taint in node.taints):
-        return LEAVING_BY_AUTOSCALER.because()
+        return rows.LEAVING_BY_AUTOSCALER.because()
     return None
 
 
@@ -145,11 +112,11 @@ class NodeTarget:
     def keeps_its_target(self) -> bool:
         """Whether it can be no new target, and an existing one stays: that Hetzner would refuse it now, or that no
         address is known by which it answers, does not prove that it does not."""
-        return self.membership is Membership.UNUSABLE and self.reason.rule.name in _UNPROVEN
+        return self.membership is Membership.UNUSABLE and self.reason.rule in _UNPROVEN
 
 
 _LEFT_OUT = frozenset({Membership.EXCLUDED, Membership.SERVERLESS, Membership.IGNORED})
-_UNPROVEN = frozenset(row.name for row in (OF_ONE_FAMILY, OF_ONE_FAMILY_IN_NETWORK, IPV6_IN_NETWORK, IN_NO_VSWITCH))
+_UNPROVEN = (rows.IN_NO_VSWITCH, rows.IPV6_IN_NETWORK, rows.OF_ONE_FAMILY, rows.OF_ONE_FAMILY_IN_NETWORK)
 
 
 @dataclass(frozen=True)
@@ -195,7 +162,7 @@ class NodeMemberships:
         if member.membership in stays or member.node not in self.snapshot.nodes.items:
             return member
         fields = (member.server, member.joins, member.addresses)
-        return NodeTarget(member.node, Membership.EXCLUDED, UNSELECTED.because(), None, *fields)
+        return NodeTarget(member.node, Membership.EXCLUDED, rows.UNSELECTED.because(), None, *fields)
 
     def _candidates(self, selector: Selector) -> Iterable[int]:
         """Places of the members that the selector may select: of those with a label that it names, where it does."""
@@ -240,64 +207,187 @@ def node_memberships(
     balancer is, and what it has there, None where that changes nothing; ``families`` are the versions of IP by which
     Nodes take the traffic (``Claim.families``).
     """
-    read = [
-        _noted(_node_target(node, nodes.get(node.name), options, network_id, snapshot, settings, place, families), said)
-        for node in snapshot.nodes
-    ]
-    unreadable = [
-        NodeTarget(name, Membership.UNCERTAIN, NODE_UNREADABLE.because(cause=why))
+    way = _Way(options.use_private_ip, network_id, snapshot, settings, place, families)
+    members = [way.member(node, nodes.get(node.name), said.get(node.name, "")) for node in snapshot.nodes]
+    members += [
+        NodeTarget(name, Membership.UNCERTAIN, rows.NODE_UNREADABLE.because(cause=why))
         for name, why in snapshot.nodes.unreadable.items()
     ]
-    members = tuple(sorted((*read, *unreadable), key=lambda member: member.node))
-    return NodeMemberships(members, snapshot, network_id)
+    return NodeMemberships(tuple(sorted(members, key=lambda member: member.node)), snapshot, network_id)
 
 
-def _node_target(
-    node: Node,
-    desired: DesiredNode | None,
-    options: Options,
-    network_id: int | None,
-    snapshot: Snapshot,
-    settings: Settings,
-    place: Place | None,
-    families: frozenset[int],
-) -> NodeTarget:
-    key = server_key(node.provider_id)
-    if key is not None and key.provider is Provider.ROBOT and not settings.robot:
-        key = None
-    found = None
-    if isinstance(desired, UninitializedNode):
-        key, found = desired.server.key, Present(desired.server)
-    target: ServerTarget | IpTarget | None = None
-    wanted = _wanted_addresses(node, desired)
-    addresses = _addresses_of(node, (*node.addresses, *wanted), key, snapshot)
-    if is_ignored(node, settings):
-        membership, reason = Membership.IGNORED, IGNORED.because()
-    elif excluded := exclusion(node):
-        membership, reason = Membership.EXCLUDED, excluded
-    elif key is None:
-        membership, reason = _without_server(node, snapshot)
-    elif key.provider is Provider.ROBOT:
-        internal = next(_private_ips(wanted), None)
-        membership, reason, target = _on_robot(node, internal, key, found, options, snapshot, place, families)
-    else:
-        server = found or find_server(key, snapshot, [node])
-        ipv6 = _instead_of_ipv4(server, node, families)
-        if elsewhere := why_out_of_zone(server.value, place) if isinstance(server, Present) else None:
-            membership, reason = Membership.UNUSABLE, elsewhere
-        elif other := _of_another_family(server, node, families, private=options.use_private_ip):
-            membership, reason = Membership.UNUSABLE, other
+_MEMBERSHIP: Mapping[str, Membership] = {
+    row.name: membership
+    for membership, those in (
+        (Membership.TARGET, (rows.TAKES_INTERNAL, rows.TAKES_PRIVATE, rows.TAKES_PUBLIC, rows.TAKES_PUBLIC_INSTEAD)),
+        (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER)),
+        (Membership.IGNORED, (rows.IGNORED,)),
+        (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
+        (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
+        (Membership.UNUSABLE, (rows.IN_ANOTHER_ZONE, rows.NOT_ATTACHED, rows.PRIVATE_ALONE, rows.WITHOUT_INTERNAL_IP)),
+        (Membership.UNUSABLE, (rows.WITHOUT_NETWORK, rows.WITHOUT_PUBLIC_ADDRESS, *_UNPROVEN)),
+    )
+    for row in those
+}
+"""Name of a row → the membership of the Node of which it is the reason; of every other row it is UNCERTAIN, with which
+a target stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How load balancers reach Nodes, and what is known of both."""
+
+    by_private: bool
+    network_id: int | None
+    snapshot: Snapshot
+    settings: Settings
+    place: Place | None
+    families: frozenset[int]
+
+    def member(self, node: Node, desired: DesiredNode | None, note: str) -> NodeTarget:
+        """The membership of a Node that is to be ``desired``; ``note`` is what is said of it."""
+        key = server_key(node.provider_id)
+        if key is not None and key.provider is Provider.ROBOT and not self.settings.robot:
+            key = None
+        joining = Present(desired.server) if isinstance(desired, UninitializedNode) else None
+        if joining is not None:
+            key = joining.value.key
+        wanted = _wanted_addresses(node, desired)
+        target: ServerTarget | IpTarget | None = None
+        if is_ignored(node, self.settings):
+            reason = rows.IGNORED.because()
+        elif excluded := exclusion(node):
+            reason = excluded
+        elif key is None:
+            reason = _without_server(node, self.snapshot)
+        elif key.provider is Provider.ROBOT:
+            internal = next(_private_ips(wanted), None) if self.by_private else None
+            reason, target = self._on_robot(node, internal, key, joining)
         else:
-            membership, reason = _on_server(server, ipv6, options, network_id, snapshot)
-        target = ServerTarget(key.id, options.use_private_ip, ipv6) if membership is Membership.TARGET else None
-    joins = isinstance(desired, UninitializedNode)
-    return NodeTarget(node.name, membership, reason, target, key, joins, addresses)
+            reason, target = self._in_cloud(node, joining or find_server(key, self.snapshot, [node]))
+        addresses = _addresses_of(node, (*node.addresses, *wanted), key, self.snapshot)
+        membership = _MEMBERSHIP.get(reason.rule.name, Membership.UNCERTAIN)
+        note = note if membership is Membership.SERVERLESS else ""
+        return NodeTarget(node.name, membership, reason, target, key, joining is not None, addresses, note)
+
+    def _in_cloud(self, node: Node, found: Present[Server] | Absent | Unknown) -> tuple[Reason, ServerTarget | None]:
+        if isinstance(found, Unknown):
+            return rows.TARGET_SERVER_UNKNOWN.because(cause=found.why), None
+        if isinstance(found, Absent):
+            return rows.WITHOUT_SERVER.because(), None
+        server, ipv6 = found.value, None
+        if 4 not in self.families or (server.ipv4 is None and "public_net.ipv4" not in server.missing):
+            ipv6 = public_ipv6(server, node.provided_node_ip)
+        reason = (
+            why_out_of_zone(server, self.place)
+            or self._of_another_family(server, node, private=self.by_private)
+            or (self._inside(server) if self.by_private else self._outside(server, ipv6))
+        )
+        if _MEMBERSHIP.get(reason.rule.name) is not Membership.TARGET:
+            return reason, None
+        return reason, ServerTarget(server.id, self.by_private, None if ipv6 is None else str(ipv6))
+
+    def _inside(self, server: Server) -> Reason:
+        """Whether traffic reaches the server through the network."""
+        if isinstance(self.snapshot.network, Unknown):
+            return rows.PRIVATE_NETWORK_UNKNOWN.because(cause=self.snapshot.network.why)
+        if self.network_id is None:
+            return rows.WITHOUT_NETWORK.because()
+        if "private_net" in server.missing:
+            return rows.ADDRESS_UNSAID.because(kind="private addresses")
+        for attached, ip in server.private_ips:
+            if attached == self.network_id:
+                return rows.TAKES_PRIVATE.because(server=server.id, address=str(ip))
+        return rows.NOT_ATTACHED.because(network=self.network_id)
+
+    def _outside(self, server: Server, ipv6: IPv6Address | None) -> Reason:
+        """Whether traffic reaches the server by a public address: ``ipv6`` where that takes the place of IPv4, as
+        Hetzner's API takes a host in the server's network as the address of a target."""
+        for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
+            if f"public_net.{family.lower()}" in server.missing:
+                return rows.ADDRESS_UNSAID.because(kind=f"public {family} address")
+        address = ipv6 or server.ipv4
+        if address is None:
+            is_inside = self.network_id in {attached for attached, _ in server.private_ips}
+            return (rows.PRIVATE_ALONE if is_inside else rows.WITHOUT_PUBLIC_ADDRESS).because()
+        return rows.TAKES_PUBLIC.because(server=server.key.name, address=str(address))
+
+    def _of_another_family(self, server: Server, node: Node, *, private: bool) -> Reason | None:
+        """Why no address takes the Service's traffic, though the server has one: kube-proxy opens node ports for the
+        families of the Service alone. None where one does, none is known, or the API did not say it."""
+        if self.families == BOTH_FAMILIES:
+            return None
+        if private:
+            return None if 4 in self.families else rows.IPV6_IN_NETWORK.because()
+        known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
+        unsaid = any(f"public_net.ipv{family}" in server.missing for family in self.families)
+        if unsaid or any(known[family] for family in self.families) or not any(known.values()):
+            return None
+        had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
+        row = rows.OF_ONE_FAMILY_IN_NETWORK if wanted == "IPv4" and server.private_ips else rows.OF_ONE_FAMILY
+        return row.because(had=had, wanted=wanted)
+
+    def _on_robot(
+        self, node: Node, internal: str | None, key: ServerKey, joining: Present[Server] | None
+    ) -> tuple[Reason, IpTarget | None]:
+        """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
+        InternalIP of its Node, which is IPv4, where private ones are asked for. Where the Node has none, the public one
+        takes its place, as with HCCM. Without credentials for Robot nothing but InternalIPs is known (HCCM, LB-only
+        mode).
+        """
+        found = joining or find_server(key, self.snapshot, [node]) if self.snapshot.robot is not None else None
+        if isinstance(found, Absent):
+            return rows.WITHOUT_SERVER.because(), None
+        if internal is not None and (out := self._why_in_no_vswitch(internal)):
+            return out, None
+        if isinstance(found, Present):
+            other = self._of_another_family(found.value, node, private=internal is not None)
+            if other is not None:
+                return other, None
+        if internal is not None:
+            return rows.TAKES_INTERNAL.because(server=key.name, address=internal), IpTarget(internal)
+        if found is None:
+            # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
+            return (rows.INTERNAL_IP_LACKING if self.by_private else rows.ROBOT_CREDENTIALS_LACKING).because(), None
+        if isinstance(found, Unknown):
+            return rows.TARGET_SERVER_UNKNOWN.because(cause=found.why), None
+        ipv6 = public_ipv6(found.value, node.provided_node_ip)
+        address = (found.value.ipv4 if 4 in self.families else None) or (ipv6 if 6 in self.families else None)
+        if address is None:
+            return rows.WITHOUT_INTERNAL_IP.because(), None
+        row = rows.TAKES_PUBLIC_INSTEAD if self.by_private else rows.TAKES_PUBLIC
+        return row.because(server=key.name, address=str(address)), IpTarget(str(address))
+
+    def _why_in_no_vswitch(self, address: str) -> Reason | None:
+        """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
+        ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
+        network = configured_network(self.snapshot)
+        if network is None or network.vswitches is None or (self.place and address in self.place.addresses):
+            return None
+        if any(ip_address(address) in vswitch for vswitch in network.vswitches):
+            return None
+        said = f"the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "no vSwitch subnet"
+        return rows.IN_NO_VSWITCH.because(address=address, network=network.name, vswitches=said)
 
 
-def _noted(member: NodeTarget, said: Mapping[str, str]) -> NodeTarget:
-    """With the Node's own note where it has no server."""
-    is_noted = member.membership is Membership.SERVERLESS and member.node in said
-    return replace(member, note=said[member.node]) if is_noted else member
+def _without_server(node: Node, snapshot: Snapshot) -> Reason:
+    """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
+    and an incomplete list does not tell."""
+    if node.provider_id is not None:
+        match parse_provider_id(node.provider_id):
+            case RobotID():
+                return rows.ON_UNREAD_ROBOT_SERVER.because()
+            case MalformedID(why=why):
+                return rows.WITH_A_MALFORMED_ID.because(cause=why)
+        return rows.OF_ANOTHER_CLOUD.because()
+    if not is_uninitialized(node):
+        return rows.WITHOUT_ID.because()
+    gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
+    network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
+    gap = next((gap for gap in (*gaps, network) if gap), None)
+    if gap is not None:
+        return rows.NOT_INITIALIZED_YET.because(cause=gap)
+    return rows.NOT_INITIALIZED.because()
 
 
 def _wanted_addresses(node: Node, desired: DesiredNode | None) -> tuple[NodeAddress, ...]:
@@ -359,166 +449,8 @@ def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_
             yield member
             continue
         is_alone = len(asked[member.target]) == len(claimed[member.server]) == 1 and member.target.ip not in taken
-        shared = ADDRESS_SHARED.because(address=member.target.ip)
+        shared = rows.ADDRESS_SHARED.because(address=member.target.ip)
         yield member if is_alone else replace(member, membership=Membership.UNCERTAIN, reason=shared, target=None)
-
-
-def _on_robot(
-    node: Node,
-    internal: str | None,
-    key: ServerKey,
-    joining: Present[Server] | None,
-    options: Options,
-    snapshot: Snapshot,
-    place: Place | None,
-    families: frozenset[int],
-) -> tuple[Membership, Reason, IpTarget | None]:
-    """A Robot server's Node, and what speaks against the address that it would be a target by."""
-    membership, reason, target = _on_robot_server(node, internal, key, joining, options, snapshot, families)
-    is_private = options.use_private_ip and internal is not None
-    if membership is Membership.TARGET and is_private and (out := _why_in_no_vswitch(internal, snapshot, place)):
-        return Membership.UNUSABLE, out, None
-    if other := _of_another_family(joining or snapshot.find(key), node, families, private=is_private):
-        return Membership.UNUSABLE, other, None
-    return membership, reason, target
-
-
-def _on_robot_server(
-    node: Node,
-    internal: str | None,
-    key: ServerKey,
-    joining: Present[Server] | None,
-    options: Options,
-    snapshot: Snapshot,
-    families: frozenset[int],
-) -> tuple[Membership, Reason, IpTarget | None]:
-    """A Robot server is a target by exactly one of its addresses: the main public one, or ``internal``, the first
-    InternalIP of its Node, which is IPv4. Where the Node has none, the public one takes its place, as with HCCM.
-    Without credentials for Robot nothing but InternalIPs is known (HCCM, LB-only mode).
-    """
-    found = joining or find_server(key, snapshot, [node]) if snapshot.robot is not None else None
-    if isinstance(found, Absent):
-        return Membership.SERVERLESS, WITHOUT_SERVER.because(), None
-    if options.use_private_ip and internal is not None:
-        return Membership.TARGET, TAKES_INTERNAL.because(server=key.name, address=internal), IpTarget(internal)
-    if found is None:
-        # What it leads to now may be right: nothing is known of the server, and that is no reason to remove it.
-        row = INTERNAL_IP_LACKING if options.use_private_ip else ROBOT_CREDENTIALS_LACKING
-        return Membership.UNCERTAIN, row.because(), None
-    if isinstance(found, Unknown):
-        return Membership.UNCERTAIN, TARGET_SERVER_UNKNOWN.because(cause=found.why), None
-    ipv6 = public_ipv6(found.value, node.provided_node_ip)
-    address = (found.value.ipv4 if 4 in families else None) or (ipv6 if 6 in families else None)
-    if address is None:
-        return Membership.UNUSABLE, WITHOUT_INTERNAL_IP.because(), None
-    row = TAKES_PUBLIC_INSTEAD if options.use_private_ip else TAKES_PUBLIC
-    return Membership.TARGET, row.because(server=key.name, address=str(address)), IpTarget(str(address))
-
-
-def _why_in_no_vswitch(address: str | None, snapshot: Snapshot, place: Place | None) -> Reason | None:
-    """The reason why Hetzner takes no dedicated server by this private address (``network_has_no_vswitch_subnet``,
-    ``ip_not_in_vswitch_subnet``); None when it may, has done so already, or when that is not known."""
-    network = snapshot.network.value if isinstance(snapshot.network, Present) else None
-    if address is None or network is None or network.vswitches is None or (place and address in place.addresses):
-        return None
-    if any(ip_address(address) in vswitch for vswitch in network.vswitches):
-        return None
-    vswitches = f"the vSwitch {', '.join(map(str, network.vswitches))}" if network.vswitches else "no vSwitch subnet"
-    return IN_NO_VSWITCH.because(address=address, network=network.name, vswitches=vswitches)
-
-
-def _without_server(node: Node, snapshot: Snapshot) -> tuple[Membership, Reason]:
-    """A Node whose providerID names no server of the cloud. A joining one may be a server that is known only by name,
-    and an incomplete list does not tell."""
-    if node.provider_id is not None:
-        match parse_provider_id(node.provider_id):
-            case RobotID():
-                return Membership.SERVERLESS, ON_UNREAD_ROBOT_SERVER.because()
-            case MalformedID(why=why):
-                return Membership.SERVERLESS, WITH_A_MALFORMED_ID.because(cause=why)
-        return Membership.SERVERLESS, OF_ANOTHER_CLOUD.because()
-    if not is_uninitialized(node):
-        return Membership.SERVERLESS, WITHOUT_ID.because()
-    gaps = (snapshot.servers.why_incomplete, *snapshot.servers.unreadable.values())
-    network = snapshot.network.why if isinstance(snapshot.network, Unknown) else None
-    gap = next((gap for gap in (*gaps, network) if gap), None)
-    if gap is not None:
-        return Membership.UNCERTAIN, NOT_INITIALIZED_YET.because(cause=gap)
-    return Membership.SERVERLESS, NOT_INITIALIZED.because()
-
-
-def _instead_of_ipv4(found: Present[Server] | Absent | Unknown, node: Node, families: frozenset[int]) -> str | None:
-    """The public IPv6 address of a server that has no public IPv4, or takes no traffic by it; None for any other."""
-    if not isinstance(found, Present):
-        return None
-    if 4 in families and (found.value.ipv4 is not None or "public_net.ipv4" in found.value.missing):
-        return None
-    address = public_ipv6(found.value, node.provided_node_ip)
-    return None if address is None else str(address)
-
-
-def _on_server(
-    found: Present[Server] | Absent | Unknown,
-    ipv6: str | None,
-    options: Options,
-    network_id: int | None,
-    snapshot: Snapshot,
-) -> tuple[Membership, Reason]:
-    if isinstance(found, Present):
-        return _reach(found.value, ipv6, options, network_id, snapshot)
-    if isinstance(found, Unknown):
-        return Membership.UNCERTAIN, TARGET_SERVER_UNKNOWN.because(cause=found.why)
-    return Membership.SERVERLESS, WITHOUT_SERVER.because()
-
-
-def _reach(
-    server: Server, ipv6: str | None, options: Options, network_id: int | None, snapshot: Snapshot
-) -> tuple[Membership, Reason]:
-    """Whether traffic can reach the server by the address that the options ask for."""
-    if not options.use_private_ip:
-        return _reach_from_outside(server, ipv6, network_id)
-    if isinstance(snapshot.network, Unknown):
-        return Membership.UNCERTAIN, PRIVATE_NETWORK_UNKNOWN.because(cause=snapshot.network.why)
-    if network_id is None:
-        return Membership.UNUSABLE, WITHOUT_NETWORK.because()
-    if "private_net" in server.missing:
-        return Membership.UNCERTAIN, ADDRESS_UNSAID.because(kind="private addresses")
-    for attached, ip in server.private_ips:
-        if attached == network_id:
-            return Membership.TARGET, TAKES_PRIVATE.because(server=server.id, address=str(ip))
-    return Membership.UNUSABLE, NOT_ATTACHED.because(network=network_id)
-
-
-def _reach_from_outside(server: Server, ipv6: str | None, network_id: int | None) -> tuple[Membership, Reason]:
-    """By ``ipv6`` where that takes the place of IPv4: Hetzner's API takes a host in the server's network as the address
-    of a target."""
-    for family in ("IPv4",) if server.ipv4 else ("IPv4", "IPv6"):
-        if f"public_net.{family.lower()}" in server.missing:
-            return Membership.UNCERTAIN, ADDRESS_UNSAID.because(kind=f"public {family} address")
-    address = ipv6 or server.ipv4
-    if address is None:
-        is_inside = network_id in {attached for attached, _ in server.private_ips}
-        return Membership.UNUSABLE, (PRIVATE_ALONE if is_inside else WITHOUT_PUBLIC_ADDRESS).because()
-    return Membership.TARGET, TAKES_PUBLIC.because(server=server.key.name, address=str(address))
-
-
-def _of_another_family(
-    found: Present[Server] | Absent | Unknown, node: Node, families: frozenset[int], *, private: bool
-) -> Reason | None:
-    """Why no address takes the Service's traffic, though the server has one: kube-proxy opens node ports for the
-    families of the Service alone. None where one does, none is known, or the API did not say it."""
-    if not isinstance(found, Present) or families == BOTH_FAMILIES:
-        return None
-    server = found.value
-    if private:
-        return None if 4 in families else IPV6_IN_NETWORK.because()
-    known = {4: server.ipv4, 6: public_ipv6(server, node.provided_node_ip)}
-    unsaid = any(f"public_net.ipv{family}" in server.missing for family in families)
-    if unsaid or any(known[family] for family in families) or not any(known.values()):
-        return None
-    had, wanted = ("IPv4", "IPv6") if known[4] else ("IPv6", "IPv4")
-    row = OF_ONE_FAMILY_IN_NETWORK if wanted == "IPv4" and server.private_ips else OF_ONE_FAMILY
-    return row.because(had=had, wanted=wanted)
 
 
 def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:

@@ -7,9 +7,8 @@ from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.in_use import Kept
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Contested, Foreign, Missing, Owned, Undecided
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.load_balancers.no_targets import note_on_no_targets
-from desired.load_balancers.targets import DesiredTargets
-from desired.load_balancers.wanted import needs_cleanup
+from desired.load_balancers.ownership import needs_cleanup
+from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot, is_another_controller

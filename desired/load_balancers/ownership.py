@@ -1,25 +1,22 @@
-"""Ownership: the labels and names that say whose a load balancer or certificate is."""
+"""Ownership: the labels and names that say whose a load balancer or certificate is, and what each Service needs here.
 
-from collections.abc import Mapping
+A ``loadBalancerClass`` makes a Service another controller's; a load balancer that it had here is released all the same.
+"""
+
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import sha256
 
+from desired.annotations.choices import Protocol
+from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import CloudBalancer, Owner
-from desired.model.service import Service
+from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.snapshot import Snapshot
-from desired.names import (
-    LABEL_ADOPTED,
-    LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
-    LABEL_FORMER,
-    LABEL_RELEASED,
-    LABEL_SERVICE_UID,
-)
-from desired.section import Present, Unknown
+from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.section import Present, Unknown, Unmanaged
+from desired.syntax.bounds import LABEL_VALUE
 
 _LONGEST = 32
-_LONGEST_LABEL = 63
-"""Characters that the value of a label may have (Hetzner Cloud API, labels)."""
 
 
 def default_name(service_uid: str) -> str:
@@ -31,18 +28,6 @@ def asked_name(service: Service) -> str:
     """The name that the Service's load balancer has when it is created, and is looked for by: its annotation's; the
     default one where that is not there, or cannot be read. No variable has a default for all Services."""
     return str(service.claim.read.values.get("name", default_name(service.uid)))
-
-
-def owner_of(labels: Mapping[str, str]) -> Owner:
-    """The owner that these labels name."""
-    return Owner(
-        labels.get(LABEL_CLUSTER_UID),
-        labels.get(LABEL_SERVICE_UID),
-        labels.get(LABEL_RELEASED),
-        adopted=labels.get(LABEL_ADOPTED),
-        former=labels.get(LABEL_FORMER),
-        delete_after=labels.get(LABEL_DELETE_AFTER),
-    )
 
 
 class Ownership(StrEnum):
@@ -71,22 +56,21 @@ def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:
     return ownership(owner.cluster_uid, snapshot) is Ownership.OTHER_CLUSTER and not is_released
 
 
-def former_of(service: Service) -> str:
-    """The Service by its namespace and name, as the value of a label: ``NAMESPACE.NAME``, as neither has a dot; where
-    that is too long a digest, which has none."""
-    return former_by_name(service.namespace, service.name)
-
-
-def former_by_name(namespace: str, service: str) -> str:
-    """The same for a Service that is only known by its names."""
-    name = f"{namespace}.{service}"
-    return name if len(name) <= _LONGEST_LABEL else f"sha256-{sha256(name.encode()).hexdigest()[:40]}"
-
-
 def labels_of(service: Service, cluster_uid: Present[str] | Unknown) -> Mapping[str, str]:
     """The labels that name the owner of a load balancer or certificate."""
     cluster = {LABEL_CLUSTER_UID: cluster_uid.value} if isinstance(cluster_uid, Present) else {}
     return {LABEL_SERVICE_UID: service.uid, **cluster}
+
+
+def former_of(service: Service) -> str:
+    """The Service by its namespace and name, as the value of a label (``former_by_name``)."""
+    return former_by_name(service.namespace, service.name)
+
+
+def former_by_name(namespace: str, service: str) -> str:
+    """``NAMESPACE.NAME``, as neither has a dot; where that is too long for a label a digest, which has none."""
+    name = f"{namespace}.{service}"
+    return f"sha256-{sha256(name.encode()).hexdigest()[:40]}" if LABEL_VALUE.is_exceeded(name) else name
 
 
 def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
@@ -96,25 +80,67 @@ def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:
     return is_ours and owner.service_uid is None and owner.released is None and owner.former is not None
 
 
-def goes_back_to(service: Service, owner: Owner, snapshot: Snapshot) -> bool:
-    """Whether the load balancer with these labels was released for a while when a Service of this namespace and name
-    went."""
-    return may_come_back(owner, snapshot) and owner.former == former_of(service)
-
-
 def left_behind(snapshot: Snapshot) -> Mapping[str, CloudBalancer]:
     """The label that names a Service which has gone → the load balancer that was released then, and that a Service of
     this namespace and name gets back; of several the one that was released last."""
-    listed = snapshot.load_balancers or ()
-    found = [balancer for balancer in listed if may_come_back(owner_of(balancer.spec.labels), snapshot)]
-    found.sort(key=lambda balancer: (owner_of(balancer.spec.labels).delete_after or "", balancer.id))
-    return {owner_of(balancer.spec.labels).former or "": balancer for balancer in found}
+    found = [(each.owner, each) for each in snapshot.load_balancers or () if may_come_back(each.owner, snapshot)]
+    found.sort(key=lambda each: (each[0].delete_after or "", each[1].id))
+    return {owner.former or "": balancer for owner, balancer in found}
 
 
 def may_stay_behind(snapshot: Snapshot) -> bool:
     """Whether a load balancer was listed that has to be looked at even when no Service has or wants one: it waits for
     its Service or its deletion, or is of a Service of this cluster that may vanish, or has."""
-    listed = [owner_of(balancer.spec.labels) for balancer in snapshot.load_balancers or ()]
-    return bool(left_behind(snapshot)) or any(
-        owner.service_uid is not None and ownership(owner.cluster_uid, snapshot) is Ownership.OURS for owner in listed
+    return any(
+        may_come_back(owner, snapshot)
+        or (owner.service_uid is not None and ownership(owner.cluster_uid, snapshot) is Ownership.OURS)
+        for owner in (balancer.owner for balancer in snapshot.load_balancers or ())
     )
+
+
+def wants_balancer(service: Service) -> bool:
+    """Whether the Service should have a load balancer of ours: one that is being deleted never does."""
+    return service.type == TYPE_LOAD_BALANCER and service.load_balancer_class is None and service.deleted_at is None
+
+
+def needs_cleanup(service: Service, *, is_labelled: bool = False) -> bool:
+    """Whether the Service has to release what it had here: it is being deleted, or of another type or class by now,
+    whatever it was in between. ``is_labelled`` is whether a load balancer has its label, and no other cluster's.
+
+    Without one the finalizer tells, and of a Service of another class only beside our condition: other controllers
+    share the finalizer's name (Kubernetes' cloud-provider), and it may be theirs.
+    """
+    if wants_balancer(service) or is_labelled:
+        return not wants_balancer(service)
+    is_claimed = FINALIZER_BALANCER in service.finalizers
+    return is_claimed and (service.load_balancer_class is None or has_our_conditions(service))
+
+
+def has_our_conditions(service: Service) -> bool:
+    """Whether the Service's status has what this product says of its load balancer."""
+    return any(found.type == CONDITION_IN_SYNC for found in service.conditions)
+
+
+def matters(service: Service) -> bool:
+    """Whether anything may have to be decided on a load balancer of the Service: without such a Service none are read.
+    For one of another class that has the finalizer only its label tells."""
+    return wants_balancer(service) or FINALIZER_BALANCER in service.finalizers
+
+
+def uses_certificates(service: Service, defaults: Options) -> bool:
+    """Whether the Service's load balancer needs certificates: its ports speak HTTPS."""
+    return wants_balancer(service) and service.claim.requested(defaults).options.protocol is Protocol.HTTPS
+
+
+def wanted_types(services: Iterable[Service], balancers: Iterable[CloudBalancer], defaults: Options) -> frozenset[str]:
+    """Names of the types that something has to be known of: those that are asked for by annotation or environment, and
+    the default one when a load balancer may have to be created without any of that."""
+    served = {balancer.owner.service_uid for balancer in balancers}
+    names: set[str] = set()
+    for service in filter(wants_balancer, services):
+        asked = service.claim.requested(defaults).options
+        if not isinstance(asked.type, Unmanaged):
+            names.add(asked.type)
+        elif service.uid not in served:
+            names.add(DEFAULT_TYPE)
+    return frozenset(names)

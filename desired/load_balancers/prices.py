@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from desired.load_balancers.ownership import Ownership, owner_of, ownership
+from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer
 from desired.model.price import FREE, Cost, Price
 from desired.model.snapshot import Snapshot
@@ -64,7 +64,7 @@ def cost_of_cluster(changes: Collection[Change], snapshot: Snapshot) -> Cost:
     others: list[Price | None] = []
     balancers = snapshot.load_balancers
     for balancer in balancers or ():
-        owner = owner_of(balancer.spec.labels)
+        owner = balancer.owner
         whose = ownership(owner.cluster_uid, snapshot)
         is_ours = whose is Ownership.OURS or (whose is Ownership.UNCLAIMED and owner.service_uid in services)
         if balancer.id not in changed and (is_ours or whose is Ownership.UNKNOWN):

@@ -7,7 +7,7 @@ them, and what becomes of them when it goes.
 | ``chosen_primary_ips`` | those that a new load balancer gets, or why it cannot have them |
 | ``holder_of``, ``is_outdated`` | which load balancer has one, and whether the list of load balancers says otherwise |
 | ``notes_on_primary_ips`` | notes on those that an existing load balancer has, or does not have |
-| ``surviving``, ``addresses_at_deletion`` | what becomes of its addresses when it is deleted |
+| ``addresses_at_deletion``, ``lost_with``, ``loses_addresses`` | what becomes of its addresses when it is deleted |
 
 A load balancer gets its addresses at creation, for its whole life (Hetzner Cloud API, creation of load balancers): none
 is replaced for another address, and no address is taken from something else. Nor is a Primary IP ever created, changed
@@ -19,31 +19,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from desired.annotations.options import OPTIONS, BadAnnotation, Options
+from desired.load_balancers.lifecycle import pending_deletions
 from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned
-from desired.load_balancers.release import pending_deletions
-from desired.load_balancers.wanted import wants_balancer
+from desired.load_balancers.ownership import wants_balancer
 from desired.model.load_balancer import CloudBalancer, PrimaryIp
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.notes import Note
-from desired.rules.load_balancers import (
-    ADDRESSES_GO,
-    PRIMARY_IP_BLOCKED,
-    PRIMARY_IP_ELSEWHERE,
-    PRIMARY_IP_GOES,
-    PRIMARY_IP_GOES_ALONG,
-    PRIMARY_IP_IN_ANOTHER_ZONE,
-    PRIMARY_IP_MAY_GO,
-    PRIMARY_IP_MISSING,
-    PRIMARY_IP_NOT_TAKEN,
-    PRIMARY_IP_OF_ANOTHER_VERSION,
-    PRIMARY_IP_STAYS,
-    PRIMARY_IP_UNKNOWN,
-    PRIMARY_IP_UNREADABLE,
-)
+from desired.rules import load_balancers as rows
 from desired.rules.rule import Plain, Reason, Rule
-from desired.section import Absent, Present, Unknown, Unmanaged
+from desired.section import Absent, Section, Unknown, Unmanaged
 
 _VERSIONS: Mapping[str, int] = {"public_net_ipv4": 4, "public_net_ipv6": 6}
 """Field of ``Options`` → version of the address."""
@@ -155,9 +141,9 @@ def chosen_primary_ips(options: Options, snapshot: Snapshot) -> PrimaryIpChoice:
             continue
         match snapshot.primary_ips.get(asked, Unknown("it was not looked up yet")):
             case Unknown(why):
-                unknown.append(PRIMARY_IP_UNKNOWN.because(option=key, wanted=asked, cause=why))
+                unknown.append(rows.PRIMARY_IP_UNKNOWN.because(option=key, wanted=asked, cause=why))
             case Absent():
-                problems.append(BadAnnotation(key, PRIMARY_IP_MISSING.text(option=key, wanted=asked)))
+                problems.append(BadAnnotation(key, rows.PRIMARY_IP_MISSING.text(option=key, wanted=asked)))
             case PrimaryIp() as found:
                 wrong = _why_not(found, field, options, place)
                 if wrong is not None:
@@ -176,28 +162,22 @@ def _why_not(
 ) -> tuple[Rule, Mapping[str, Plain]] | None:
     """The row that says why the load balancer cannot have it, with facts of its own; None when it can."""
     if found.version != _VERSIONS[field]:
-        return PRIMARY_IP_OF_ANOTHER_VERSION, {"version": found.version, "needed": _VERSIONS[field]}
+        return rows.PRIMARY_IP_OF_ANOTHER_VERSION, {"version": found.version, "needed": _VERSIONS[field]}
     if found.is_blocked:
-        return PRIMARY_IP_BLOCKED, {}
+        return rows.PRIMARY_IP_BLOCKED, {}
     if place is not None and found.location is not None and found.location != place:
-        return PRIMARY_IP_ELSEWHERE, {"place": place}
+        return rows.PRIMARY_IP_ELSEWHERE, {"place": place}
     zone = options.network_zone
     if place is None and not isinstance(zone, Unmanaged) and found.zone is not None and found.zone != zone:
-        return PRIMARY_IP_IN_ANOTHER_ZONE, {"zone": found.zone, "place": zone}
+        return rows.PRIMARY_IP_IN_ANOTHER_ZONE, {"zone": found.zone, "place": zone}
     return None
 
 
 def holder_of(found: PrimaryIp, snapshot: Snapshot) -> CloudBalancer | None:
     """The load balancer that has the Primary IP, by the word of either; None where none is known to have it."""
-    balancers = snapshot.load_balancers
-    if balancers is None:
-        return None
-    for balancer in balancers:
-        if found.id in balancer.spec.primary_ips:
-            return balancer
-    said = _balancer_of(found)
-    named = None if said is None else balancers.find(said)
-    return named.value if isinstance(named, Present) else None
+    balancers, said = snapshot.load_balancers or Section(), _balancer_of(found)
+    named = None if said is None else balancers.items.get(said)
+    return next((balancer for balancer in balancers if found.id in balancer.spec.primary_ips), named)
 
 
 def is_outdated(found: PrimaryIp, snapshot: Snapshot) -> bool:
@@ -218,7 +198,7 @@ def notes_on_choice(service: Service, choice: PrimaryIpChoice) -> Iterator[Note]
         yield why.note(service.key)
     for found in choice.by_field.values():
         if found.auto_delete:
-            yield PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
+            yield rows.PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
 
 
 def notes_on_primary_ips(
@@ -233,14 +213,14 @@ def notes_on_primary_ips(
         address = present.ipv4 if _VERSIONS[field] == 4 else present.ipv6
         keeps: Mapping[str, Plain] = {"balancer": present.id, "address": _address_and_kind(address, held)}
         if field in bad:
-            yield PRIMARY_IP_UNREADABLE.note(service.key, problem=bad[field].text, **keeps)
+            yield rows.PRIMARY_IP_UNREADABLE.note(service.key, problem=bad[field].text, **keeps)
         if isinstance(asked, Unmanaged):
             continue
         found = snapshot.primary_ips.get(asked)
         if held is None or _differs(asked, held, found):
-            yield PRIMARY_IP_NOT_TAKEN.note(service.key, option=row.full_key, wanted=asked, **keeps)
+            yield rows.PRIMARY_IP_NOT_TAKEN.note(service.key, option=row.full_key, wanted=asked, **keeps)
         elif isinstance(found, PrimaryIp) and found.auto_delete:
-            yield PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
+            yield rows.PRIMARY_IP_GOES_ALONG.note(service.key, address=found.shown, primary_ip=found.id)
 
 
 def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | None) -> bool:
@@ -255,42 +235,31 @@ def _address_and_kind(address: object, held: int | None) -> str:
     return kind if address is None else f"{address}, {kind}"
 
 
-def surviving(held: int | None, snapshot: Snapshot) -> bool | None:
-    """Whether a public address outlives its load balancer. ``held`` is the id of its Primary IP, None for an address
-    that Hetzner manages. None: it is not known, as nobody asked or got an answer."""
-    if held is None:
-        return False
-    found = snapshot.primary_ips.get(held)
-    return not found.auto_delete if isinstance(found, PrimaryIp) else None
-
-
 def loses_addresses(balancer: CloudBalancer, snapshot: Snapshot) -> bool:
     """Whether an address may be gone with the load balancer: one that is not known to outlive it counts."""
-    return any(surviving(held, snapshot) is not True for _, held in _addresses(balancer))
+    return any(survives is not True for _, _, survives in _addresses(balancer, snapshot))
 
 
 def lost_with(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
     """The public addresses that are gone for good with the load balancer, as far as that is known."""
-    return tuple(address for address, held in _addresses(balancer) if surviving(held, snapshot) is False)
+    return tuple(address for address, _, survives in _addresses(balancer, snapshot) if survives is False)
 
 
 def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
     """What becomes of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
-    lost: list[str] = []
-    others: list[str] = []
-    for address, held in _addresses(balancer):
-        if held is None:
-            lost.append(address)
-            continue
-        stays = surviving(held, snapshot)
-        row = PRIMARY_IP_MAY_GO if stays is None else PRIMARY_IP_STAYS if stays else PRIMARY_IP_GOES
-        others.append(row.text(primary_ip=held, address=address))
-    gone = (ADDRESSES_GO.text(addresses=" and ".join(lost)),) if lost else ()
-    return (*gone, *others)
+    found = list(_addresses(balancer, snapshot))
+    managed = " and ".join(address for address, held, _ in found if held is None)
+    by_fate = {None: rows.PRIMARY_IP_MAY_GO, True: rows.PRIMARY_IP_STAYS, False: rows.PRIMARY_IP_GOES}
+    others = (by_fate[survives].text(primary_ip=held, address=at) for at, held, survives in found if held is not None)
+    return (*((rows.ADDRESSES_GO.text(addresses=managed),) if managed else ()), *others)
 
 
-def _addresses(balancer: CloudBalancer) -> Iterator[tuple[str, int | None]]:
-    """Each public address of the load balancer, with the id of its Primary IP."""
+def _addresses(balancer: CloudBalancer, snapshot: Snapshot) -> Iterator[tuple[str, int | None, bool | None]]:
+    """Each public address of the load balancer, with the id of its Primary IP, None where Hetzner manages it, and
+    whether it outlives the load balancer, None where that is not known: nothing asked, or got an answer."""
     for field, address in zip(_VERSIONS, (balancer.ipv4, balancer.ipv6), strict=True):
+        held = _id_of(balancer, field)
+        found = None if held is None else snapshot.primary_ips.get(held)
+        survives = not found.auto_delete if isinstance(found, PrimaryIp) else None
         if address is not None:
-            yield str(address), _id_of(balancer, field)
+            yield str(address), held, False if held is None else survives

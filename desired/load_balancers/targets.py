@@ -2,30 +2,38 @@
 
 | Step | Function | Decides |
 |---|---|---|
-| 1 | ``membership.node_targets`` | the membership of each Node: excluded, without a server, a candidate, ... |
+| 1 | ``membership.node_memberships`` | the membership of each Node: excluded, without a server, a candidate, ... |
 | 2 | ``target_candidates`` | the candidates, looked up by server and by membership |
 | 3 | ``desired_targets`` | the targets that fit the type's limit; foreign targets stay |
 | 4 | ``removal_reason`` | why a target is removed |
+| 5 | ``note_on_no_targets`` | why none is left, and what mends it |
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
 
+from desired.annotations.options import Options
 from desired.load_balancers.membership import Membership, NodeTarget, find_server
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target, ipv6_of
-from desired.model.snapshot import (
-    RobotAccount,
-    Snapshot,
-)
+from desired.model.service import Service
+from desired.model.snapshot import RobotAccount, Snapshot
+from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
+from desired.plan.notes import Note
+from desired.rules import load_balancers as rows
 from desired.rules.load_balancer_changes import TARGET_EXCLUDED, TARGET_GONE, TARGET_TWICE, TARGET_WITHOUT_NODE
-from desired.rules.load_balancers import ROOM_LACKING
 from desired.rules.rule import Reason
-from desired.section import Absent
+from desired.section import Absent, Unmanaged
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey
+
+_LONGEST = 1000
+"""Characters of a note on no targets: an Event has 1024, and a condition has a beginning."""
+_NAMED = 3
+"""Nodes that a command names."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,7 @@ class TargetCandidates:
 
     def name_of(self, target: Target) -> str:
         """The name of the server that an existing target leads to, by whichever address; else the target's own."""
-        server = self.led_to(target)
-        return target.name if server is None else server.name
+        return (self.led_to(target) or target).name
 
     def names_by_port(
         self, found: Mapping[int, Iterable[Target]], balancer: CloudBalancer
@@ -131,13 +138,9 @@ class TargetCandidates:
     def leaves_alone(self, server: ServerKey) -> bool:
         """Whether the existing targets of this server stay: its Node is uncertain or ignored, or keeps its target
         though it could be none now; or no Node claims it and the server of some Node is not known."""
-        claims = self.by_server.get(server, ())
-        if not claims:
-            return self._any_may_be
-        return any(
-            member.membership in (Membership.UNCERTAIN, Membership.IGNORED) or member.keeps_its_target
-            for member in claims
-        )
+        claims, unknown = self.by_server.get(server, ()), (Membership.UNCERTAIN, Membership.IGNORED)
+        stays = any(member.membership in unknown or member.keeps_its_target for member in claims)
+        return stays if claims else self._any_may_be
 
     @cached_property
     def _any_may_be(self) -> bool:
@@ -165,7 +168,7 @@ class DesiredTargets:
     """Targets that are left alone: label selectors, and addresses of no server that is known."""
     chosen: frozenset[ServerKey] | None = None
     """The candidates for which there is room; None when there is room for all."""
-    full: Reason = field(default_factory=ROOM_LACKING.because)
+    full: Reason = field(default_factory=rows.ROOM_LACKING.because)
     """Why there is none for the others."""
 
     @cached_property
@@ -181,15 +184,13 @@ class DesiredTargets:
     def being(self, membership: Membership) -> Sequence[NodeTarget]:
         """The Nodes with this membership, in the order of names, as they are in the candidates: those without room are
         candidates there."""
-        if membership not in (Membership.TARGET, Membership.OVER_LIMIT):
-            return self.node_targets.by_membership.get(membership, ())
-        candidates, over = (
-            self.node_targets.by_membership.get(Membership.TARGET, ()),
-            membership is Membership.OVER_LIMIT,
-        )
+        is_over = membership is Membership.OVER_LIMIT
+        found = self.node_targets.by_membership.get(Membership.TARGET if is_over else membership, ())
         if self.chosen is None:
-            return () if over else candidates
-        return [member for member in candidates if (member.server not in self.chosen) is over]
+            return () if is_over else found
+        if membership not in (Membership.TARGET, Membership.OVER_LIMIT):
+            return found
+        return [member for member in found if (member.server not in self.chosen) is is_over]
 
     def by_why(self, membership: Membership) -> Mapping[str, Sequence[NodeTarget]]:
         """Why → the Nodes with this membership, both in order, and the Nodes as they are in the candidates. Raises
@@ -199,8 +200,7 @@ class DesiredTargets:
     @cached_property
     def _over_limit(self) -> Mapping[str, Sequence[NodeTarget]]:
         """Made once, as a type without room may leave out thousands of Nodes, and many Services share the answer."""
-        members = self.being(Membership.OVER_LIMIT)
-        return {self.full.text: members} if members else {}
+        return {self.full.text: members} if (members := self.being(Membership.OVER_LIMIT)) else {}
 
     def _judged(self, member: NodeTarget) -> NodeTarget:
         if self.chosen is not None and member.membership is Membership.TARGET and member.server not in self.chosen:
@@ -247,7 +247,7 @@ def _fitting(
         node_targets,
         foreign,
         chosen,
-        ROOM_LACKING.because(room=counted(max_targets, "target"), remedy=remedy),
+        rows.ROOM_LACKING.because(room=counted(max_targets, "target"), remedy=remedy),
     )
 
 
@@ -288,3 +288,37 @@ def removal_reason(target: Target, server: ServerKey, members: Collection[NodeTa
         return Removal(TARGET_TWICE.text(server=server.name), server_lives=True)
     whys = sorted(TARGET_EXCLUDED.text(node=member.node, cause=member.why) for member in others)
     return Removal("; ".join(whys), server_lives=True)
+
+
+def note_on_no_targets(members: Sequence[NodeTarget], service: Service, options: Options) -> Note:
+    """The note that none of these Nodes, all of the cluster, gets traffic of ``service``."""
+    if not members:
+        return rows.NODES_LACKING.note(service.key)
+    groups: dict[tuple[str, str], list[NodeTarget]] = {}
+    for member in members:
+        rule = member.reason.rule
+        groups.setdefault((rule.name, "" if member.is_left_out else member.why), []).append(member)
+    counts = Counter(member.reason.rule.counted for member in members).most_common()
+    said = ", ".join(f"{count} {cause}" for cause, count in counts)
+    room = _LONGEST - len(rows.NODES_INELIGIBLE.text(total=len(members), counts=said, remedies=""))
+    remedies: list[str] = []
+    for found in sorted(groups.values(), key=len, reverse=True):
+        told = _remedy(found, service, options)
+        if len(told) + 2 <= room or not remedies:
+            room -= len(told) + 2
+            remedies.append(told)
+    note = rows.NODES_INELIGIBLE.note(service.key, total=len(members), counts=said, remedies="; ".join(remedies))
+    return note if len(note.text) <= _LONGEST else replace(note, text=f"{note.text[: _LONGEST - 3]}...")
+
+
+def _remedy(found: Sequence[NodeTarget], service: Service, options: Options) -> str:
+    """What mends what these Nodes share, or what is said of the first of them."""
+    first = next((member for member in found if member.note), found[0])
+    if not first.is_left_out or first.note:
+        return f"{first.node}: {first.note or first.why}"
+    names = [member.node for member in found]
+    everybody = f"-l {LABEL_EXCLUDE_FROM_BALANCERS}" if first.reason.rule is rows.EXCLUDED_BY_LABEL else "--all"
+    nodes = " ".join(names) if len(names) <= _NAMED else everybody
+    selector = "" if isinstance(options.node_selector, Unmanaged) else options.node_selector.text
+    facts = {"nodes": nodes, "selector": selector, "service": service.name, "namespace": service.namespace}
+    return first.reason.rule.advice(facts)

@@ -199,6 +199,18 @@ class Owner:
     """When it may be deleted. Never compared, as ``released``."""
 
 
+def owner_of(labels: Mapping[str, str]) -> Owner:
+    """The owner that these labels name."""
+    return Owner(
+        labels.get(LABEL_CLUSTER_UID),
+        labels.get(LABEL_SERVICE_UID),
+        labels.get(LABEL_RELEASED),
+        adopted=labels.get(LABEL_ADOPTED),
+        former=labels.get(LABEL_FORMER),
+        delete_after=labels.get(LABEL_DELETE_AFTER),
+    )
+
+
 def labels_with(there: Mapping[str, str], owner: Owner) -> dict[str, str]:
     """The labels that are there, with ours as ``owner`` has them. A cluster that is not known is not taken away."""
     ours = {
@@ -347,6 +359,11 @@ class CloudBalancer:
         """Whether the target may well get traffic, as nothing is known yet: it is new, or its checks were edited."""
         said = self.checks.get(target, {}).values()
         return Health.UNKNOWN in said and Health.HEALTHY not in said
+
+    @property
+    def owner(self) -> Owner:
+        """Whom its labels name."""
+        return owner_of(self.spec.labels)
 
     @property
     def key(self) -> Key:

@@ -14,8 +14,7 @@ from actuators.load_balancers.ownership import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
-from desired.load_balancers.orphans import Orphan, stray_addresses, unlabelled
-from desired.load_balancers.ownership import owner_of
+from desired.load_balancers.lifecycle import Orphan, stray_addresses, unlabelled
 from desired.load_balancers.prices import price_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
@@ -167,7 +166,7 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
         balancer = None if balancers is None else balancers.items.get(balancer_id)
         unreadable = None if balancers is None else balancers.unreadable.get(balancer_id)
         if balancer is not None:
-            owner = alive.get(owner_of(balancer.spec.labels).service_uid or "")
+            owner = alive.get(balancer.owner.service_uid or "")
             whose = f": it has the label of Service {owner}" if owner else ""
             yield f"load balancer {balancer_id} {balancer.spec.name} is no orphan of this cluster{whose}"
         else:

@@ -13,7 +13,7 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
 from desired.load_balancers.matching import BalancerMatch
-from desired.load_balancers.wanted import matters, uses_certificates, wanted_types
+from desired.load_balancers.ownership import matters, uses_certificates, wanted_types
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import ObjectKind
 from desired.model.load_balancer import BalancerType

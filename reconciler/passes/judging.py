@@ -9,7 +9,7 @@ from desired.guards.history import notes_on_suspended
 from desired.guards.judge import ask_guards, judge
 from desired.guards.loss import takes_targets
 from desired.guards.settings_blast_radius import settings_change
-from desired.load_balancers.wanted import matters
+from desired.load_balancers.ownership import matters
 from desired.model.former_settings import FormerSettings
 from desired.model.key import PLAN, Key, ObjectKind
 from desired.model.route import route_key

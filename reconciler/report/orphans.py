@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from actuators.outcome import Applied, Failed, Outcome, Skipped
-from desired.load_balancers.orphans import Orphan, StrayAddress
-from desired.load_balancers.ownership import owner_of
+from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.load_balancers.prices import price_of, standing
 from desired.model.price import Cost
 from desired.syntax.bounds import counted
@@ -241,7 +240,7 @@ class OrphanDocument(Struct, frozen=True):
     def of(cls, orphan: Orphan, report: OrphanReport) -> "OrphanDocument":
         """An orphan of the report."""
         balancer, now = orphan.balancer, report.taken_at
-        owner = owner_of(balancer.spec.labels)
+        owner = balancer.owner
         return cls(
             id=balancer.id,
             name=balancer.spec.name,

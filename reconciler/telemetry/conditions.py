@@ -15,7 +15,7 @@ from desired.guards.anchor import is_own_project
 from desired.guards.guard import GuardInput
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.conditions import is_worth_a_write
-from desired.load_balancers.wanted import wants_balancer
+from desired.load_balancers.ownership import wants_balancer
 from desired.model.service import Service, ServiceCondition
 from desired.model.settings import Policy
 from desired.names import CONDITION_IN_SYNC

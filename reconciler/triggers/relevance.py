@@ -15,7 +15,7 @@ from typing import Any
 from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
 from desired.annotations.claims import Claim
-from desired.load_balancers.wanted import matters
+from desired.load_balancers.ownership import matters
 from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.section import Section, Unknown

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 
 from actuators.outcome import Applied
 from desired.load_balancers.matching import Missing, Owned
-from desired.load_balancers.wanted import wants_balancer
+from desired.load_balancers.ownership import wants_balancer
 from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     CloudBalancer,

@@ -8,7 +8,7 @@ import pytest
 from actuators.http.errors import ApiError, Conflict, Denied
 from actuators.load_balancers.ownership import delete
 from desired.load_balancers.changes import orphan_deletion
-from desired.load_balancers.orphans import Orphan
+from desired.load_balancers.lifecycle import Orphan
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from tests.balancers import SERVICE_UID, a_balancer

@@ -8,9 +8,9 @@ import pytest
 from desired.annotations.reading import with_defaults
 from desired.guards.judge import ask_guards
 from desired.load_balancers.certificates import desired_certificates
+from desired.load_balancers.lifecycle import orphans
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.membership import node_memberships
-from desired.load_balancers.orphans import orphans
 from desired.load_balancers.primary_ips import chosen_primary_ips
 from desired.load_balancers.targets import desired_targets
 from desired.model.key import Key, ObjectKind

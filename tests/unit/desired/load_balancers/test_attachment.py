@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from desired.annotations.options import OPTIONS, Options
-from desired.load_balancers.attachment import attachment_problems, network_id, wanted_attachment, why_out_of_reach
+from desired.load_balancers.network import attachment_problems, network_id, wanted_attachment, why_out_of_reach
 from desired.model.load_balancer import Attachment, CloudBalancer
 from desired.model.snapshot import Network, Server, Snapshot
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged

@@ -2,8 +2,8 @@
 
 import pytest
 
-from desired.load_balancers.ownership import asked_name, default_name, labels_of, owner_of
-from desired.model.load_balancer import Owner
+from desired.load_balancers.ownership import asked_name, default_name, labels_of
+from desired.model.load_balancer import Owner, owner_of
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
 from desired.section import Present, Unknown
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_claim, a_service, annotated

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.claims import ClaimedPort
+from desired.load_balancers.lifecycle import unlabelled
 from desired.load_balancers.matching import (
     Adoptable,
     BalancerMatch,
@@ -16,7 +17,6 @@ from desired.load_balancers.matching import (
     Undecided,
     match_balancers,
 )
-from desired.load_balancers.orphans import unlabelled
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, Owner, SelectorTarget, ServerTarget
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot

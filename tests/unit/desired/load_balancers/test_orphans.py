@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
 from desired.load_balancers.matching import match_balancers
-from desired.load_balancers.orphans import Orphan, left_certificates, orphans
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import ANNOTATIONS, OPTIONS
+from desired.load_balancers.lifecycle import LoadBalancerRelease, release
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided
-from desired.load_balancers.release import LoadBalancerRelease, release
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.settings import Policy

@@ -7,7 +7,7 @@ from typing import Any
 
 from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredBalancers, DesiredLoadBalancer, desired_load_balancers
-from desired.load_balancers.release import LoadBalancerRelease
+from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.model.load_balancer import CloudBalancer, ServerTarget
 from desired.model.service import Service
 from desired.names import FINALIZER_BALANCER, LABEL_ADOPTED

@@ -9,9 +9,9 @@ import pytest
 
 from desired.annotations.options import Options
 from desired.load_balancers.membership import Membership, NodeTarget, node_memberships
+from desired.load_balancers.network import Place
 from desired.load_balancers.targets import DesiredTargets, Removal, count_targets, removal_reason, target_candidates
 from desired.load_balancers.targets import desired_targets as of_roster
-from desired.load_balancers.zones import Place
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, ipv6_of
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, NodeAddress, RobotAccount, Server, Snapshot

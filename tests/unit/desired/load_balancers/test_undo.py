@@ -8,9 +8,9 @@ import pytest
 
 from desired.annotations.options import OPTIONS
 from desired.explain import why_no_service
+from desired.load_balancers.lifecycle import due_of, window_of
 from desired.load_balancers.matching import Adoptable, Foreign, Missing, match_balancers
 from desired.load_balancers.ownership import former_of
-from desired.load_balancers.release import due_of, window_of
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, Owner
 from desired.model.service import Service

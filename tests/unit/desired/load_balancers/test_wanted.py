@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.wanted import matters, needs_cleanup, uses_certificates, wanted_types, wants_balancer
+from desired.load_balancers.ownership import matters, needs_cleanup, uses_certificates, wanted_types, wants_balancer
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service, ServiceCondition
 from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER

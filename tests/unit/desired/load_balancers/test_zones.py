@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desired.annotations.options import Options
-from desired.load_balancers.zones import Place, place_of, why_out_of_zone, zone_of, zones_of_locations
+from desired.load_balancers.network import Place, place_of, why_out_of_zone, zone_of, zones_of_locations
 from desired.model.load_balancer import CloudBalancer, IpTarget, LoadBalancer, ServerTarget, Target
 from desired.model.snapshot import RobotAccount, Server
 from desired.plan.change import Plan

@@ -1,0 +1,360 @@
+"""Life of a load balancer beyond its Service: how it is released, what waits for a Service's return, what is left over.
+
+A Service that goes deletes its load balancer, releases it for good, or releases it for the undo window: in that window
+a Service of the same namespace and name gets it back with its addresses, and after it a pass deletes it. All that has
+to be known is in labels of the load balancer: whose it was, and after when it may be deleted. Only one with exactly the
+labels that this product writes is ever deleted because of them. Other load balancers that no Service wants are noted,
+and a person may delete them.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from desired.annotations.choices import DeletionPolicy
+from desired.annotations.options import OPTIONS
+from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided
+from desired.load_balancers.ownership import (
+    Ownership,
+    asked_name,
+    default_name,
+    former_of,
+    may_come_back,
+    ownership,
+    wants_balancer,
+)
+from desired.load_balancers.prices import price_of
+from desired.model.load_balancer import Certificate, CloudBalancer, IpTarget, Owner, is_private
+from desired.model.service import Service
+from desired.model.settings import Settings
+from desired.model.snapshot import Server, Snapshot
+from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.plan.notes import Note
+from desired.rules import load_balancers as rows
+from desired.rules.rule import Reason
+from desired.section import Present
+from desired.syntax.bounds import shown_text
+
+_WHERE_UNCLEAR = timedelta(minutes=10)
+"""The window of a Service whose annotation cannot be understood, where no other is configured: who asks for a window
+does not want none."""
+_STAMP = "%Y%m%dT%H%M%SZ"
+_STAMPED = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
+_DEFAULT_NAME = re.compile(r"a[0-9a-f]{31}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBalancerRelease:
+    """A Service that releases its load balancer."""
+
+    service: Service
+    match: BalancerMatch
+    retained: Owner | None = None
+    """Its labels afterwards when it is kept, for good or for a while; None when it is deleted, or does not exist."""
+    why_retained: Reason | None = None
+    """Why it is kept for good; None when it is not."""
+    delete_at: datetime | None = None
+    """After when it is deleted, unless a Service of this namespace and name comes back; None when it is not kept, or
+    kept for good."""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def present(self) -> CloudBalancer | None:
+        """The load balancer that is released; None when there is none, or it is not known."""
+        return self.match.balancer if isinstance(self.match, Owned | Adoptable) else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known if there is one: the Service is not released before."""
+        return isinstance(self.match, Owned | Adoptable | Missing)
+
+
+def release(service: Service, match: BalancerMatch, snapshot: Snapshot, settings: Settings) -> LoadBalancerRelease:
+    """Decide what happens to the Service's load balancer, which ``match`` has found by its label. One without it is
+    never deleted: it is released for good, or only named where nothing else proves that it was the Service's."""
+    if isinstance(match, Undecided):
+        return LoadBalancerRelease(service, match, notes=(match.reason.note(service.key),))
+    if isinstance(match, Missing) and match.publisher is not None:
+        note = rows.PUBLISHED_STAYS.note(service.key, balancer=_paid(match.publisher), id=match.publisher.id)
+        return LoadBalancerRelease(service, match, notes=(note,))
+    if not isinstance(match, Owned | Adoptable):
+        return LoadBalancerRelease(service, match)
+    owner, now = replace(match.balancer.owner, service_uid=None, former=former_of(service)), snapshot.taken_at
+    if isinstance(snapshot.cluster_uid, Present):
+        owner = replace(owner, cluster_uid=snapshot.cluster_uid.value)
+    why = _why_retained(service, match)
+    if why is not None:
+        return LoadBalancerRelease(service, match, for_good(owner, now), why)
+    window, problem = window_of(service, settings), service.claim.read.bad.get("undo_window")
+    facts = {"problem": problem.text if problem else "", "seconds": f"{window.total_seconds():g}"}
+    notes = (rows.RELEASE_UNCLEAR.note(service.key, **facts),) if problem else ()
+    if not window:
+        return LoadBalancerRelease(service, match, notes=notes)
+    for_a_while = replace(owner, delete_after=stamped(now + window), released=None)
+    return LoadBalancerRelease(service, match, for_a_while, delete_at=now + window, notes=notes)
+
+
+def _why_retained(service: Service, match: Owned | Adoptable) -> Reason | None:
+    """The reason why the load balancer outlives its Service for good; None when it does not."""
+    balancer, read = match.balancer, service.claim.read
+    if isinstance(match, Adoptable):
+        return rows.LOST_ITS_LABEL.because(balancer=_paid(balancer))
+    if balancer.is_protected:
+        return rows.RETAINED_PROTECTED.because()
+    if "deletion_policy" in read.bad:
+        value = service.claim.annotations[OPTIONS["deletion_policy"].full_key]
+        return rows.RETAINED_UNREADABLE.because(value=shown_text(value))
+    if read.deletion_policy is DeletionPolicy.RETAIN:
+        return rows.RETAINED_AS_ASKED.because()
+    was_nobodys = balancer.owner.adopted is not None
+    return rows.RETAINED_ADOPTED.because() if was_nobodys and not read.asks_for_deletion else None
+
+
+def _paid(balancer: CloudBalancer) -> str:
+    """``load balancer 7 web (lb11, 5.39 a month)``, in the project's currency."""
+    price = price_of(balancer)
+    cost = "" if price is None else f", {price.gross:.2f} a month"
+    return f"load balancer {balancer.id} {balancer.spec.name} ({balancer.type.name}{cost})"
+
+
+def for_good(owner: Owner, now: datetime) -> Owner:
+    """The labels of a load balancer that stays for good: they continue to say whose it was."""
+    return replace(owner, service_uid=None, adopted=None, delete_after=None, released=stamped(now))
+
+
+def window_of(service: Service, settings: Settings) -> timedelta:
+    """How long the load balancer outlives the Service: by its annotation, else by the operator's flag."""
+    read = service.claim.read
+    if "undo_window" in read.bad:
+        return settings.undo_window or _WHERE_UNCLEAR
+    asked_s = read.values.get("undo_window")
+    return settings.undo_window if asked_s is None else timedelta(seconds=asked_s)
+
+
+def stamped(moment: datetime) -> str:
+    """A time as a label may have it."""
+    return f"{moment.astimezone(UTC):{_STAMP}}"
+
+
+def due_of(owner: Owner) -> datetime | None:
+    """After when the load balancer may be deleted, by its label; None when it has none, or one that we never write."""
+    text = owner.delete_after
+    if text is None or not _STAMPED.fullmatch(text):
+        return None
+    try:
+        return datetime.strptime(text, _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def shown_time(moment: datetime) -> str:
+    """A time as a sentence has it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def shown_former(owner: Owner) -> str:
+    """The Service whose load balancer it was, as far as its label tells."""
+    namespace, dot, name = (owner.former or "").partition(".")
+    return f"Service {namespace}/{name}" if dot else "its Service"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingDeletion:
+    """A load balancer that was released for a while, or whose Service has vanished, and that no Service wants back."""
+
+    balancer: CloudBalancer
+    due_at: datetime
+    """When it may be deleted."""
+    returned: str | None = None
+    """Id of the existing Service of that namespace and name, which wants a load balancer, names no other one, and was
+    not given this one; None while there is none."""
+    vanished: str | None = None
+    """UID of its Service, where that has gone without releasing it: the finalizer was taken away by somebody else, or
+    the Service was deleted by force. Nobody has said then what is to become of it. None where it was released."""
+
+
+def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
+    """Load balancers that were released for a while, or whose Service has vanished, and that no Service wants, by id.
+    ``matches`` are of all Services that want a load balancer or have to release one: what one of them gets, or may yet
+    turn out to get, is not among these; nor is one whose Service vanished and that is protected, or was not made for
+    it: that outlives it, as at a release."""
+    services = snapshot.services
+    if services is None:
+        return ()
+    taken = _taken_by(matches)
+    unclear = {former_of(services.items[key]) for key, match in matches.items() if isinstance(match, Undecided)}
+    returned = {former_of(service): service for service in services if wants_balancer(service)}
+    found = []
+    for balancer in snapshot.load_balancers or ():
+        owner, name = balancer.owner, balancer.spec.name
+        due_at = due_of(owner)
+        if due_at is None or balancer.id in taken or owner.former in unclear or not may_come_back(owner, snapshot):
+            continue
+        service = returned.get(owner.former or "")
+        is_back = service is not None and service.claim.read.values.get("name", name) == name
+        found.append(PendingDeletion(balancer, due_at, service.id if service and is_back else None))
+    for balancer in _unclaimed(snapshot, matches):
+        owner = balancer.owner
+        if owner.service_uid is not None and owner.adopted is None and not balancer.is_protected:
+            found.append(PendingDeletion(balancer, snapshot.taken_at, vanished=owner.service_uid))
+    return tuple(sorted(found, key=lambda pending: pending.balancer.id))
+
+
+def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
+    """Ids of the load balancers that these Services are matched with, whoever they belong to."""
+    claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
+    return frozenset(balancer.id for balancer in claimed if balancer is not None)
+
+
+def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list[CloudBalancer]:
+    """Load balancers with our cluster's label that are no Service's, by id. What a Service may claim by its label or
+    name is not among these, even if it is not known which of several it gets. Empty while a Service may be unread."""
+    services, taken = snapshot.services, _taken_by(matches)
+    if services is None or not services.is_whole:
+        return []
+    left = [
+        balancer
+        for balancer in snapshot.load_balancers or ()
+        if balancer.id not in taken and ownership(balancer.owner.cluster_uid, snapshot) is Ownership.OURS
+    ]
+    names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
+    uids = {service.uid for service in services} if left else set()
+    return [each for each in left if each.spec.name not in names and each.owner.service_uid not in uids]
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A load balancer that no Service wants, and why."""
+
+    balancer: CloudBalancer
+    reason: Reason
+    delete_at: datetime | None = None
+    """After when a pass deletes it by itself; None when none does."""
+    is_labelled: bool = True
+    """Whether its label says that it is this cluster's; without it nothing is ever deleted here."""
+
+    @property
+    def kept(self) -> str | None:
+        """The reason why it is not deleted even on demand: one clause for people; None when it may be."""
+        if self.balancer.is_protected:
+            return rows.ORPHAN_PROTECTED.text()
+        return None if self.is_labelled else rows.ORPHAN_UNLABELLED.text(balancer=self.balancer.id)
+
+    @property
+    def was_released(self) -> bool:
+        """Whether somebody wanted it to stay, with its addresses."""
+        return self.balancer.owner.released is not None
+
+    @property
+    def needs_its_id(self) -> bool:
+        """Whether it is deleted on demand only where its id is given: it was kept on purpose, or goes by itself."""
+        return self.was_released or self.delete_at is not None
+
+
+def orphans(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
+    """Load balancers of this cluster that none of these Services claims, by id, with the reason."""
+    return tuple(_orphan(balancer, snapshot) for balancer in _unclaimed(snapshot, matches))
+
+
+def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:
+    owner = balancer.owner
+    whose, due_at = shown_former(owner), due_of(owner)
+    if owner.service_uid is not None:
+        return Orphan(balancer, rows.SERVICE_GONE.because(uid=owner.service_uid))
+    if not may_come_back(owner, snapshot):
+        return Orphan(
+            balancer, rows.RELEASED_SINCE.because(since=owner.released) if owner.released else rows.RELEASED.because()
+        )
+    if owner.delete_after is None:
+        return Orphan(balancer, rows.UNDATED.because(service=whose))
+    if due_at is None:
+        return Orphan(balancer, rows.MISDATED.because(service=whose, value=owner.delete_after))
+    if balancer.is_protected:
+        return Orphan(balancer, rows.MAY_RETURN.because(service=whose))
+    return Orphan(balancer, rows.IN_UNDO_WINDOW.because(service=whose, until=shown_time(due_at)), delete_at=due_at)
+
+
+def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
+    """Load balancers that no label gives to anybody and that no Service claims, by id: those with the default name of
+    some Service, and those of which a Service that goes publishes an address. Whether they are this cluster's is not
+    known. Empty while a Service may be unread."""
+    services = snapshot.services
+    if services is None or not services.is_whole:
+        return ()
+    taken, names = _taken_by(matches), {default_name(service.uid): service.id for service in services}
+    leaving = {
+        match.publisher.id: key
+        for key, match in matches.items()
+        if isinstance(match, Missing) and match.publisher and not wants_balancer(services.items[key])
+    }
+    found = []
+    for balancer in snapshot.load_balancers or ():
+        owner, name = balancer.owner, balancer.spec.name
+        if balancer.id in taken or any((owner.cluster_uid, owner.service_uid, owner.former, owner.released)):
+            continue
+        if balancer.id in leaving:
+            why = rows.PUBLISHED_AT_THE_END.because(service=leaving[balancer.id])
+        elif name in names:
+            why = rows.NAMED_WITHOUT_LABEL.because(service=names[name])
+        elif _DEFAULT_NAME.fullmatch(name):
+            why = rows.NAMED_FOR_NONE.because()
+        else:
+            continue
+        found.append(Orphan(balancer, why, is_labelled=False))
+    return tuple(found)
+
+
+def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
+    """Managed certificates that were made for Services of this cluster which are gone, and that no load balancer and no
+    Service uses, by id. Empty while a Service or a load balancer may be unread, and where no Service needs
+    certificates: then they are not listed."""
+    services, balancers = snapshot.services, snapshot.load_balancers
+    if services is None or balancers is None or not (services.is_whole and balancers.is_whole):
+        return ()
+    alive = {service.uid for service in services}
+    used: set[int | str] = set()
+    for balancer in balancers:
+        used.update(*(listener.certificate_ids for listener in balancer.spec.listeners.values()))
+    for service in services:
+        used.update(service.claim.read.values.get("http_certificates") or ())
+    return tuple(
+        found
+        for found in sorted(snapshot.certificates or (), key=lambda found: found.id)
+        if (uid := found.labels.get(LABEL_SERVICE_UID)) is not None
+        and uid not in alive
+        and not {found.id, found.name} & used
+        and ownership(found.labels.get(LABEL_CLUSTER_UID), snapshot) is Ownership.OURS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StrayAddress:
+    """An address that a Service's load balancer sends traffic to and that is nobody's, and why that is so."""
+
+    balancer: CloudBalancer
+    ip: str
+    reason: Reason
+
+
+def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[StrayAddress, ...]:
+    """The targets of these load balancers that are addresses of nobody, in order. Empty unless everybody who might have
+    one was read: Nodes, servers and the Robot account. A pass leaves them alone, as somebody may have added them."""
+    account = snapshot.robot.servers if snapshot.robot else None
+    if account is None or not (snapshot.nodes.is_whole and account.is_whole):
+        return ()
+    reported = {address.address for node in snapshot.nodes for address in node.addresses}
+    servers, taken = (*account, *snapshot.servers), _taken_by(matches)
+    return tuple(
+        StrayAddress(balancer, target.ip, (rows.STRAY_PRIVATE if is_private(target) else rows.STRAY_PUBLIC).because())
+        for balancer in snapshot.load_balancers or ()
+        if balancer.id in taken
+        for target in sorted(each for each in balancer.targets if isinstance(each, IpTarget))
+        if target.ip not in reported and not any(_has(server, ip_address(target.ip)) for server in servers)
+    )
+
+
+def _has(server: Server, ip: IPv4Address | IPv6Address) -> bool:
+    is_inside = isinstance(ip, IPv6Address) and server.ipv6 is not None and ip in server.ipv6
+    return is_inside or ip == server.ipv4 or ip in [private for _, private in server.private_ips]
