@@ -4,8 +4,6 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-import pytest
-
 from desired.annotations.claims import ClaimedPort
 from desired.load_balancers.lifecycle import unlabelled
 from desired.load_balancers.matching import (
@@ -41,6 +39,7 @@ from tests.balancers import (
 )
 from tests.builders import CLUSTER_UID, NOW, a_settled_node, incomplete
 from tests.support.judging import judge
+from tests.support.rows import rows
 
 ELSEWHERE, DEAD = "99999999-8888-7777-6666-555555555555", "dddddddd-0000-0000-0000-000000000000"
 SERVED = a_served_service()
@@ -82,26 +81,22 @@ def test_it_is_taken_up_again_by_its_published_address() -> None:
     assert (adopt.after.service_uid, adopt.after.adopted) == (SERVED.uid, "true")
 
 
-@pytest.mark.parametrize(
-    ("service", "balancer", "world"),
-    [
-        pytest.param({}, bare(targets=(THEIRS,)), {}, id="a stranger's target"),
-        pytest.param({}, bare(targets=(OURS, THEIRS)), {}, id="a stranger's target beside ours"),
-        pytest.param({}, bare(targets=(SelectorTarget("a=b", False),)), {}, id="a label selector"),
-        pytest.param({}, bare(targets=(IpTarget("198.51.100.7"),)), {}, id="an address of no Node"),
-        pytest.param({}, bare(targets=()), {}, id="no target"),
-        pytest.param({}, bare(listeners=()), {}, id="no port"),
-        pytest.param({}, bare(listeners=(a_listener(80, 31999),)), {}, id="a port of another Service"),
-        pytest.param({}, bare(listeners=(a_listener(), a_listener(81, 80))), {}, id="a port of a host beside"),
-        pytest.param(
-            {"claim": a_claim(ClaimedPort(80, "TCP"), allocates_node_ports=False)}, bare(), {}, id="no node ports"
-        ),
-        pytest.param({}, bare(), {"nodes": [a_settled_node(provider_id="other://1")]}, id="all Nodes are foreign"),
-        pytest.param({}, bare(), {"nodes": []}, id="no Nodes"),
-        pytest.param(
-            {}, bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}, targets=(THEIRS,)), {}, id="our cluster's, of strangers"
-        ),
-    ],
+@rows(
+    "service balancer world",
+    {
+        "a stranger's target": ({}, bare(targets=(THEIRS,)), {}),
+        "a stranger's target beside ours": ({}, bare(targets=(OURS, THEIRS)), {}),
+        "a label selector": ({}, bare(targets=(SelectorTarget("a=b", False),)), {}),
+        "an address of no Node": ({}, bare(targets=(IpTarget("198.51.100.7"),)), {}),
+        "no target": ({}, bare(targets=()), {}),
+        "no port": ({}, bare(listeners=()), {}),
+        "a port of another Service": ({}, bare(listeners=(a_listener(80, 31999),)), {}),
+        "a port of a host beside": ({}, bare(listeners=(a_listener(), a_listener(81, 80))), {}),
+        "no node ports": ({"claim": a_claim(ClaimedPort(80, "TCP"), allocates_node_ports=False)}, bare(), {}),
+        "all Nodes are foreign": ({}, bare(), {"nodes": [a_settled_node(provider_id="other://1")]}),
+        "no Nodes": ({}, bare(), {"nodes": []}),
+        "our cluster's, of strangers": ({}, bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}, targets=(THEIRS,)), {}),
+    },
 )
 def test_one_that_may_be_a_strangers_is_held(
     service: dict[str, Any], balancer: CloudBalancer, world: dict[str, Any]
@@ -118,30 +113,23 @@ def test_one_that_may_be_a_strangers_is_held(
 
 RELEASED = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
 GONE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD}
+WAITING = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "a.b", LABEL_DELETE_AFTER: "20990101T000000Z"}
+SHOP = a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="shop")))
 
 
-@pytest.mark.parametrize(
-    ("balancers", "others"),
-    [
-        pytest.param([bare(labels=GONE)], [], id="of a Service that is gone"),
-        pytest.param([bare(labels={LABEL_SERVICE_UID: DEAD})], [], id="of one of no known cluster"),
-        pytest.param([bare(labels=RELEASED | {LABEL_FORMER: "default.shop"})], [], id="released with another"),
-        pytest.param(
-            [
-                bare(
-                    labels={LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "a.b", LABEL_DELETE_AFTER: "20990101T000000Z"}
-                )
-            ],
-            [],
-            id="in another's undo window",
-        ),
-        pytest.param(
+@rows(
+    "balancers others",
+    {
+        "of a Service that is gone": ([bare(labels=GONE)], []),
+        "of one of no known cluster": ([bare(labels={LABEL_SERVICE_UID: DEAD})], []),
+        "released with another": ([bare(labels=RELEASED | {LABEL_FORMER: "default.shop"})], []),
+        "in another's undo window": ([bare(labels=WAITING)], []),
+        "another Service asks for its name": (
             [bare(name="shop")],
-            [a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="shop")))],
-            id="another Service asks for its name",
+            [SHOP],
         ),
-        pytest.param([bare(), replace(bare(44), ipv4=None)], [], id="two have published addresses"),
-    ],
+        "two have published addresses": ([bare(), replace(bare(44), ipv4=None)], []),
+    },
 )
 def test_a_trace_of_somebody_else_holds_what_would_replace_it(
     balancers: list[CloudBalancer], others: list[Service]
@@ -154,19 +142,15 @@ def test_a_trace_of_somebody_else_holds_what_would_replace_it(
     assert plan.by_key[STATUS].decision.verdict is Verdict.WAITING
 
 
-@pytest.mark.parametrize(
-    ("balancer", "others"),
-    [
-        pytest.param(bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], id="another cluster's"),
-        pytest.param(
-            bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], id="of a Service that lives"
-        ),
-        pytest.param(bare(listeners=(), targets=()), [], id="that serves nobody"),
-        pytest.param(elsewhere(spec={"name": "web", "labels": {}}), [], id="with other addresses"),
-        pytest.param(
-            replace(bare(attachments=(Attachment(6, PRIVATE),)), ipv4=None, ipv6=None), [], id="of another network"
-        ),
-    ],
+@rows(
+    "balancer others",
+    {
+        "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), []),
+        "of a Service that lives": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")]),
+        "that serves nobody": (bare(listeners=(), targets=()), []),
+        "with other addresses": (elsewhere(spec={"name": "web", "labels": {}}), []),
+        "of another network": (replace(bare(attachments=(Attachment(6, PRIVATE),)), ipv4=None, ipv6=None), []),
+    },
 )
 def test_who_writes_an_address_of_others_into_a_status_holds_nothing(
     balancer: CloudBalancer, others: list[Service]
@@ -180,13 +164,13 @@ def test_who_writes_an_address_of_others_into_a_status_holds_nothing(
     assert judged(snapshot).by_key[LB].decision.verdict is Verdict.ALLOWED
 
 
-@pytest.mark.parametrize(
-    ("network", "address"),
-    [
-        pytest.param(Present(NETWORK), PRIVATE, id="private"),
-        pytest.param(Unknown("timed out"), PRIVATE, id="private, and the network cannot be read"),
-        pytest.param(Present(None), IPv6Address("2001:db8::200"), id="by IPv6 alone"),
-    ],
+@rows(
+    "network address",
+    {
+        "private": (Present(NETWORK), PRIVATE),
+        "private, and the network cannot be read": (Unknown("timed out"), PRIVATE),
+        "by IPv6 alone": (Present(None), IPv6Address("2001:db8::200")),
+    },
 )
 def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv6Address) -> None:
     """However it is written."""
@@ -198,13 +182,13 @@ def test_any_published_address_finds_it(network: Any, address: IPv4Address | IPv
     assert isinstance(match, Adoptable)
 
 
-@pytest.mark.parametrize(
-    ("labels", "verdict"),
-    [
-        pytest.param({}, Verdict.HELD, id="without a label"),
-        pytest.param(GONE, Verdict.HELD, id="of a Service that is gone"),
-        pytest.param({LABEL_CLUSTER_UID: ELSEWHERE}, Verdict.ALLOWED, id="of another cluster"),
-    ],
+@rows(
+    "labels verdict",
+    {
+        "without a label": ({}, Verdict.HELD),
+        "of a Service that is gone": (GONE, Verdict.HELD),
+        "of another cluster": ({LABEL_CLUSTER_UID: ELSEWHERE}, Verdict.ALLOWED),
+    },
 )
 def test_another_one_with_the_label_does_not_replace_what_serves(labels: dict[str, str], verdict: Verdict) -> None:
     """A second one was made, or labelled by hand: its parts are kept in sync, and its address waits for a person."""
@@ -246,15 +230,15 @@ GOING = replace(SERVED, deleted_at=NOW)
 PRICED = replace(LB11, prices={"fsn1": a_price("5.39")})
 
 
-@pytest.mark.parametrize(
-    ("balancer", "service"),
-    [
-        pytest.param(bare(name=DEFAULT_NAME, targets=(THEIRS,)), GOING, id="by its default name"),
-        pytest.param(bare(name=DEFAULT_NAME), replace(GOING, ingress=()), id="by that, and nothing is published"),
-        pytest.param(bare(name=DEFAULT_NAME), replace(SERVED, type="ClusterIP"), id="of another type by now"),
-        pytest.param(bare(), GOING, id="by its address, and it leads here"),
-        pytest.param(bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}), GOING, id="with our cluster's label"),
-    ],
+@rows(
+    "balancer service",
+    {
+        "by its default name": (bare(name=DEFAULT_NAME, targets=(THEIRS,)), GOING),
+        "by that, and nothing is published": (bare(name=DEFAULT_NAME), replace(GOING, ingress=())),
+        "of another type by now": (bare(name=DEFAULT_NAME), replace(SERVED, type="ClusterIP")),
+        "by its address, and it leads here": (bare(), GOING),
+        "with our cluster's label": (bare(labels={LABEL_CLUSTER_UID: CLUSTER_UID}), GOING),
+    },
 )
 def test_at_the_end_of_its_service_it_is_released_and_named(balancer: CloudBalancer, service: Service) -> None:
     """Nothing is deleted without a label; its new labels say whose it was, so that it is an orphan with a price."""
@@ -270,21 +254,20 @@ def test_at_the_end_of_its_service_it_is_released_and_named(balancer: CloudBalan
     assert "lb.delete" not in {change.kind for change in plan.changes}
 
 
-@pytest.mark.parametrize(
-    ("balancer", "others", "is_told"),
-    [
-        pytest.param(bare(targets=(THEIRS,)), [], True, id="in use by strangers"),
-        pytest.param(bare(listeners=(), targets=()), [], True, id="empty"),
-        pytest.param(bare(labels=RELEASED), [], False, id="released, and an orphan"),
-        pytest.param(bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False, id="another cluster's"),
-        pytest.param(bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], False, id="another's"),
-        pytest.param(
+@rows(
+    "balancer others is_told",
+    {
+        "in use by strangers": (bare(targets=(THEIRS,)), [], True),
+        "empty": (bare(listeners=(), targets=()), [], True),
+        "released, and an orphan": (bare(labels=RELEASED), [], False),
+        "another cluster's": (bare(labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
+        "another's": (bare(labels={LABEL_SERVICE_UID: "shop"}), [a_service("shop", uid="shop")], False),
+        "asked for by another": (
             bare(name="shop"),
-            [a_service("shop", uid="shop", claim=a_claim(annotations=annotated(name="shop")))],
+            [SHOP],
             False,
-            id="asked for by another",
         ),
-    ],
+    },
 )
 def test_at_the_end_of_its_service_a_published_one_is_only_told(
     balancer: CloudBalancer, others: list[Service], is_told: bool
@@ -305,18 +288,18 @@ def test_at_the_end_of_its_service_a_published_one_is_only_told(
 OTHER_NAME = "a" + "0123456789abcdef" * 2
 
 
-@pytest.mark.parametrize(
-    ("balancer", "services", "is_listed"),
-    [
-        pytest.param(bare(name=OTHER_NAME[:32]), [], True, id="of a Service that is gone"),
-        pytest.param(bare(name=DEFAULT_NAME), [a_service(type="ClusterIP")], True, id="of one that wants none"),
-        pytest.param(bare(name=DEFAULT_NAME), [elsewhere()], True, id="of one that has another"),
-        pytest.param(bare(name=DEFAULT_NAME), [a_service()], False, id="about to be taken over"),
-        pytest.param(bare(name="web"), [], False, id="made by hand"),
-        pytest.param(bare(name=OTHER_NAME[:31]), [], False, id="of another length"),
-        pytest.param(bare(name=OTHER_NAME[:32], labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False, id="labelled"),
-        pytest.param(bare(name=OTHER_NAME[:32], labels={LABEL_SERVICE_UID: DEAD}), [], False, id="of HCCM"),
-    ],
+@rows(
+    "balancer services is_listed",
+    {
+        "of a Service that is gone": (bare(name=OTHER_NAME[:32]), [], True),
+        "of one that wants none": (bare(name=DEFAULT_NAME), [a_service(type="ClusterIP")], True),
+        "of one that has another": (bare(name=DEFAULT_NAME), [elsewhere()], True),
+        "about to be taken over": (bare(name=DEFAULT_NAME), [a_service()], False),
+        "made by hand": (bare(name="web"), [], False),
+        "of another length": (bare(name=OTHER_NAME[:31]), [], False),
+        "labelled": (bare(name=OTHER_NAME[:32], labels={LABEL_CLUSTER_UID: ELSEWHERE}), [], False),
+        "of HCCM": (bare(name=OTHER_NAME[:32], labels={LABEL_SERVICE_UID: DEAD}), [], False),
+    },
 )
 def test_what_orphans_lists_without_a_label(
     balancer: CloudBalancer, services: list[Service | CloudBalancer], is_listed: bool

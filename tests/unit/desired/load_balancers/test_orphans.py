@@ -2,133 +2,109 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
-
-import pytest
 
 from desired.load_balancers.lifecycle import Orphan, left_certificates, orphans
 from desired.load_balancers.matching import match_balancers
-from desired.model.load_balancer import CloudBalancer
+from desired.model.load_balancer import CloudBalancer, HttpOptions
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_RELEASED, LABEL_SERVICE_UID
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
+from desired.rules import load_balancers as rules
+from desired.rules.rule import Reason
 from desired.section import Section, Unknown
-from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_certificate, a_claim, a_service, a_world, annotated
+from tests.balancers import (
+    DEFAULT_NAME,
+    LOCATED,
+    a_balancer,
+    a_certificate,
+    a_claim,
+    a_service,
+    a_world,
+    an_http_listener,
+    annotated,
+)
 from tests.builders import CLUSTER_UID, NOW, incomplete
-from tests.support.rules import saying
+from tests.support.rows import rows
 
 DEAD = "00000000-dead-dead-dead-000000000000"
 LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
-LET_GO = a_balancer(
-    44,
-    spec={"name": "shop", "labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}},
-)
+SINCE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
+LET_GO = a_balancer(44, spec={"name": "shop", "labels": SINCE})
 SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shop")))
-
-
-def found(world: Snapshot) -> dict[int, str]:
-    """Id → why, of each orphan of this world."""
-    return {orphan.balancer.id: orphan.reason.text for orphan in orphans(world, match_balancers(world))}
-
-
-GONE = f"its Service, with the UID {DEAD}, is gone"
-RELEASED = "it was released on 20260601T120000Z, and no Service has asked for it by its name"
+GONE, RELEASED = rules.SERVICE_GONE.because(uid=DEAD), rules.RELEASED_SINCE.because(since="20260601T120000Z")
 TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
+CLAIMED = (FINALIZER_BALANCER,)
+GOING = a_service(deleted_at=NOW, finalizers=CLAIMED)
 
 
-@pytest.mark.parametrize(
-    ("services", "balancers", "expected"),
-    [
-        pytest.param([], [LEFT_OVER], {43: GONE}, id="its Service is gone"),
-        pytest.param([], [LET_GO], {44: RELEASED}, id="released"),
-        pytest.param(
-            [],
-            [a_balancer(service_uid=None, spec={"name": "x"})],
-            {42: RELEASED.replace(" on 20260601T120000Z", "")},
-            id="released at an unknown time",
-        ),
-        pytest.param([a_service()], [a_balancer()], {}, id="a Service's"),
-        pytest.param([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}, id="one of two"),
-        pytest.param([a_service()], TWINS, {}, id="two with the label of one Service"),
-        pytest.param(
-            [a_service(type="ClusterIP")],
-            [a_balancer()],
-            {},
-            id="about to go, and another controller took the finalizer",
-        ),
-        pytest.param(
-            [a_service(type="ClusterIP", finalizers=(FINALIZER_BALANCER,))], [a_balancer()], {}, id="about to go"
-        ),
-        pytest.param(
-            [a_service(deleted_at=NOW, finalizers=(FINALIZER_BALANCER,))],
-            [a_balancer()],
-            {},
-            id="about to go with its Service",
-        ),
-        pytest.param(
-            [a_service(deleted_at=NOW, finalizers=(FINALIZER_BALANCER,))],
-            TWINS,
-            {},
-            id="two of a Service that goes",
-        ),
-        pytest.param([SHOP], [LET_GO], {}, id="asked for by its name"),
-        pytest.param([SHOP, replace(SHOP, name="shop-2", uid="uid-2")], [LET_GO], {}, id="asked for by two Services"),
-        pytest.param([replace(SHOP, type="ClusterIP")], [LET_GO], {44: RELEASED}, id="asked for by who wants none"),
-        pytest.param(
-            [a_service()], [replace(LET_GO, spec=replace(LET_GO.spec, name=DEFAULT_NAME))], {}, id="default name"
-        ),
-        pytest.param([], [replace(LEFT_OVER, is_protected=True)], {43: GONE}, id="protected"),
-        pytest.param([], [a_balancer(cluster_uid=None)], {}, id="without a cluster's label"),
-        pytest.param([], [a_balancer(cluster_uid="another", service_uid=DEAD)], {}, id="another cluster's"),
-        pytest.param([], [a_balancer(cluster_uid=None, service_uid=None)], {}, id="somebody's, by hand"),
-        pytest.param([], [], {}, id="none at all"),
-    ],
+def found(world: Snapshot) -> dict[int, Reason]:
+    """Id → why, of each orphan of this world."""
+    return {orphan.balancer.id: orphan.reason for orphan in orphans(world, match_balancers(world))}
+
+
+@rows(
+    "services balancers expected",
+    {
+        "its Service is gone": ([], [LEFT_OVER], {43: GONE}),
+        "released": ([], [LET_GO], {44: RELEASED}),
+        "released at an unknown time": ([], [a_balancer(service_uid=None)], {42: rules.RELEASED.because()}),
+        "a Service's": ([a_service()], [a_balancer()], {}),
+        "one of two": ([a_service()], [a_balancer(), LEFT_OVER], {43: GONE}),
+        "two with the label of one Service": ([a_service()], TWINS, {}),
+        "about to go, and another took the finalizer": ([a_service(type="ClusterIP")], [a_balancer()], {}),
+        "about to go": ([a_service(type="ClusterIP", finalizers=CLAIMED)], [a_balancer()], {}),
+        "about to go with its Service": ([GOING], [a_balancer()], {}),
+        "two of a Service that goes": ([GOING], TWINS, {}),
+        "asked for by its name": ([SHOP], [LET_GO], {}),
+        "asked for by two Services": ([SHOP, replace(SHOP, name="shop-2", uid="uid-2")], [LET_GO], {}),
+        "asked for by who wants none": ([replace(SHOP, type="ClusterIP")], [LET_GO], {44: RELEASED}),
+        "default name": ([a_service()], [replace(LET_GO, spec=replace(LET_GO.spec, name=DEFAULT_NAME))], {}),
+        "protected": ([], [replace(LEFT_OVER, is_protected=True)], {43: GONE}),
+        "without a cluster's label": ([], [a_balancer(cluster_uid=None)], {}),
+        "another cluster's": ([], [a_balancer(cluster_uid="another", service_uid=DEAD)], {}),
+        "somebody's, by hand": ([], [a_balancer(cluster_uid=None, service_uid=None)], {}),
+    },
 )
-def test_orphans(services: Iterable[Service], balancers: Iterable[CloudBalancer], expected: dict[int, str]) -> None:
+def test_orphans(services: Iterable[Service], balancers: Iterable[CloudBalancer], expected: dict[int, Reason]) -> None:
     """An orphan is of this cluster, and no Service that lives claims it by label or by name."""
     assert found(a_world(services, balancers)) == expected
 
 
 SOME: Section[int, CloudBalancer] = Section({43: LEFT_OVER, 44: LET_GO})
+NOBODY: Section[str, Service] = Section({})
 
 
-@pytest.mark.parametrize(
-    ("parts", "expected"),
-    [
-        pytest.param(
-            {"services": incomplete(a_world().services or Section())}, set(), id="a page of Services is missing"
-        ),
-        pytest.param(
-            {"services": replace(a_world().services or Section(), unreadable={"a/b": "no"})},
-            set(),
-            id="a Service is unreadable",
-        ),
-        pytest.param({"services": None}, set(), id="no Services were read"),
-        pytest.param({"cluster_uid": Unknown("forbidden")}, set(), id="the cluster is not known"),
-        pytest.param({"load_balancers": None}, set(), id="no load balancers were read"),
-        pytest.param({"load_balancers": incomplete(SOME)}, {43, 44}, id="a page of load balancers is missing"),
-        pytest.param(
-            {"load_balancers": replace(SOME, unreadable={9: "no"})}, {43, 44}, id="a load balancer is unreadable"
-        ),
-    ],
+@rows(
+    "parts expected",
+    {
+        "a page of Services is missing": ({"services": incomplete(NOBODY)}, set()),
+        "a Service is unreadable": ({"services": replace(NOBODY, unreadable={"a/b": "no"})}, set()),
+        "no Services were read": ({"services": None}, set()),
+        "the cluster is not known": ({"cluster_uid": Unknown("forbidden")}, set()),
+        "no load balancers were read": ({"load_balancers": None}, set()),
+        "a page of load balancers is missing": ({"load_balancers": incomplete(SOME)}, {43, 44}),
+        "a load balancer is unreadable": ({"load_balancers": replace(SOME, unreadable={9: "no"})}, {43, 44}),
+    },
 )
 def test_what_could_not_be_read(parts: dict[str, Any], expected: set[int]) -> None:
-    """A Service that was not read may want anything; a load balancer that was not read changes nothing for others."""
-    assert set(found(replace(a_world([], [LEFT_OVER, LET_GO]), **parts))) == expected
+    """A Service that was not read may want anything; a load balancer that was not read changes nothing for others: what
+    a Service asks for by its name is not said to be nobody's because something else could not be read."""
+    world = a_world([], [LEFT_OVER, LET_GO])
 
-
-@pytest.mark.parametrize(
-    "section",
-    [
-        pytest.param(incomplete(SOME), id="a page is missing"),
-        pytest.param(replace(SOME, unreadable={9: "no"}), id="one is unreadable"),
-    ],
-)
-def test_a_name_counts_in_a_list_with_gaps(section: Section[int, CloudBalancer]) -> None:
-    """What a Service asks for by its name is not said to be nobody's because something else could not be read."""
-    assert set(found(a_world([SHOP], load_balancers=section))) == {43}
+    assert set(found(replace(world, **parts))) == expected
+    if "load_balancers" in parts:
+        assert set(found(replace(a_world([SHOP]), **parts))) == expected - {44}
 
 
 def test_a_name_that_cannot_be_read() -> None:
@@ -139,34 +115,64 @@ def test_a_name_that_cannot_be_read() -> None:
     assert set(found(a_world([wrong], [LET_GO, half_made]))) == {44}
 
 
-@pytest.mark.parametrize(
-    ("orphan", "kept"),
-    [
-        pytest.param(Orphan(LEFT_OVER, saying(GONE)), None, id="may go"),
-        pytest.param(Orphan(LET_GO, saying(RELEASED)), None, id="was released"),
-        pytest.param(Orphan(replace(LET_GO, is_protected=True), saying(RELEASED)), "it is protected", id="protected"),
-    ],
+UNDO = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web"}
+DATED = UNDO | {LABEL_DELETE_AFTER: "20260701T121000Z"}
+WHOSE = {"service": "Service default/web"}
+WINDOW = rules.IN_UNDO_WINDOW.because(**WHOSE, until="2026-07-01 12:10:00 UTC")
+
+
+@rows(
+    "labels is_protected reason is_dated",
+    {
+        "in its undo window": (DATED, False, WINDOW, True),
+        "protected": (DATED, True, rules.MAY_RETURN.because(**WHOSE), False),
+        "without a time": (UNDO, False, rules.UNDATED.because(**WHOSE), False),
+        "with no time": (
+            UNDO | {LABEL_DELETE_AFTER: "soon"},
+            False,
+            rules.MISDATED.because(**WHOSE, value="soon"),
+            False,
+        ),
+    },
+)
+def test_what_was_released_for_a_while(
+    labels: dict[str, str], is_protected: bool, reason: Reason, is_dated: bool
+) -> None:
+    """It is told when it goes by itself; what has lost its time waits for a person, or for its Service."""
+    world = a_world([], [a_balancer(spec={"labels": labels}, is_protected=is_protected)])
+    (orphan,) = orphans(world, match_balancers(world))
+
+    assert (orphan.reason, orphan.delete_at) == (reason, NOW + timedelta(minutes=10) if is_dated else None)
+    assert orphan.needs_its_id is is_dated
+
+
+@rows(
+    "orphan kept",
+    {
+        "may go": (Orphan(LEFT_OVER, GONE), None),
+        "was released": (Orphan(LET_GO, RELEASED), None),
+        "protected": (Orphan(replace(LET_GO, is_protected=True), RELEASED), rules.ORPHAN_PROTECTED.text()),
+    },
 )
 def test_what_is_kept(orphan: Orphan, kept: str | None) -> None:
     """A person's protection counts."""
-    assert orphan.kept is None if kept is None else (orphan.kept or "").startswith(kept)
+    assert orphan.kept == kept
 
 
 OURS = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_SERVICE_UID: DEAD}
+LIVING = a_service()
 
 
-@pytest.mark.parametrize(
-    ("labels", "services", "left"),
-    [
-        pytest.param(OURS, Section({}), [5], id="its Service is gone"),
-        pytest.param(
-            OURS | {LABEL_SERVICE_UID: a_service().uid}, Section({"default/web": a_service()}), [], id="it lives"
-        ),
-        pytest.param(OURS, incomplete(Section({})), [], id="its Service may be unread"),
-        pytest.param(OURS | {LABEL_CLUSTER_UID: "another"}, Section({}), [], id="another cluster's"),
-        pytest.param({LABEL_SERVICE_UID: DEAD}, Section({}), [], id="no cluster's"),
-        pytest.param({}, Section({}), [], id="uploaded by a person"),
-    ],
+@rows(
+    "labels services left",
+    {
+        "its Service is gone": (OURS, NOBODY, [5]),
+        "it lives": (OURS | {LABEL_SERVICE_UID: LIVING.uid}, Section({"default/web": LIVING}), []),
+        "its Service may be unread": (OURS, incomplete(NOBODY), []),
+        "another cluster's": (OURS | {LABEL_CLUSTER_UID: "another"}, NOBODY, []),
+        "no cluster's": ({LABEL_SERVICE_UID: DEAD}, NOBODY, []),
+        "uploaded by a person": ({}, NOBODY, []),
+    },
 )
 def test_certificates_that_are_left_over(
     labels: dict[str, str], services: Section[str, Service], left: list[int]
@@ -174,6 +180,21 @@ def test_certificates_that_are_left_over(
     """They are noted, and never deleted: something else may use them."""
     certificates = Section({5: a_certificate(labels=labels)})
     world = replace(a_world([], []), services=services, certificates=certificates)
-    assert [found.id for found in left_certificates(world)] == left
+
+    assert [each.id for each in left_certificates(world)] == left
     notes = [str(note.key) for note in compute_plan(world, LOCATED).notes if note.kind is NoteKind.ORPHAN]
-    assert notes == [f"certificate/#{found}" for found in left]
+    assert notes == [f"certificate/#{number}" for number in left]
+
+
+@rows(
+    "services balancers",
+    {
+        "by a Service": ([a_service(claim=a_claim(annotations=annotated(http_certificates="5")))], []),
+        "by its name": ([a_service(claim=a_claim(annotations=annotated(http_certificates="shop")))], []),
+        "by a load balancer": ([], [a_balancer(listeners=[an_http_listener(http=HttpOptions(certificates=(5,)))])]),
+    },
+)
+def test_certificates_that_are_used(services: list[Service], balancers: list[CloudBalancer]) -> None:
+    """They are not left over, whosever they were."""
+    world = replace(a_world(services, balancers), certificates=Section({5: a_certificate(labels=OURS)}))
+    assert left_certificates(world) == ()

@@ -3,46 +3,31 @@ becomes of them when it goes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
-import pytest
-
-from desired.annotations.options import Options
+from desired.annotations.options import OPTIONS, Options
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import Purpose, asked_primary_ips
 from desired.model.load_balancer import CloudBalancer, LoadBalancer, PrimaryIp
 from desired.model.service import Ingress, Service
 from desired.model.settings import Settings
-from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_DELETE_AFTER, LABEL_FORMER
 from desired.plan.change import Plan
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
+from desired.rules import load_balancer_changes as of_changes
+from desired.rules import load_balancers as rules
 from desired.section import UNMANAGED, Absent, Section, Unknown
-from tests.balancers import (
-    LOCATED,
-    a_balancer,
-    a_claim,
-    a_primary_ip,
-    a_primary_ipv6,
-    a_served_service,
-    a_service,
-    a_world,
-    annotated,
-)
+from tests.balancers import LOCATED, a_balancer, a_claim, a_primary_ip, a_primary_ipv6, a_service, a_world, annotated
 from tests.builders import NOW
-from tests.support.balancer_plans import HERE, INSIDE, new, plan_of, said
+from tests.support.balancer_plans import HERE, INSIDE, asking, new, plan_of, said
+from tests.support.rows import rows
 
-P = "load-balancer.hetzner.cloud/"
+IPV4 = OPTIONS["public_net_ipv4"].full_key
 IN_ZONE = Settings(balancer_defaults=Options(network_zone="eu-central"))
-BOTH = {"public_net_ipv4": "7", "public_net_ipv6": "8"}
+BOTH, ONE, SIX = {"public_net_ipv4": "7", "public_net_ipv6": "8"}, {"public_net_ipv4": "7"}, {"public_net_ipv6": "8"}
+FOUR, GOES = a_primary_ip(), a_primary_ip(auto_delete=True)
 Found = Mapping[int | str, PrimaryIp | Absent | Unknown]
-
-
-def asked_in(world: Snapshot) -> Mapping[int | str, Purpose]:
-    """What is to be looked up in this world."""
-    return asked_primary_ips(world, LOCATED, match_balancers(world))
 
 
 def having(*held: int | None, **overrides: Any) -> CloudBalancer:
@@ -57,91 +42,73 @@ def created(plan: Plan) -> LoadBalancer | None:
     return found[0] if found and isinstance(found[0], LoadBalancer) else None
 
 
-@pytest.mark.parametrize(
-    ("options", "found", "ids"),
-    [
-        pytest.param({}, {}, (UNMANAGED, UNMANAGED), id="nothing asked for"),
-        pytest.param({"public_net_ipv4": "7"}, {7: a_primary_ip()}, (7, UNMANAGED), id="one of the two"),
-        pytest.param({"public_net_ipv6": "8"}, {8: a_primary_ipv6()}, (UNMANAGED, 8), id="the other one"),
-        pytest.param(BOTH, {7: a_primary_ip(), 8: a_primary_ipv6()}, (7, 8), id="both"),
-        pytest.param({"public_net_ipv4": "web-7"}, {"web-7": a_primary_ip()}, (7, UNMANAGED), id="by its name"),
-        pytest.param(
-            {"public_net_ipv4": "7"}, {7: a_primary_ip(location=None, zone=None)}, (7, UNMANAGED), id="place untold"
-        ),
-        pytest.param({"public_net_ipv4": "7"}, {7: a_primary_ip(auto_delete=True)}, (7, UNMANAGED), id="goes along"),
-    ],
+def consequences(plan: Plan, kind: ChangeKind) -> tuple[str, ...]:
+    """What the only change of this kind costs."""
+    (change,) = (change for change in plan.changes if change.kind is kind)
+    return change.consequences
+
+
+@rows(
+    "options found ids",
+    {
+        "nothing asked for": ({}, {}, (UNMANAGED, UNMANAGED)),
+        "one of the two": (ONE, {7: FOUR}, (7, UNMANAGED)),
+        "the other one": (SIX, {8: a_primary_ipv6()}, (UNMANAGED, 8)),
+        "both": (BOTH, {7: FOUR, 8: a_primary_ipv6()}, (7, 8)),
+        "by its name": ({"public_net_ipv4": "web-7"}, {"web-7": FOUR}, (7, UNMANAGED)),
+        "place untold": (ONE, {7: a_primary_ip(location=None, zone=None)}, (7, UNMANAGED)),
+        "goes along": (ONE, {7: GOES}, (7, UNMANAGED)),
+    },
 )
 def test_what_a_new_one_gets(options: dict[str, str], found: Found, ids: tuple[object, object]) -> None:
-    """The ids go into the creation; what nobody asked for is left to Hetzner."""
-    wanted = created(plan_of(new(**options), primary_ips=found))
+    """The ids go into the creation; what nobody asked for is left to Hetzner. What is deleted with the load balancer is
+    told: its owner may mean to keep it."""
+    plan = plan_of(new(**options), primary_ips=found)
+    wanted = created(plan)
 
     assert wanted is not None
     assert (wanted.primary_ipv4, wanted.primary_ipv6, wanted.location) == (*ids, "fsn1")
+    goes = rules.PRIMARY_IP_GOES_ALONG.text(address=GOES.shown, primary_ip=7)
+    assert said(plan, NoteKind.PRIMARY_IP) == [goes] * (found.get(7) is GOES)
 
 
-@pytest.mark.parametrize(
-    ("found", "why"),
-    [
-        pytest.param(Absent(), "the project has no such Primary IP; create it, correct this, or remove it", id="none"),
-        pytest.param(
-            a_primary_ipv6(7),
-            "Primary IP 7 web-7 (2001:db8:8::/64) is an IPv6 address; name one of IPv4",
-            id="of the wrong type",
-        ),
-        pytest.param(
-            a_primary_ip(is_blocked=True),
-            "Hetzner has blocked Primary IP 7 web-7 (198.51.100.7); ask its support, or name another one",
-            id="blocked",
-        ),
-        pytest.param(
-            a_primary_ip(location="nbg1"),
-            "Primary IP 7 web-7 (198.51.100.7) is bound to nbg1, and the load balancer goes to fsn1; set"
-            f" {P}location to nbg1, or name one of fsn1",
-            id="elsewhere",
-        ),
-    ],
+NAMED: dict[str, Any] = {"option": IPV4, "wanted": 7, "address": FOUR.shown, "location": "nbg1"}
+VERSION_6 = NAMED | {"address": a_primary_ipv6(7).shown, "version": 6, "needed": 4}
+
+
+@rows(
+    "found why",
+    {
+        "none": (Absent(), rules.PRIMARY_IP_MISSING.text(**NAMED)),
+        "of the wrong type": (a_primary_ipv6(7), rules.PRIMARY_IP_OF_ANOTHER_VERSION.text(**VERSION_6)),
+        "blocked": (a_primary_ip(is_blocked=True), rules.PRIMARY_IP_BLOCKED.text(**NAMED)),
+        "elsewhere": (a_primary_ip(location="nbg1"), rules.PRIMARY_IP_ELSEWHERE.text(**NAMED, place="fsn1")),
+        "not asked yet": (None, None),
+        "503": (Unknown("503"), None),
+    },
 )
-def test_what_cannot_be_had(found: PrimaryIp | Absent, why: str) -> None:
-    """No load balancer is created with another address than the one that was asked for."""
-    plan = plan_of(new(public_net_ipv4="7"), primary_ips={7: found})
+def test_what_cannot_be_had(found: PrimaryIp | Absent | Unknown | None, why: str | None) -> None:
+    """No load balancer is created with another address than the one that was asked for. What could not be looked up is
+    no error of the Service's, and nothing is created without it."""
+    plan = plan_of(new(**ONE), primary_ips={} if found is None else {7: found})
 
     assert created(plan) is None
-    assert f"{P}public-net-ipv4 is 7: {why}" in said(plan, NoteKind.MALFORMED)
+    assert said(plan, NoteKind.MALFORMED) == [why] * (why is not None)
+    assert len(said(plan, NoteKind.UNKNOWN)) == (why is None)
 
 
-@pytest.mark.parametrize("found", [pytest.param({}, id="not asked yet"), pytest.param({7: Unknown("503")}, id="503")])
-def test_unknown_is_not_absent(found: Found) -> None:
-    """What could not be looked up is no error of the Service's, and nothing is created without it."""
-    plan = plan_of(new(public_net_ipv4="7"), primary_ips=found)
-
-    assert created(plan) is None
-    assert said(plan, NoteKind.MALFORMED) == []
-    assert len(said(plan, NoteKind.UNKNOWN)) == 1
+NOWHERE, FAR_SIX = a_primary_ip(location=None), a_primary_ipv6(location="nbg1")
 
 
-@pytest.mark.parametrize(
-    ("ipv4", "ipv6", "place", "problem"),
-    [
-        pytest.param(a_primary_ip(), a_primary_ipv6(), ("fsn1", None), None, id="where both are"),
-        pytest.param(
-            a_primary_ip(location=None), a_primary_ipv6(), ("fsn1", None), None, id="where the one is that says so"
-        ),
-        pytest.param(
-            a_primary_ip(location=None),
-            a_primary_ipv6(location=None),
-            (None, "eu-central"),
-            None,
-            id="nobody says where",
-        ),
-        pytest.param(a_primary_ip(), a_primary_ipv6(location="nbg1"), None, "goes to fsn1", id="apart"),
-        pytest.param(
-            a_primary_ip(location="ash", zone="us-east"),
-            a_primary_ipv6(),
-            None,
-            "goes to eu-central",
-            id="in another zone",
-        ),
-    ],
+@rows(
+    "ipv4 ipv6 place problem",
+    {
+        "where both are": (FOUR, a_primary_ipv6(), ("fsn1", None), None),
+        "where the one is that says so": (NOWHERE, a_primary_ipv6(), ("fsn1", None), None),
+        "nobody says where": (NOWHERE, a_primary_ipv6(location=None), (None, "eu-central"), None),
+        "apart": (FOUR, FAR_SIX, None, "goes to fsn1"),
+        "in another zone": (a_primary_ip(location="ash", zone="us-east"), a_primary_ipv6(), None, "goes to eu-central"),
+    },
 )
 def test_a_zone_leaves_the_place_to_the_address(
     ipv4: PrimaryIp, ipv6: PrimaryIp, place: tuple[str | None, str | None] | None, problem: str | None
@@ -151,156 +118,90 @@ def test_a_zone_leaves_the_place_to_the_address(
     wanted = created(plan)
 
     assert (wanted and (wanted.location, wanted.zone)) == place
-    texts = said(plan, NoteKind.MALFORMED)
-    assert len(texts) == (0 if problem is None else 1)
-    assert all((problem or "") in text for text in texts)
+    assert [problem in text for text in said(plan, NoteKind.MALFORMED) if problem] == [True] * bool(problem)
 
 
-def test_what_goes_along_is_told() -> None:
-    """An address that its owner meant to keep goes with the load balancer unless he says so in time."""
-    (text,) = said(
-        plan_of(new(**BOTH), primary_ips={7: a_primary_ip(), 8: a_primary_ipv6(auto_delete=True)}), NoteKind.PRIMARY_IP
-    )
-
-    assert text == (
-        "Primary IP 8 web-8 (2001:db8:8::/64) is deleted together with its load balancer, as its auto_delete is on; to"
-        " keep it, run hcloud primary-ip update --auto-delete=false 8"
-    )
-
-
-@pytest.mark.parametrize(
-    ("published", "lost"),
-    [
-        pytest.param(("198.51.100.7", "2001:db8:8::1"), None, id="those of before"),
-        pytest.param(("198.51.100.9", "2001:db8:8::1"), "198.51.100.9", id="one of them"),
-    ],
+@rows(
+    "published lost",
+    {
+        "those of before": (("198.51.100.7", "2001:db8:8::1"), None),
+        "one of them": (("198.51.100.9", "2001:db8:8::1"), "198.51.100.9"),
+    },
 )
 def test_what_a_creation_costs(published: tuple[str, str], lost: str | None) -> None:
     """A Service that is created anew with its addresses of before loses none."""
-    service = replace(new(**BOTH), ingress=tuple(Ingress(ip) for ip in published), finalizers=(FINALIZER_BALANCER,))
-    plan = plan_of(service, primary_ips={7: a_primary_ip(), 8: a_primary_ipv6()})
-    (create,) = (change for change in plan.changes if change.kind is ChangeKind.LB_CREATE)
+    service = replace(new(**BOTH), ingress=tuple(map(Ingress, published)), finalizers=(FINALIZER_BALANCER,))
+    plan = plan_of(service, primary_ips={7: FOUR, 8: a_primary_ipv6()})
 
-    expected = (
-        ()
-        if lost is None
-        else (f"the Service published {lost}, likely of a load balancer that is gone; it gets other addresses",)
-    )
-    assert create.consequences == expected
+    change = of_changes.ADDRESSES_LIKELY_CHANGE.text(addresses=lost) if lost else ""
+    assert consequences(plan, ChangeKind.LB_CREATE) == (change,) * bool(lost)
 
 
-KEEPS = (
-    "addresses are chosen at creation only; to move to another one, let a second Service have it, change DNS records"
-)
+def keeps(wanted: str | int, kind: str = "Primary IP 7") -> str:
+    """What is said of an existing load balancer that has another address."""
+    facts = {"option": IPV4, "wanted": wanted, "balancer": 42, "address": f"203.0.113.200, {kind}"}
+    return rules.PRIMARY_IP_NOT_TAKEN.text(**facts)
 
 
-@pytest.mark.parametrize(
-    ("value", "held", "found", "text"),
-    [
-        pytest.param(None, 7, {}, "", id="nothing asked for"),
-        pytest.param("7", 7, {}, "", id="the one that it has"),
-        pytest.param("web-7", 7, {"web-7": a_primary_ip()}, "", id="the one that it has, by its name"),
-        pytest.param("web-7", 7, {}, "", id="by a name that could not be looked up"),
-        pytest.param(
-            "9",
-            7,
-            {},
-            f"{P}public-net-ipv4 is 9, and load balancer 42 keeps 203.0.113.200, Primary IP 7: {KEEPS}, and delete"
-            " this Service then",
-            id="another one",
-        ),
-        pytest.param(
-            "9",
-            None,
-            {},
-            f"{P}public-net-ipv4 is 9, and load balancer 42 keeps 203.0.113.200, an address that Hetzner manages:"
-            f" {KEEPS}, and delete this Service then",
-            id="it has none",
-        ),
-        pytest.param(
-            "web-9",
-            7,
-            {"web-9": Absent()},
-            f"{P}public-net-ipv4 is web-9, and load balancer 42 keeps 203.0.113.200, Primary IP 7: {KEEPS}, and"
-            " delete this Service then",
-            id="one that nobody has, by its name",
-        ),
-        pytest.param(
-            "-4",
-            7,
-            {},
-            f"{P}public-net-ipv4 is '-4': expect the id or the name of a Primary IP, such as 4711; correct it, or"
-            " remove it; load balancer 42 keeps 203.0.113.200, Primary IP 7",
-            id="nonsense",
-        ),
-        pytest.param(
-            "7",
-            7,
-            {7: a_primary_ip(auto_delete=True)},
-            "Primary IP 7 web-7 (198.51.100.7) is deleted together with its load balancer, as its auto_delete is"
-            " on; to keep it, run hcloud primary-ip update --auto-delete=false 7",
-            id="one that goes along",
-        ),
-    ],
+@rows(
+    "value held found text",
+    {
+        "nothing asked for": (None, 7, {}, ""),
+        "the one that it has": ("7", 7, {}, ""),
+        "the one that it has, by its name": ("web-7", 7, {"web-7": FOUR}, ""),
+        "by a name that could not be looked up": ("web-7", 7, {}, ""),
+        "another one": ("9", 7, {}, keeps(9)),
+        "another one, by its name": ("web-9", 7, {"web-9": a_primary_ip(9)}, keeps("web-9")),
+        "it has none": ("9", None, {}, keeps(9, "an address that Hetzner manages")),
+        "one that nobody has, by its name": ("web-9", 7, {"web-9": Absent()}, keeps("web-9")),
+        "nonsense": ("-4", 7, {}, "; load balancer 42 keeps 203.0.113.200, Primary IP 7"),
+        "one that goes along": ("7", 7, {7: GOES}, rules.PRIMARY_IP_GOES_ALONG.text(address=GOES.shown, primary_ip=7)),
+    },
 )
 def test_an_existing_one_keeps_its_addresses(value: str | None, held: int | None, found: Found, text: str) -> None:
     """Whatever the annotation says: another address would be another load balancer. It stays in sync all the same."""
-    options = {} if value is None else {"public_net_ipv4": value}
-    service = a_served_service(claim=a_claim(annotations=annotated(**options)))
+    service = asking(**({} if value is None else {"public_net_ipv4": value}))
     plan = plan_of(service, having(held, listeners=()), primary_ips=found)
 
-    assert said(plan, NoteKind.PRIMARY_IP) == [text] * bool(text)
+    told = said(plan, NoteKind.PRIMARY_IP)
+    assert len(told) == bool(text)
+    assert all(each.endswith(text) for each in told)
     assert said(plan, NoteKind.MALFORMED) == []
     assert [change.kind for change in plan.changes] == [ChangeKind.LB_LISTENER]
 
 
 def test_neither_its_public_interface_nor_its_annotations_stop_an_existing_one() -> None:
     """What a creation would be refused for says nothing about a load balancer that has its addresses."""
-    options = annotated(**BOTH, disable_public_network="true")
     balancer = having(7, 8, listeners=(), attachments=(HERE,))
-    plan = plan_of(a_served_service(claim=a_claim(annotations=options)), balancer, **INSIDE)
+    plan = plan_of(asking(**BOTH, disable_public_network="true"), balancer, **INSIDE)
 
     assert ChangeKind.LB_LISTENER in {change.kind for change in plan.changes}
 
 
-LOST = "as its auto_delete is on: the address is lost for good"
+V4, V6 = "203.0.113.200", "2001:db8::200"
+STAYS, MAY_GO = rules.PRIMARY_IP_STAYS, rules.PRIMARY_IP_MAY_GO
 
 
-@pytest.mark.parametrize(
-    ("held", "found", "texts"),
-    [
-        pytest.param(
-            (None, None), {}, ["its public addresses 203.0.113.200 and 2001:db8::200 are lost for good"], id="none"
-        ),
-        pytest.param(
+@rows(
+    "held found texts",
+    {
+        "none": ((None, None), {}, [rules.ADDRESSES_GO.text(addresses=f"{V4} and {V6}")]),
+        "one of the two": (
             (7, None),
-            {7: a_primary_ip()},
-            [
-                "its public addresses 2001:db8::200 are lost for good",
-                "Primary IP 7 (203.0.113.200) stays, and is paid for",
-            ],
-            id="one of the two",
+            {7: FOUR},
+            [rules.ADDRESSES_GO.text(addresses=V6), STAYS.text(primary_ip=7, address=V4)],
         ),
-        pytest.param(
+        "one goes, of one it is not known": (
             (7, 8),
-            {7: a_primary_ip(auto_delete=True)},
-            [
-                f"Primary IP 7 (203.0.113.200) is deleted with it, {LOST}",
-                "Primary IP 8 (2001:db8::200) is deleted with it if its auto_delete is on, which is not known here",
-            ],
-            id="one goes, of one it is not known",
+            {7: GOES},
+            [rules.PRIMARY_IP_GOES.text(primary_ip=7, address=V4), MAY_GO.text(primary_ip=8, address=V6)],
         ),
-    ],
+    },
 )
 def test_what_a_deletion_costs(held: tuple[int | None, int | None], found: Found, texts: list[str]) -> None:
     """What survives is what the API says of it now."""
-    plan = plan_of(a_served_service(deleted_at=NOW), having(*held), primary_ips=found)
-    (deletion,) = (change for change in plan.changes if change.kind is ChangeKind.LB_DELETE)
-
-    assert list(deletion.consequences) == texts
-
-
-EARLIER, LATER = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+    plan = plan_of(replace(asking(), deleted_at=NOW), having(*held), primary_ips=found)
+    assert list(consequences(plan, ChangeKind.LB_DELETE)) == texts
 
 
 def released(due: str, *held: int | None) -> CloudBalancer:
@@ -310,62 +211,40 @@ def released(due: str, *held: int | None) -> CloudBalancer:
     return replace(balancer, spec=replace(balancer.spec, labels=labels))
 
 
-def asking(**options: str) -> Service:
+def another(**options: str) -> Service:
     """Another Service, without a load balancer, which asks for these."""
     return a_service("api", uid="1f2e3d4c-5b6a-7980-aabb-ccddeeff0022", claim=a_claim(annotations=annotated(**options)))
 
 
-@pytest.mark.parametrize(
-    ("services", "balancers", "expected"),
-    [
-        pytest.param([a_served_service()], [a_balancer()], {}, id="nobody asks"),
-        pytest.param([a_served_service()], [having(7, 8)], {}, id="one that was adopted has them"),
-        pytest.param([asking(**BOTH)], [], {7: Purpose.CREATION, 8: Purpose.CREATION}, id="to be created"),
-        pytest.param([asking(public_net_ipv4="web")], [], {"web": Purpose.CREATION}, id="to be created, by name"),
-        pytest.param([asking(public_net_ipv4="-4")], [], {}, id="nonsense"),
-        pytest.param(
-            [a_served_service(claim=a_claim(annotations=annotated(public_net_ipv4="7", public_net_ipv6="9")))],
-            [having(7, 8)],
-            {7: Purpose.UPKEEP},
-            id="there, and it has another one",
-        ),
-        pytest.param(
-            [a_served_service(claim=a_claim(annotations=annotated(public_net_ipv4="web", public_net_ipv6="six")))],
-            [having(7, None)],
-            {"web": Purpose.UPKEEP},
-            id="there, by names",
-        ),
-        pytest.param(
-            [a_served_service(deleted_at=NOW)],
-            [having(7, 8)],
-            {7: Purpose.DELETION, 8: Purpose.DELETION},
-            id="to be deleted",
-        ),
-        pytest.param(
-            [asking(public_net_ipv4="8")],
-            [released("20200101T000000Z", 7, 8)],
-            {7: Purpose.DELETION, 8: Purpose.DELETION},
-            id="due, and somebody wants one of them",
-        ),
-        pytest.param(
-            [asking(public_net_ipv4="8")],
-            [released("20990101T000000Z", 7, 8)],
-            {8: Purpose.CREATION, 7: Purpose.UPKEEP},
-            id="not due",
-        ),
-    ],
+CREATION, UPKEEP, DELETION = Purpose.CREATION, Purpose.UPKEEP, Purpose.DELETION
+OTHER_SIX = asking(public_net_ipv4="7", public_net_ipv6="9")
+BY_NAMES = asking(public_net_ipv4="web", public_net_ipv6="six")
+WANTS_8 = another(public_net_ipv4="8")
+
+
+@rows(
+    "services balancers expected",
+    {
+        "nobody asks": ([asking()], [a_balancer()], {}),
+        "one that was adopted has them": ([asking()], [having(7, 8)], {}),
+        "to be created": ([another(**BOTH)], [], {7: CREATION, 8: CREATION}),
+        "to be created, by name": ([another(public_net_ipv4="web")], [], {"web": CREATION}),
+        "nonsense": ([another(public_net_ipv4="-4")], [], {}),
+        "there, and it has another one": ([OTHER_SIX], [having(7, 8)], {7: UPKEEP}),
+        "there, by names": ([BY_NAMES], [having(7, None)], {"web": UPKEEP}),
+        "to be deleted": ([replace(asking(), deleted_at=NOW)], [having(7, 8)], {7: DELETION, 8: DELETION}),
+        "due, and wanted": ([WANTS_8], [released("20200101T000000Z", 7, 8)], {7: DELETION, 8: DELETION}),
+        "not due": ([WANTS_8], [released("20990101T000000Z", 7, 8)], {8: CREATION, 7: UPKEEP}),
+    },
 )
 def test_who_is_looked_up(
     services: list[Service], balancers: list[CloudBalancer], expected: dict[int | str, Purpose]
 ) -> None:
-    """Only what something depends on, the most urgent first: each look-up is a call."""
-    asked = asked_in(a_world(services, balancers))
+    """Only what something depends on, the most urgent first: each look-up is a call. Nothing beside a list with a gap:
+    which load balancers are to be created is not known then."""
+    world = a_world(services, balancers)
+    gap = replace(world, load_balancers=Section.missing("503"))
+    asked = asked_primary_ips(world, LOCATED, match_balancers(world))
 
     assert (list(asked), asked) == (list(expected), expected)
-
-
-def test_nothing_is_looked_up_beside_a_list_with_a_gap() -> None:
-    """Which load balancers are to be created is not known then."""
-    world = replace(a_world([asking(**BOTH)]), load_balancers=Section.missing("503"))
-
-    assert asked_in(world) == {}
+    assert asked_primary_ips(gap, LOCATED, match_balancers(gap)) == {}

@@ -1,0 +1,535 @@
+"""What becomes of a load balancer when its Service goes: deleted, kept for good, or kept for the undo window (D26)."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.annotations.options import ANNOTATIONS, OPTIONS
+from desired.explain import why_no_service
+from desired.load_balancers.lifecycle import due_of, release, window_of
+from desired.load_balancers.matching import Adoptable, Foreign, Missing, Owned, Undecided, match_balancers
+from desired.model.clocks import Clocks
+from desired.model.load_balancer import CloudBalancer, LoadBalancer, Owner
+from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.settings import Policy, Settings
+from desired.names import (
+    CONDITION_IN_SYNC,
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
+from desired.plan.change import Change, Claimed, Plan, Verdict
+from desired.plan.notes import NoteKind
+from desired.planner import compute_plan
+from desired.rules import guards
+from desired.rules import load_balancers as rules
+from desired.rules.rule import Rule
+from desired.section import Section, Unknown
+from tests.balancers import (
+    LOCATED,
+    SERVICE_UID,
+    a_balancer,
+    a_claim,
+    a_listener,
+    a_served_service,
+    a_service,
+    a_world,
+    annotated,
+)
+from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.judging import judge
+from tests.support.keys import key_of
+from tests.support.rows import rows
+from tests.support.rules import saying
+
+POLICY, UNDO = (OPTIONS[field].full_key for field in ("deletion_policy", "undo_window"))
+ELSEWHERE = "99999999-8888-7777-6666-555555555555"
+WEB, SERVICE, KEY = "load_balancer/default/web", "service/default/web", "load_balancer/#42"
+RETAIN, RELEASE = f"{WEB}/retain", f"{SERVICE}/release"
+MINUTES = replace(LOCATED, undo_window=timedelta(minutes=10))
+LATER, NOW_TOO, EARLIER = "20260701T121000Z", "20260701T120000Z", "20260701T115959Z"
+"""Ten minutes after the snapshot is taken, the same time, and a second before."""
+ALLOWED, WAITING, HELD = Verdict.ALLOWED, Verdict.WAITING, Verdict.HELD
+ADOPTED = a_balancer(
+    spec={"labels": {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_ADOPTED: "true"}}
+)
+
+
+def leaving(overrides: Any = None, **options: str) -> Service:
+    """A Service that is being deleted and is served, with these annotations."""
+    going: dict[str, Any] = {"deleted_at": NOW, "claim": a_claim(annotations=annotated(**options))}
+    return a_served_service(**going | (overrides or {}))
+
+
+def left(at: str | None = LATER, number: int = 42, /, labels: Any = None, **parts: Any) -> CloudBalancer:
+    """A load balancer that was released when Service ``web`` went. ``labels`` are further ones; None takes one off."""
+    found = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: at} | (labels or {})
+    spec = {"name": f"was-{number}", "labels": {key: text for key, text in found.items() if text is not None}}
+    return a_balancer(number, spec=spec, **parts)
+
+
+def planned(
+    *services: Service, there: tuple[CloudBalancer, ...] = (), settings: Settings = LOCATED, **world: Any
+) -> Plan:
+    """The judged plan."""
+    snapshot = replace(a_world(services, there), **world)
+    return judge(compute_plan(snapshot, settings), snapshot, settings)
+
+
+def verdicts(plan: Plan) -> dict[str, tuple[str, Verdict, str | None]]:
+    """Key → kind, verdict and guard."""
+    return {change.key: (change.kind, change.decision.verdict, change.decision.rule) for change in plan.changes}
+
+
+def kinds(plan: Plan) -> set[str]:
+    """Kinds of the changes."""
+    return {change.kind for change in plan.changes}
+
+
+def owner_after(change: Change) -> Owner:
+    """The labels that are left."""
+    assert isinstance(change.after, Owner)
+    return change.after
+
+
+def test_it_is_deleted_and_then_the_service_is_let_go() -> None:
+    """The finalizer and the addresses stay until the load balancer is gone."""
+    service, balancer = leaving(), a_balancer()
+    found = planned(service, there=(balancer,))
+
+    assert verdicts(found) == {WEB: ("lb.delete", ALLOWED, None), RELEASE: ("service.release", ALLOWED, None)}
+    deletion, going = found.by_key[WEB], found.by_key[RELEASE]
+    assert (deletion.before, deletion.after) == (balancer.spec, None)
+    assert deletion.consequences == ("its public addresses 203.0.113.200 and 2001:db8::200 are lost for good",)
+    assert (going.depends_on, going.before) == ((WEB,), Claimed(finalizer=True, ingress=service.ingress))
+
+
+OTHER: dict[str, Any] = {"load_balancer_class": "other"}
+STAYS: dict[str, Any] = {"deleted_at": None}
+FREE: dict[str, Any] = {"finalizers": ()}
+OURS = (ServiceCondition(CONDITION_IN_SYNC, "True"),)
+THEIRS: dict[str, Any] = {"ingress": (Ingress("198.51.100.9"),)}
+
+
+@rows(
+    "overrides claimed",
+    {
+        "of another type now": ({"type": "ClusterIP"} | STAYS, (True, 2)),
+        "of another type, and being deleted": ({"type": "NodePort"}, (True, 2)),
+        "of another class, deleted": (OTHER, (True, 2)),
+        "of another class, lives": (OTHER | STAYS, (True, 2)),
+        "of an empty class": ({"load_balancer_class": ""} | STAYS, (True, 2)),
+        "its controller has published by now": (OTHER | THEIRS, (True, 0)),
+        "nothing of ours on it": (OTHER | THEIRS | FREE, None),
+        "nothing of ours on it but conditions": (OTHER | THEIRS | FREE | {"conditions": OURS}, (False, 0)),
+        "of another type, unclaimed": ({"type": "ExternalName", "ingress": ()} | FREE, None),
+        "of another type, published by others": ({"type": "ClusterIP"} | THEIRS, (True, 1)),
+    },
+)
+def test_it_is_released_whatever_the_service_has_become(
+    overrides: dict[str, Any], claimed: tuple[bool, int] | None
+) -> None:
+    """By its label, whichever steps between no pass has seen. What the other class's controller publishes stays."""
+    found = planned(leaving(overrides), there=(a_balancer(),))
+
+    assert found.by_key[WEB].kind == "lb.delete"
+    assert found.allowed == found.changes
+    before = found.by_key[RELEASE].before if RELEASE in found.by_key else None
+    assert claimed == ((before.finalizer, len(before.ingress)) if isinstance(before, Claimed) else None)
+
+
+RELEASED_BEFORE = a_balancer(
+    service_uid=None, spec={"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260101T000000Z"}}
+)
+
+
+@rows(
+    "overrides there expected",
+    {
+        "without a load balancer": ({}, (), {RELEASE}),
+        "another cluster's, with the same Service UID": ({}, (a_balancer(cluster_uid=ELSEWHERE),), {RELEASE}),
+        "released before": ({}, (RELEASED_BEFORE,), {RELEASE}),
+        "another Service's": ({}, (a_balancer(service_uid="another"),), {RELEASE}),
+        "of a class, and our condition tells whose the finalizer is": (OTHER | {"conditions": OURS}, (), {RELEASE}),
+        "let go already": (FREE, (), set()),
+        "held by somebody else": ({"finalizers": ("example.com/mine",)}, (), set()),
+        "of another class": (OTHER, (), set()),
+        "of another class, another cluster has its UID": (OTHER, (a_balancer(cluster_uid=ELSEWHERE),), set()),
+        "of another class, another Service's": (OTHER, (a_balancer(service_uid="another"),), set()),
+        "of another class, by name alone": (OTHER, (a_balancer(service_uid=None, cluster_uid=None),), set()),
+    },
+)
+def test_what_is_not_its_own_stays(
+    overrides: dict[str, Any], there: tuple[CloudBalancer, ...], expected: set[str]
+) -> None:
+    """Only the label counts at deletion; without our finalizer, and for another class, nothing else is ours to do."""
+    found = planned(leaving(overrides), there=there)
+    assert {change.key for change in found.allowed if change.owner == key_of(SERVICE)} == expected
+
+
+RETAINED, UNREADABLE, PROTECTED = rules.RETAINED_AS_ASKED, rules.RETAINED_UNREADABLE, rules.RETAINED_PROTECTED
+KEPT = a_balancer(is_protected=True)
+POLICIES: dict[str, tuple[str | None, CloudBalancer, Rule | None]] = {
+    "nothing said": (None, a_balancer(), None),
+    "empty": ("", a_balancer(), None),
+    "delete": ("delete", a_balancer(), None),
+    "delete in capitals": ("Delete", a_balancer(), None),
+    "retain": ("retain", a_balancer(), RETAINED),
+    "retain in capitals": ("RETAIN", a_balancer(), RETAINED),
+    "what nobody knows": ("keep", a_balancer(), UNREADABLE),
+    "protected": (None, KEPT, PROTECTED),
+    "protected, delete": ("delete", KEPT, PROTECTED),
+    "protected, what nobody knows": ("keep", KEPT, PROTECTED),
+    "nobody's before": (None, ADOPTED, rules.RETAINED_ADOPTED),
+    "nobody's before, empty": ("", ADOPTED, rules.RETAINED_ADOPTED),
+    "nobody's before, delete": ("delete", ADOPTED, None),
+    "nobody's before, retain": ("retain", ADOPTED, RETAINED),
+    "nobody's before, protected": ("delete", replace(ADOPTED, is_protected=True), PROTECTED),
+}
+NONSENSE = {key: "\x00 no such thing {}" for key in ANNOTATIONS if key not in (POLICY, UNDO)}
+
+
+@pytest.mark.parametrize("others", [{}, NONSENSE], ids=["", "every other annotation is wrong"])
+@rows("policy balancer row", POLICIES)
+def test_what_is_kept(policy: str | None, balancer: CloudBalancer, row: Rule | None, others: dict[str, str]) -> None:
+    """What is protected, to be kept, or was nobody's loses its label only; in doubt it is kept, and a window, which
+    says when it is deleted, does not shorten that. No other annotation keeps a Service from going."""
+    claim = a_claim(annotations=others | ({} if policy is None else {POLICY: policy}))
+    service = leaving({"claim": claim})
+
+    wish = release(service, Owned(balancer), a_world([service], [balancer]), MINUTES if row else LOCATED)
+    plan = planned(service, there=(balancer,))
+
+    assert (wish.why_retained and wish.why_retained.rule, wish.delete_at) == (row, None)
+    assert wish.retained == (Owner(CLUSTER_UID, None, former="default.web") if row else None)
+    assert wish.retained is None or (wish.retained.released, wish.retained.delete_after) == (NOW_TOO, None)
+    assert kinds(plan) == {"lb.retain" if row else "lb.delete", "service.release"}
+    assert (plan.allowed, plan.notes) == (plan.changes, ())
+
+
+def test_what_nobody_knows_is_shown_in_part() -> None:
+    """A value may be long."""
+    wish = release(leaving(deletion_policy="x" * 99), Owned(a_balancer()), a_world(), LOCATED)
+    assert wish.why_retained == UNREADABLE.because(value=repr("x" * 80 + "..."))
+
+
+@rows(
+    "cluster_uid is_known expected",
+    {
+        "labelled": (CLUSTER_UID, True, CLUSTER_UID),
+        "not labelled yet": (None, True, CLUSTER_UID),
+        "labelled, identity unknown": (CLUSTER_UID, False, CLUSTER_UID),
+        "not labelled, identity unknown": (None, False, None),
+    },
+)
+def test_labels_of_what_is_kept(cluster_uid: str | None, is_known: bool, expected: str | None) -> None:
+    """The Service's label goes, the cluster's stays or comes."""
+    world = a_world() if is_known else replace(a_world(), cluster_uid=Unknown("403"))
+    wish = release(leaving(deletion_policy="retain"), Owned(a_balancer(cluster_uid=cluster_uid)), world, LOCATED)
+    assert wish.retained == Owner(expected, None, former="default.web")
+
+
+def test_how_it_is_kept() -> None:
+    """The Service is released only after the load balancer has lost its label; each Service goes by itself."""
+    shop = leaving({"uid": "shop", "name": "shop"})
+    there = (a_balancer(), a_balancer(43, service_uid="shop", spec={"name": "shop"}))
+    found = planned(leaving(deletion_policy="retain"), shop, there=there)
+
+    assert found.by_key[RETAIN].before == Owner(CLUSTER_UID, SERVICE_UID)
+    assert found.by_key[RELEASE].depends_on == (RETAIN,)
+    others = {"load_balancer/default/shop", "service/default/shop/release"}
+    assert {change.key for change in found.allowed} == {RETAIN, RELEASE, *others}
+
+
+TWO = Section({7: a_balancer(7), 9: a_balancer(9)})
+
+
+@pytest.mark.parametrize("overrides", [{}, OTHER | {"conditions": OURS}], ids=["", "of another class"])
+@rows(
+    "section row",
+    {
+        "not read": (None, rules.BALANCER_UNKNOWN),
+        "a gap": (incomplete(Section({})), rules.BALANCER_UNKNOWN),
+        "an unreadable one": (Section({}, unreadable={9: "odd"}), rules.BALANCER_UNKNOWN),
+        "two": (TWO, rules.SEVERAL_BALANCERS),
+    },
+)
+def test_while_it_is_not_known(section: Section[int, CloudBalancer] | None, row: Rule, overrides: Any) -> None:
+    """Nothing is released on what is unknown: the Service stays, with a note."""
+    found = planned(leaving(overrides), load_balancers=section)
+
+    assert found.changes == ()
+    assert [(note.key, note.kind) for note in found.notes] == [(SERVICE, row.of)]
+
+
+@rows(
+    "world",
+    {
+        "load balancers with a gap": {"load_balancers": incomplete(Section({42: a_balancer()}))},
+        "Services with a gap": {"services": incomplete(Section({"default/web": leaving()}))},
+        "an identity that is not known": {"cluster_uid": Unknown("403")},
+    },
+)
+def test_deletion_waits_for_whole_lists(world: dict[str, Any]) -> None:
+    """Neither the deletion nor the release is made on a list with a gap, and no cloud is written to by nobody."""
+    found = planned(leaving(), there=(a_balancer(),), **world)
+    assert {each[1:] for each in verdicts(found).values()} == {(WAITING, "incomplete-snapshot")}
+
+
+@rows(
+    "policy options waiting",
+    {
+        "upsert": (Policy.UPSERT, {}, {WEB, RELEASE}),
+        "upsert, to be kept": (Policy.UPSERT, {"deletion_policy": "retain"}, {RELEASE}),
+        "observe": (Policy.OBSERVE, {"deletion_policy": "retain"}, {RETAIN, RELEASE}),
+    },
+)
+def test_policies(policy: Policy, options: dict[str, str], waiting: set[str]) -> None:
+    """What the operator's policy leaves undone keeps the Service."""
+    found = planned(leaving(**options), there=(a_balancer(),), settings=replace(LOCATED, policy=policy))
+    assert {change.key for change in found.with_verdict(WAITING)} == waiting
+
+
+@rows(
+    "match present is_settled",
+    {
+        "its own": (Owned(a_balancer()), a_balancer(), True),
+        "none": (Missing(), None, True),
+        "not known": (Undecided(rules.BALANCER_UNKNOWN.because(cause="odd")), None, False),
+        "another's": (Foreign(a_balancer(), saying("theirs")), None, False),
+        "without its label": (Adoptable(a_balancer()), a_balancer(), True),
+    },
+)
+def test_what_is_settled(match: Any, present: CloudBalancer | None, is_settled: bool) -> None:
+    """Only its own load balancer goes, and the Service only when it is known that there is no other."""
+    wish = release(leaving(), match, a_world(), LOCATED)
+    assert (wish.present, wish.is_settled) == (present, is_settled)
+
+
+@rows(
+    "flag_s options expected_s",
+    {
+        "nothing said": (0, {}, 0),
+        "the flag": (600, {}, 600),
+        "the annotation beats the flag": (600, {"undo_window": "1h"}, 3600),
+        "the annotation alone": (0, {"undo_window": "1h"}, 3600),
+        "none for this one": (600, {"undo_window": "0s"}, 0),
+        "empty": (600, {"undo_window": ""}, 600),
+        "no duration": (300, {"undo_window": "ten minutes"}, 300),
+        "below zero": (300, {"undo_window": "-1s"}, 300),
+        "longer than a week": (300, {"undo_window": "169h"}, 300),
+        "no duration, and no flag: never none": (0, {"undo_window": "ten minutes"}, 600),
+        "beside what cannot be read": (300, {"undo_window": "1h", "protocol": "gopher"}, 3600),
+    },
+)
+def test_how_long(flag_s: int, options: dict[str, str], expected_s: int) -> None:
+    """The annotation decides, else the flag; a text that is no duration never makes it shorter than that. A Service
+    with a window looks for what that may have left before it has another one created."""
+    settings = replace(LOCATED, undo_window=timedelta(seconds=flag_s))
+    service = a_service(claim=a_claim(annotations=annotated(**options)))
+
+    wish = compute_plan(a_world([service]), settings).by_key.get(WEB)
+
+    assert window_of(service, settings) == timedelta(seconds=expected_s)
+    looked_for = "default.web" if expected_s else None
+    assert wish is None or (isinstance(wish.after, LoadBalancer) and wish.after.former == looked_for)
+
+
+def test_it_is_let_go_first() -> None:
+    """The Service is free at once; the labels say whose it was and how long it waits. A wrong annotation is told."""
+    plan = planned(leaving(undo_window="soon"), there=(a_balancer(),), settings=MINUTES)
+
+    assert verdicts(plan) == {RETAIN: ("lb.retain", ALLOWED, None), RELEASE: ("service.release", ALLOWED, None)}
+    after = owner_after(plan.by_key[RETAIN])
+    assert after == Owner(CLUSTER_UID, None, former="default.web")
+    assert (after.delete_after, after.released) == (LATER, None)
+    assert due_of(after) == NOW + timedelta(minutes=10)
+    (note,) = plan.notes
+    assert (note.key, note.kind) == (SERVICE, NoteKind.MALFORMED)
+    assert note.text.startswith(f"{UNDO} is 'soon': expect a duration")
+    assert note.text.endswith("600s after the Service")
+
+
+@pytest.mark.parametrize(("is_protected", "kind"), [(False, "lb.delete"), (True, "lb.retain")])
+@rows(
+    "at verdict",
+    {
+        "in the window": (LATER, (WAITING, "undo-window")),
+        "just over": (NOW_TOO, (ALLOWED, None)),
+        "over": (EARLIER, (ALLOWED, None)),
+    },
+)
+def test_its_end(at: str, verdict: tuple[Verdict, str | None], is_protected: bool, kind: str) -> None:
+    """It is deleted once its time has come, or released for good where somebody has protected it. No note says what
+    the plan says."""
+    plan = planned(there=(left(at, is_protected=is_protected),))
+
+    (change,) = plan.changes
+    assert (change.kind, change.owner, plan.notes) == (kind, KEY, ())
+    assert (change.decision.verdict, change.decision.rule) == verdict
+    assert not is_protected or owner_after(change).former == "default.web"
+    assert change.decision.due_in_s == (600 if verdict[0] is WAITING else None)
+
+
+@rows(
+    "balancer",
+    {
+        "no time": left("soon"),
+        "another way to write a time": left("2020-01-01T00:00:00Z"),
+        "a month that is none": left("20201301T000000Z"),
+        "something behind it": left("20200101T000000Z\n"),
+        "no time at all": left(None),
+        "nobody's before": left(EARLIER, labels={LABEL_FORMER: None}),
+        "another cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: "x"}),
+        "no cluster's": left(EARLIER, labels={LABEL_CLUSTER_UID: None}),
+        "released for good": left(EARLIER, labels={LABEL_RELEASED: EARLIER}),
+        "of a Service that lives": left(EARLIER, labels={LABEL_SERVICE_UID: SERVICE_UID, LABEL_FORMER: None}),
+    },
+)
+def test_what_is_never_deleted(balancer: CloudBalancer) -> None:
+    """Only what has exactly the labels that were written, whatever time a foreign hand puts on it."""
+    services = (a_served_service(),) if balancer.owner.service_uid else ()
+    assert not {"lb.delete", "lb.retain"} & kinds(planned(*services, there=(balancer,)))
+
+
+@rows(
+    "world",
+    {
+        "Services with a gap": {"services": incomplete(Section({}))},
+        "load balancers with a gap": {"load_balancers": incomplete(Section({42: left(EARLIER)}))},
+        "an unreadable Service": {"services": Section({}, unreadable={"default/web": "no uid"})},
+        "an identity that is not known": {"cluster_uid": Unknown("403")},
+        "a clock that nobody believes": {"clocks": Clocks(hetzner=timedelta(hours=1))},
+    },
+)
+def test_what_is_unknown_deletes_nothing(world: dict[str, Any]) -> None:
+    """A Service that was not read may be the one that wants it back; an API server that is an hour ahead ends none."""
+    found = planned(there=(left(EARLIER),), **world)
+    assert [change.decision.verdict for change in found.changes] == [WAITING] * ("cluster_uid" not in world)
+    if "clocks" in world:
+        begun = planned(leaving(), there=(a_balancer(),), settings=MINUTES, **world)
+        assert {change.decision.rule for change in (*found.changes, *begun.changes)} == {"clock-skew"}
+
+
+@rows("at", {"in its window": LATER, "over": EARLIER, "no time at all": None, "no time": "soon"})
+def test_it_goes_back(at: str | None) -> None:
+    """To a Service of the same namespace and name, whatever became of the time, as long as it is there. What the new
+    one does not ask for goes without a word: it was this Service's own. What was nobody's before stays so."""
+    there = left(at, labels={LABEL_ADOPTED: "true"}, listeners=(a_listener(), a_listener(8080, 31000)))
+    plan = planned(a_service(), there=(there,))
+
+    adopt = plan.by_key[WEB]
+    assert (adopt.kind, adopt.after) == ("lb.adopt", Owner(CLUSTER_UID, SERVICE_UID, balancer_id=42, adopted="true"))
+    assert plan.allowed == plan.changes
+    assert f"{WEB}/listener/8080" in plan.by_key
+    assert KEY not in plan.by_key
+
+
+def naming(name: str, service: str = "web", **overrides: Any) -> Service:
+    """A Service that asks for a load balancer of this name."""
+    return a_service(service, claim=a_claim(annotations=annotated(name=name)), **overrides)
+
+
+@rows(
+    "service there expected",
+    {
+        "another namespace": (a_service(namespace="other"), (left(),), None),
+        "another name": (a_service("api"), (left(),), None),
+        "released for good": (a_service(), (left(labels={LABEL_RELEASED: EARLIER}),), None),
+        "of another cluster": (a_service(), (left(labels={LABEL_CLUSTER_UID: "x"}),), None),
+        "of two the one that went last": (a_service(), (left(LATER), left(EARLIER, 7)), 42),
+        "of two the one that went last, likewise": (a_service(), (left(EARLIER), left(LATER, 7)), 7),
+        "named as it is": (naming("was-42"), (left(),), 42),
+        "with a new name": (naming("new"), (left(),), 42),
+    },
+)
+def test_who_gets_it_back(service: Service, there: tuple[CloudBalancer, ...], expected: int | None) -> None:
+    """By what its label remembers, and by nothing else."""
+    (found,) = match_balancers(a_world([service], there)).values()
+
+    assert (found.balancer.id if isinstance(found, Adoptable) and found.returns else None) == expected
+    assert expected is not None or found == Missing()
+
+
+@rows(
+    "at options verdict",
+    {
+        "over": (EARLIER, {}, (HELD, "ip-loss")),
+        "over, and named as it is": (EARLIER, {"name": "was-42"}, (HELD, "ip-loss")),
+        "over, and named as nobody can be": (EARLIER, {"name": "x" * 200}, (HELD, "ip-loss")),
+        "over, and another one is named": (EARLIER, {"name": "new"}, (ALLOWED, None)),
+        "in the window": (LATER, {}, (WAITING, "undo-window")),
+    },
+)
+def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
+    at: str, options: dict[str, str], verdict: tuple[Verdict, str | None]
+) -> None:
+    """A list lacked what was released, so that the Service that came back got another one: a person decides. By what is
+    protected, and stays, nothing is lost."""
+    service = a_served_service(claim=a_claim(annotations=annotated(**options)))
+    plan = planned(service, there=(left(at), a_balancer(43)))
+    kept = planned(service, there=(left(at, is_protected=True), a_balancer(43)))
+
+    assert verdicts(plan)[KEY] == ("lb.delete", *verdict)
+    lost = guards.RETURNED_ADDRESSES_LOST.text(service="default/web")
+    assert [hold.said for hold in plan.holds] == [lost] * (verdict[0] is HELD)
+    assert verdicts(kept)[f"{KEY}/retain"][:2] == ("lb.retain", WAITING if at is LATER else ALLOWED)
+
+
+def test_who_asks_for_another_one_gets_that() -> None:
+    """A Service that comes back and names another load balancer wants that: the old one goes at its time."""
+    other = a_balancer(9, service_uid=None, cluster_uid=None, targets=(), listeners=(), spec={"name": "other"})
+    plan = planned(naming("other"), there=(left(EARLIER), other))
+
+    assert verdicts(plan)[KEY] == ("lb.delete", ALLOWED, None)
+    assert plan.by_key[WEB].after == Owner(CLUSTER_UID, SERVICE_UID, balancer_id=9, adopted="true")
+
+
+def test_nobody_takes_it_from_who_gets_it_back() -> None:
+    """Another Service that asks for its name meanwhile is refused; where nobody gets it back, or who would
+    has another one by now, it may have it."""
+    thief = naming("was-42", "api", uid="uid-api")
+    both = match_balancers(a_world([thief, a_service()], [left()]))
+
+    why = rules.BALANCER_GOES_BACK.because(balancer=42, name="was-42", service="default/web")
+    assert both == {"default/api": Foreign(left(), why), "default/web": Adoptable(left(), returns=True)}
+    for others in ([], [a_service()]):
+        there = [left(), *(a_balancer(43) for _ in others)]
+        assert isinstance(match_balancers(a_world([thief, *others], there))["default/api"], Adoptable)
+
+
+RESERVED = {"balancer": "load balancer 42 was-42", "former": "Service default/web"}
+AWAITED = guards.BALANCER_RESERVED_UNTIL.text(**RESERVED, time="2026-07-01 12:10:00 UTC")
+
+
+@rows(
+    "there why",
+    {
+        "in use": (left(), AWAITED),
+        "empty": (left(listeners=(), targets=()), AWAITED),
+        "for a time that is lost": (left(None), guards.BALANCER_RESERVED.text(**RESERVED)),
+    },
+)
+def test_another_namespace_does_not_take_it_without_a_word(there: CloudBalancer, why: str) -> None:
+    """Who names what waits for its Service's return may have it once a person says so: it could be deleted then."""
+    plan = planned(naming("was-42", namespace="tenant"), there=(there,), settings=MINUTES)
+
+    assert [(hold.rule, hold.keys, hold.said) for hold in plan.holds] == [
+        ("adoption", ("load_balancer/tenant/web",), why)
+    ]
+    assert plan.allowed == ()
+
+
+def test_who_explains_a_service_that_is_gone_says_what_waits_for_it() -> None:
+    """With its time, as far as there is one."""
+    there, lost = a_world([], [left()]), a_world([], [left("soon")])
+    beginning = why_no_service("default/web", lost, LOCATED)
+
+    assert beginning.endswith("load balancer 42 was-42 goes back to it when it is created again")
+    assert why_no_service("default/web", there, LOCATED) == f"{beginning}, and is deleted after 2026-07-01 12:10:00 UTC"
+    assert "goes back" not in why_no_service("default/api", there, LOCATED)

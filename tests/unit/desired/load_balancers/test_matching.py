@@ -1,0 +1,396 @@
+"""Which load balancer belongs to which Service, case by case."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+from desired.load_balancers.matching import (
+    Adoptable,
+    BalancerMatch,
+    Contested,
+    Foreign,
+    Missing,
+    Owned,
+    Undecided,
+    match_balancers,
+)
+from desired.model.load_balancer import CloudBalancer
+from desired.model.service import Service
+from desired.names import (
+    FINALIZER_BALANCER,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
+from desired.rules import load_balancers as rules
+from desired.rules.rule import Reason, Rule
+from desired.section import Section, Unknown
+from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_claim, a_service, a_world, annotated
+from tests.builders import CLUSTER_UID, NOW, incomplete
+from tests.support.rows import rows
+
+ELSEWHERE = "99999999-8888-7777-6666-555555555555"
+"""The UID of another cluster."""
+DEAD = "dddddddd-0000-0000-0000-000000000000"
+"""The UID of a Service that is gone."""
+SHOP_UID = "aaaaaaaa-0000-0000-0000-000000000000"
+SHOP_NAME = "aaaaaaaaa00000000000000000000000"
+CLAIMED = (FINALIZER_BALANCER,)
+LEAVING: dict[str, Any] = {"deleted_at": NOW, "finalizers": CLAIMED}
+AT = "20260601T120000Z"
+
+
+def named(name: str, service: str = "web", **overrides: Any) -> Service:
+    """A Service that asks for a load balancer of this name."""
+    return a_service(service, claim=a_claim(annotations=annotated(name=name)), **overrides)
+
+
+def called(name: str, number: int = 42, service: str | None = None, cluster: str | None = None) -> CloudBalancer:
+    """A load balancer of this name, whose labels name this Service and this cluster."""
+    return a_balancer(number, service_uid=service, cluster_uid=cluster, spec={"name": name})
+
+
+def labelled(**labels: str) -> CloudBalancer:
+    """One with the name ``shared`` that another cluster has labelled so."""
+    names = {"released": LABEL_RELEASED, "former": LABEL_FORMER, "after": LABEL_DELETE_AFTER, "uid": LABEL_SERVICE_UID}
+    ours = {names[key]: text for key, text in labels.items()}
+    return a_balancer(spec={"name": "shared", "labels": {LABEL_CLUSTER_UID: ELSEWHERE, **ours}})
+
+
+def matches(
+    services: Sequence[Service], balancers: Sequence[CloudBalancer] = (), **world: Any
+) -> dict[str, BalancerMatch]:
+    """Name of each Service → its match, in whatever order the APIs answered."""
+    first, *others = (
+        match_balancers(a_world(one, other, **world))
+        for one in permutations(services)
+        for other in permutations(balancers)
+    )
+    assert all(other == first for other in others)
+    return {key.removeprefix("default/"): found for key, found in first.items()}
+
+
+def match(service: Service, *balancers: CloudBalancer, **world: Any) -> BalancerMatch:
+    """What is said of a Service that is alone."""
+    return matches([service], balancers, **world)[service.name]
+
+
+def kind_of(found: BalancerMatch) -> str:
+    """One word for a match."""
+    is_stranger = isinstance(found, Adoptable) and found.is_stranger
+    return "stranger" if is_stranger else type(found).__name__.lower()
+
+
+def rule_of(found: BalancerMatch) -> Rule | None:
+    """The row of a match that has a reason."""
+    return found.reason.rule if isinstance(found, Foreign | Contested | Undecided) else None
+
+
+OWN, HCCMS, THEIRS = a_balancer(), a_balancer(cluster_uid=None), a_balancer(cluster_uid=ELSEWHERE)
+LABELLED_THEIRS = called("x", service=SERVICE_UID, cluster=ELSEWHERE)
+SHARED = called("shared")
+OF_A = called("shared", service=SERVICE_UID, cluster=CLUSTER_UID)
+
+
+@rows(
+    "balancers expected number",
+    {
+        "none": ([], "missing", None),
+        "labelled as ours": ([OWN], "owned", 42),
+        "labelled by HCCM, without a cluster": ([HCCMS], "owned", 42),
+        "by any name": ([called("x", service=SERVICE_UID)], "owned", 42),
+        "one Service UID in two clusters": ([THEIRS], "foreign", 42),
+        "theirs and ours with one Service UID": ([THEIRS, a_balancer(43)], "owned", 43),
+        "theirs by any name": ([LABELLED_THEIRS], "foreign", 42),
+        "theirs by label and nobody's by name": ([LABELLED_THEIRS, called(DEFAULT_NAME, 43)], "foreign", 42),
+        "the label beats the name": ([called(DEFAULT_NAME, 7, DEAD), a_balancer(9, spec={"name": "x"})], "owned", 9),
+        "another name": ([called("someone-elses")], "missing", None),
+        "another Service's, by another name": ([called("x", service=DEAD)], "missing", None),
+        "its default name": ([called(DEFAULT_NAME)], "adoptable", 42),
+        "its default name, released once": ([called(DEFAULT_NAME, cluster=CLUSTER_UID)], "adoptable", 42),
+        "its default name, of a dead Service": ([called(DEFAULT_NAME, service=DEAD)], "stranger", 42),
+        "its default name, of another cluster": ([called(DEFAULT_NAME, cluster=ELSEWHERE)], "foreign", 42),
+        "the default name of who had its name before": ([called("aold", 42, DEAD, CLUSTER_UID)], "missing", None),
+    },
+)
+def test_a_service_that_names_none(balancers: list[CloudBalancer], expected: str, number: int | None) -> None:
+    """The Service's label says it, unless another cluster's is beside it; then the name that follows from its UID."""
+    found = match(a_service(), *balancers)
+
+    assert (kind_of(found), getattr(getattr(found, "balancer", None), "id", None)) == (expected, number)
+    assert rule_of(found) is (rules.BALANCER_OF_CLUSTER if expected == "foreign" else None)
+
+
+@rows(
+    "balancer expected",
+    {
+        "nobody's": (SHARED, "adoptable"),
+        "released by this cluster": (called("shared", cluster=CLUSTER_UID), "adoptable"),
+        "a dead Service's of ours": (called("shared", 42, DEAD, CLUSTER_UID), "adoptable"),
+        "a dead Service's of nobody knows where": (called("shared", service=DEAD), "stranger"),
+        "released by another cluster": (called("shared", cluster=ELSEWHERE), "foreign"),
+        "of another cluster": (called("shared", 42, DEAD, ELSEWHERE), "foreign"),
+        "an empty label is an owner": (called("shared", service=""), "stranger"),
+        "names are exact": (called("Shared"), "missing"),
+    },
+)
+def test_by_annotation(balancer: CloudBalancer, expected: str) -> None:
+    """Whoever is named is taken over only from nobody, or from one of this cluster's that is gone."""
+    assert kind_of(match(named("shared"), balancer)) == expected
+
+
+@rows(
+    "balancers expected",
+    {
+        "ours": ([OWN], Owned(OWN)),
+        "of HCCM": ([HCCMS], Owned(HCCMS)),
+        "two": (
+            [OWN, a_balancer(43, cluster_uid=ELSEWHERE)],
+            Undecided(rules.BALANCER_UNKNOWN.because(cause="several have its label, and 403")),
+        ),
+    },
+)
+def test_while_the_cluster_is_not_known(balancers: list[CloudBalancer], expected: BalancerMatch) -> None:
+    """The Service's label is believed, as nothing is written to Hetzner anyway; and nobody is told to remove labels
+    which may rightly be another cluster's."""
+    assert match(a_service(), *balancers, cluster_uid=Unknown("403")) == expected
+
+
+def test_two_with_the_label() -> None:
+    """A person decides."""
+    several = rules.SEVERAL_BALANCERS.because(balancers="7, 9")
+    assert match(a_service(), a_balancer(9), a_balancer(7, cluster_uid=None)) == Undecided(several)
+
+
+@rows(
+    "overrides",
+    {
+        "that has one": {},
+        "of another type": {"type": "ClusterIP"},
+        "of another class": {"load_balancer_class": "other"},
+        "that is being deleted": {"deleted_at": NOW},
+        "that is releasing": LEAVING,
+        "of the same name elsewhere": {"name": "web", "namespace": "other"},
+    },
+)
+def test_a_living_service_keeps_its_own(overrides: dict[str, Any]) -> None:
+    """Nobody takes a load balancer from a Service that lives, whatever has become of that one."""
+    owner = a_service(**{"name": "shop", "uid": SHOP_UID} | overrides)
+    for cluster in (None, CLUSTER_UID):
+        balancer = called("shared", service=SHOP_UID, cluster=cluster)
+        why = rules.BALANCER_OF_SERVICE.because(balancer=42, name="shared", service=owner.id)
+        assert matches([named("shared"), owner], [balancer])["web"] == Foreign(balancer, why)
+
+
+A, B, C = named("shared"), named("shared", "shop", uid=SHOP_UID), named("shared", "zoo", uid=DEAD)
+SHOP = a_service("shop", uid=SHOP_UID)
+TWINS = [a_service(uid=f"{SERVICE_UID[:-1]}{digit}", name=f"s{digit}") for digit in "12"]
+
+
+@rows(
+    "services balancers expected",
+    {
+        "none there": ([A, B], [], {"web": None, "shop": None}),
+        "nobody's there": ([A, B], [SHARED], {"web": 42, "shop": 42}),
+        "one of them has it": ([A, B], [OF_A], {}),
+        "one has another": ([A, B, C], [called("x", service=SERVICE_UID)], {"shop": None, "zoo": None}),
+        "both have one": ([A, B], [OF_A, called("x", 7, SHOP_UID)], {}),
+        "three": ([A, B, C], [], {"web": None, "shop": None, "zoo": None}),
+        "another cluster's": ([A, B], [called("shared", cluster=ELSEWHERE)], {}),
+        "one names the default of another": ([named(SHOP_NAME), SHOP], [], {"web": None}),
+        "one names the default of another, which is there": (
+            [named(SHOP_NAME), SHOP],
+            [called(SHOP_NAME)],
+            {"web": 42},
+        ),
+        "one default name by chance": (TWINS, [], {"s1": None, "s2": None}),
+        "one of them has two": ([A, B], [OF_A, replace(OF_A, id=7)], {}),
+    },
+)
+def test_rivals(services: list[Service], balancers: list[CloudBalancer], expected: dict[str, int | None]) -> None:
+    """D8: where several ask for one name that none of them has, none gets it, but whose default name it is."""
+    found = {key: each.balancer for key, each in matches(services, balancers).items() if isinstance(each, Contested)}
+    assert {key: balancer.id if balancer else None for key, balancer in found.items()} == expected
+
+
+KEPT = rules.NAME_KEPT.because(balancer=42, present="old", name="shared", services="Service default/shop")
+
+
+@rows("name why", {"that name": ("shared", None), "another name": ("old", KEPT)})
+def test_the_owner_among_rivals(name: str, why: Reason | None) -> None:
+    """Who has a load balancer keeps it, in sync, and the name that it has; it gets no name that others ask for."""
+    has = called(name, service=SERVICE_UID, cluster=CLUSTER_UID)
+    assert matches([A, B], [has])["web"] == Owned(has, why)
+
+
+@rows("name is_kept", {"that name": ("shared", True), "another name, not changed for a contested one": ("old", False)})
+def test_who_comes_back_among_rivals(name: str, is_kept: bool) -> None:
+    """Nobody keeps a Service from what was released with it by asking for its name meanwhile."""
+    labels = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20990601T120000Z"}
+
+    found = matches([A, B], [a_balancer(spec={"name": name, "labels": labels})])
+
+    assert isinstance(found["web"], Adoptable) is is_kept
+    assert type(found["shop"]) is (Foreign if is_kept else Contested)
+
+
+@rows("former", {"another's": "default.shop", "of the same name": "default.web"})
+def test_what_another_cluster_has_released(former: str) -> None:
+    """It can be adopted by its name, also where the Services of both clusters are called the same."""
+    found = match(named("shared"), labelled(released=AT, former=former))
+
+    assert isinstance(found, Adoptable)
+    assert (found.is_nobodys, found.is_anothers, found.is_awaited, found.returns) == (True, True, False, False)
+    assert found.outlives_its_service
+
+
+@rows(
+    "balancer rule",
+    {
+        "not released": (labelled(), rules.BALANCER_OF_CLUSTER),
+        "in its undo window": (labelled(former="default.web", after=AT), rules.BALANCER_WAITS_ELSEWHERE),
+        "owned there": (labelled(uid=DEAD), rules.BALANCER_OF_CLUSTER),
+        "released, and that taken back in part": (labelled(uid=DEAD, released=AT), rules.BALANCER_OF_CLUSTER),
+    },
+)
+def test_what_another_cluster_has_not_released(balancer: CloudBalancer, rule: Rule) -> None:
+    """The label of another cluster counts as long as that one may still want it."""
+    assert match(named("shared"), balancer) == Foreign(
+        balancer, rule.because(balancer=42, name="shared", cluster=ELSEWHERE)
+    )
+
+
+def test_of_many_rivals_a_few_are_named() -> None:
+    """Thousands of Services with one name are told in proportion to their number: each of a few of the others."""
+    crowd = [replace(A, name=f"web-{number:03}", uid=f"uid-{number}") for number in range(200)]
+    for services, name, told in (
+        ([A, B, a_service("alone", uid=DEAD)], "web", "Service default/shop"),
+        ([A, B, C], "shop", "Services default/web, default/zoo"),
+        (crowd, "web-000", "Services default/web-001, default/web-002, default/web-003 and 196 more"),
+        (crowd, "web-002", "Services default/web-000, default/web-001, default/web-003 and 196 more"),
+        (crowd, "web-199", "Services default/web-000, default/web-001, default/web-002 and 196 more"),
+    ):
+        found = match_balancers(a_world(services, ()))[f"default/{name}"]
+        assert found == Contested(None, rules.NAME_CONTESTED.because(name="shared", services=told))
+
+
+@rows(
+    "other",
+    {
+        "being deleted": {"deleted_at": NOW},
+        "of another type": {"type": "ClusterIP"},
+        "of another class": {"load_balancer_class": "other"},
+        "with a name that cannot be read": {"claim": named(" shared").claim},
+        "with an empty name": {"claim": named("").claim},
+        "with another name": {"claim": named("SHARED").claim},
+    },
+)
+def test_no_rival(other: dict[str, Any]) -> None:
+    """Only who can get a load balancer of that name is a rival."""
+    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_nobodys=True)
+
+
+@rows(
+    "balancers expected",
+    {
+        "its own": ([OWN], "owned"),
+        "nobody is found without a name": ([SHARED, called(DEFAULT_NAME, 43)], "missing"),
+        "another cluster's": ([THEIRS], "missing"),
+    },
+)
+def test_a_name_that_cannot_be_read(balancers: list[CloudBalancer], expected: str) -> None:
+    """Only the label says whose it is then; and two mistakes are not one name."""
+    found = matches([named(" web"), named(" web", "shop", uid=SHOP_UID)], balancers)
+    assert {key: kind_of(each) for key, each in found.items()} == {"web": expected, "shop": "missing"}
+
+
+@rows(
+    "balancers expected",
+    {
+        "ours": ([OWN], "owned"),
+        "of HCCM": ([HCCMS], "owned"),
+        "another cluster's with the same Service UID": ([THEIRS], "missing"),
+        "of its default name, without its label": ([called(DEFAULT_NAME)], "adoptable"),
+        "of the name that it asks for, without its label": ([SHARED], "missing"),
+        "of another Service": ([called("shared", 42, DEAD, CLUSTER_UID)], "missing"),
+        "two": ([OWN, replace(OWN, id=43)], "undecided"),
+    },
+)
+def test_deletion_goes_by_the_label_alone(balancers: list[CloudBalancer], expected: str) -> None:
+    """What never had the Service's label, or has another cluster's, is not its to delete; ``test_lifecycle.py`` says
+    what becomes of one that has its default name."""
+    for leaving in (LEAVING, {"type": "ClusterIP", "finalizers": CLAIMED}):
+        assert kind_of(match(named("shared", **leaving), *balancers)) == expected
+
+
+def test_who_lets_go_is_no_rival() -> None:
+    """A Service that is being deleted keeps what it has until that is gone; then the next one may have the name."""
+    services = [named("shared", **LEAVING), B]
+    why = rules.BALANCER_OF_SERVICE.because(balancer=42, name="shared", service="default/web")
+
+    assert matches(services, [OF_A]) == {"web": Owned(OF_A), "shop": Foreign(OF_A, why)}
+    assert matches(services) == {"web": Missing(), "shop": Missing()}
+
+
+def test_who_is_left_out() -> None:
+    """Services that neither want nor have to release a load balancer have no match, nor those that were not read."""
+    others = [
+        a_service(type="ClusterIP"),
+        a_service("shop", uid=SHOP_UID, load_balancer_class="", finalizers=CLAIMED, deleted_at=NOW),
+        a_service("zoo", uid=DEAD, deleted_at=NOW),
+    ]
+    assert matches(others) == {}
+    assert matches(others, [OWN]) == {"web": Owned(OWN)}
+    assert match_balancers(replace(a_world([], [OWN]), services=None)) == {}
+
+
+GAP, UNREAD = "page 2 timed out", "the load balancers were not read"
+GOING = a_service(**LEAVING)
+NONE: Section[int, CloudBalancer] = Section({})
+
+
+@rows(
+    "service section cause",
+    {
+        "not read": (a_service(), None, UNREAD),
+        "its own, in a list with a gap": (a_service(), incomplete(Section({42: OWN})), None),
+        "nothing, in a list with a gap": (a_service(), incomplete(NONE), GAP),
+        "nothing, beside unreadable ones": (a_service(), Section({}, unreadable={9: "b", 7: "c", 8: "a"}), "a"),
+        "its own, beside an unreadable one": (a_service(), Section({42: OWN}, unreadable={7: "odd"}), None),
+        "by name, as another one may have the label": (A, incomplete(Section({42: SHARED})), GAP),
+        "theirs, and ours perhaps": (a_service(), incomplete(Section({42: THEIRS})), GAP),
+        "leaving, not read": (GOING, None, UNREAD),
+        "leaving, with a gap": (GOING, incomplete(NONE), GAP),
+        "leaving, unreadable": (GOING, Section({}, unreadable={7: "odd"}), "odd"),
+        "leaving, and it is there": (GOING, incomplete(Section({42: OWN})), None),
+    },
+)
+def test_load_balancers_that_were_not_all_read(
+    service: Service, section: Section[int, CloudBalancer] | None, cause: str | None
+) -> None:
+    """What was not found is not there only in a whole list: neither the label nor the name is proven absent else."""
+    expected = Undecided(rules.BALANCER_UNKNOWN.because(cause=cause)) if cause else Owned(OWN)
+    assert match_balancers(replace(a_world([service]), load_balancers=section)) == {service.id: expected}
+
+
+@rows(
+    "balancer expected",
+    {
+        "an owner that was not read": (called("shared", service=SHOP_UID), "undecided"),
+        "an owner of this cluster": (called("shared", 42, SHOP_UID, CLUSTER_UID), "undecided"),
+        "nobody's, and a rival that was not read": (SHARED, "undecided"),
+        "its own": (OF_A, "owned"),
+        "none: the guards wait": (called("x"), "missing"),
+        "another cluster's": (called("shared", cluster=ELSEWHERE), "foreign"),
+    },
+)
+def test_services_that_were_not_all_read(balancer: CloudBalancer, expected: str) -> None:
+    """Nobody is known to be dead, or alone in asking for a name; what needs no other Service is told all the same."""
+    there = {"default/web": A}
+    for section, why in ((incomplete(Section(there)), GAP), (Section(there, unreadable={"default/b": "odd"}), "odd")):
+        found = match_balancers(replace(a_world([], [balancer]), services=section))["default/web"]
+        maybe = Undecided(rules.BALANCER_MAYBE_ANOTHERS.because(balancer=42, name="shared", cause=why))
+        assert found == maybe if expected == "undecided" else kind_of(found) == expected

@@ -1,0 +1,381 @@
+"""In which network and zone a load balancer should be, what is wrong with the address it asks for, and which servers
+are no targets for it there."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from desired.annotations.options import OPTIONS, Options
+from desired.load_balancers.network import (
+    Place,
+    attachment_problems,
+    network_id,
+    place_of,
+    wanted_attachment,
+    why_out_of_reach,
+    why_out_of_zone,
+    zone_of,
+    zones_of_locations,
+)
+from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, LoadBalancer, ServerTarget
+from desired.model.service import Service
+from desired.model.snapshot import Network, RobotAccount, Server, Snapshot
+from desired.plan.change import Plan
+from desired.plan.notes import NoteKind
+from desired.planner import compute_plan
+from desired.rules import load_balancers as rules
+from desired.rules.rule import Rule
+from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
+from desired.syntax.bounds import several
+from tests.balancers import LOCATED, NETWORK, a_balancer, a_claim, a_served_service, a_service, a_world, annotated
+from tests.builders import a_robot_server, a_server, a_settled_node, a_snapshot, servers_of
+from tests.support.balancer_plans import public
+from tests.support.rows import rows
+from tests.support.rules import saying
+
+ADDRESS, RANGE = IPv4Address("10.0.0.9"), NETWORK.subnets[0]
+WIDE = Network(7, "private", (IPv4Network("10.0.1.0/24"), IPv4Network("10.0.16.0/24")), IPv4Network("10.0.0.0/16"))
+"""Two subnets; the gateway 10.0.0.1 is in neither."""
+BARE = Network(7, "private")
+SUBNETS = "10.0.1.0/24, 10.0.16.0/24"
+IP_KEY, RANGE_KEY = OPTIONS["private_ipv4"].full_key, OPTIONS["private_subnet_ip_range"].full_key
+
+
+def world(
+    network: Network | None = NETWORK, balancers: Iterable[CloudBalancer] = (), servers: Iterable[Server] = ()
+) -> Snapshot:
+    """A reading with this network configured."""
+    return a_world([], balancers, servers=servers, network=Present(network))
+
+
+def problems(options: Options, present: CloudBalancer | None, snapshot: Snapshot, *args: Any) -> list[tuple[str, str]]:
+    """The annotations that are wrong, and how."""
+    found = attachment_problems(options, present, snapshot, *args)
+    return [(problem.key, problem.text.partition(": ")[2]) for problem in found]
+
+
+def expected(row: Rule | None, **facts: Any) -> list[tuple[str, str]]:
+    """The one problem of this row with the address or range that is asked for; none for None."""
+    key = RANGE_KEY if row is rules.RANGE_OUTSIDE else IP_KEY
+    return [] if row is None else [(key, row.text(network="private", **facts).partition(": ")[2])]
+
+
+def asks_for(ip: str) -> Options:
+    """What the annotation asks for."""
+    return Options(private_ipv4=IPv4Address(ip))
+
+
+def attached(ip: str | None, network: int = 7, balancer_id: int = 42, name: str = "web") -> CloudBalancer:
+    """A load balancer with this address in this network; with none, in no network."""
+    places = () if ip is None else (Attachment(network, IPv4Address(ip)),)
+    return a_balancer(balancer_id, attachments=places, spec={"name": name})
+
+
+BOTH = Options(private_ipv4=ADDRESS, private_subnet_ip_range=RANGE)
+
+
+@rows(
+    "network options wanted",
+    {
+        "none configured": (Present(None), Options(), None),
+        "none configured, an address asked for": (Present(None), BOTH, None),
+        "configured": (Present(NETWORK), Options(), Attachment(7)),
+        "with address and range": (Present(NETWORK), BOTH, Attachment(7, ADDRESS, RANGE)),
+        "not there": (Absent(), BOTH, UNMANAGED),
+        "not read": (Unknown("429"), BOTH, UNMANAGED),
+    },
+)
+def test_wanted_attachment(network: Any, options: Options, wanted: Attachment | Unmanaged | None) -> None:
+    """The configured network and no other; nothing is detached for one that could not be found, and what cannot be
+    compared with a network is not called wrong."""
+    snapshot = a_world(network=network)
+
+    assert wanted_attachment(options, snapshot) == wanted
+    assert network_id(snapshot) == (wanted.network_id if isinstance(wanted, Attachment) else None)
+    assert problems(options, None, snapshot) == []
+
+
+OUTSIDE, RESERVED = rules.PRIVATE_IP_OUTSIDE, rules.PRIVATE_IP_RESERVED
+WITH_GATEWAY = replace(NETWORK, ip_range=IPv4Network("10.0.0.0/16"))
+OF_PUBLIC_NETS = Network(7, "private", (IPv4Network("172.31.1.0/24"),))
+
+
+@rows(
+    "ip network row",
+    {
+        "in the first subnet": ("10.0.1.2", WIDE, None),
+        "in the last subnet": ("10.0.16.254", WIDE, None),
+        "only the first address of the whole range is the gateway": ("10.0.1.1", WIDE, None),
+        "in the range and in no subnet": ("10.0.2.2", WIDE, OUTSIDE),
+        "elsewhere": ("192.168.0.2", WIDE, OUTSIDE),
+        "the gateway, in no subnet": ("10.0.0.1", WIDE, OUTSIDE),
+        "the subnet itself": ("10.0.1.0", WIDE, RESERVED),
+        "the broadcast address": ("10.0.1.255", WIDE, RESERVED),
+        "the gateway": ("10.0.0.1", WITH_GATEWAY, RESERVED),
+        "a gateway that is not known": ("10.0.0.1", NETWORK, None),
+        "that of public nets": ("172.31.1.1", OF_PUBLIC_NETS, RESERVED),
+        "without subnets nothing is known": ("10.0.0.9", BARE, None),
+    },
+)
+def test_address_that_nobody_can_have(ip: str, network: Network, row: Rule | None) -> None:
+    """Found out before anything is detached for it, with the address that is asked for."""
+    for present in (None, attached(None), attached("10.0.1.77"), attached("10.0.2.2", network=6)):
+        assert problems(asks_for(ip), present, world(network)) == expected(row, address=ip, subnets=SUBNETS)
+
+
+DB = a_server(3, "db", private_ips=((6, IPv4Address("10.0.0.8")), (7, ADDRESS)))
+DB_ELSEWHERE = a_server(3, "db", private_ips=((6, ADDRESS),))
+DB_BESIDE = a_server(3, "db", private_ips=((7, IPv4Address("10.0.0.8")),))
+SHOP = attached("10.0.0.9", balancer_id=43, name="shop")
+MINE, ABROAD, OTHER = attached("10.0.0.9"), attached("10.0.0.9", 6), attached("10.0.0.8")
+OF_SERVER, OF_BALANCER = rules.PRIVATE_IP_OF_SERVER, rules.PRIVATE_IP_OF_BALANCER
+
+
+@rows(
+    "present balancers servers row",
+    {
+        "free": (None, [], [], None),
+        "a server": (None, [], [DB], OF_SERVER),
+        "a server, in another network": (None, [], [DB_ELSEWHERE], None),
+        "a server has another": (None, [], [DB_BESIDE], None),
+        "a load balancer": (None, [SHOP], [], OF_BALANCER),
+        "a load balancer, in another network": (None, [ABROAD], [], None),
+        "a load balancer has another": (None, [OTHER], [], None),
+        "a load balancer has none": (None, [attached(None)], [], None),
+        "another load balancer": (OTHER, [OTHER, SHOP], [], OF_BALANCER),
+        "itself": (MINE, [MINE], [], None),
+        "itself, whatever others say": (MINE, [MINE], [DB], None),
+        "itself, elsewhere": (ABROAD, [ABROAD], [DB], OF_SERVER),
+        "a server, and not itself": (OTHER, [OTHER], [DB], OF_SERVER),
+    },
+)
+def test_address_that_somebody_has(
+    present: CloudBalancer | None, balancers: list[CloudBalancer], servers: list[Server], row: Rule | None
+) -> None:
+    """Who has it is named, before rivals; the load balancer's own address is no obstacle."""
+    for rivals in (set(), {"default/rival"}) if row else (set(),):
+        found = problems(asks_for("10.0.0.9"), present, world(NETWORK, balancers, servers), several(rivals))
+        assert found == expected(row, address="10.0.0.9", server="db", balancer="shop")
+
+
+@rows(
+    "rivals present services",
+    {
+        "nobody else": ((), None, None),
+        "another Service": ({"default/shop"}, None, "Service default/shop"),
+        "two others": ({"b/y", "a/x"}, attached(None), "Services a/x, b/y"),
+        "many others": (set("abcdef"), None, "Services a, b, c and 3 more"),
+        "another Service, and it is its own already": ({"default/shop"}, MINE, None),
+    },
+)
+def test_address_that_others_ask_for(rivals: set[str], present: CloudBalancer | None, services: str | None) -> None:
+    """Of several Services that ask for one address none gets it by chance, save who has it."""
+    row = rules.PRIVATE_IP_CONTESTED if services else None
+    found = problems(asks_for("10.0.0.9"), present, world(), several(rivals))
+    assert found == expected(row, address="10.0.0.9", services=services)
+
+
+def test_holders_that_were_not_read() -> None:
+    """What was not read is nobody's obstacle: the API has the last word."""
+    snapshot = replace(world(), load_balancers=None, servers=Section.missing("401"))
+    assert problems(asks_for("10.0.0.9"), None, snapshot) == []
+
+
+@rows(
+    "asked network present is_wrong",
+    {
+        "a subnet": ("10.0.16.0/24", WIDE, None, False),
+        "part of one": ("10.0.16.128/25", WIDE, None, False),
+        "all of them": ("10.0.0.0/16", WIDE, None, False),
+        "none of them": ("10.0.2.0/24", WIDE, None, True),
+        "none, to be attached": ("10.0.2.0/24", WIDE, attached(None), True),
+        "none, attached elsewhere": ("10.0.2.0/24", WIDE, attached("10.0.1.9", 6), True),
+        "none, attached already": ("10.0.2.0/24", WIDE, attached("10.0.1.9"), False),
+        "without subnets nothing is known": ("10.0.2.0/24", BARE, None, False),
+    },
+)
+def test_range_without_a_subnet(asked: str, network: Network, present: CloudBalancer | None, is_wrong: bool) -> None:
+    """A range chooses among the subnets when the load balancer is attached, and never later. It is told beside an
+    address that is wrong."""
+    options = Options(private_subnet_ip_range=IPv4Network(asked))
+    wrong = expected(rules.RANGE_OUTSIDE if is_wrong else None, wanted=asked, subnets=SUBNETS)
+
+    assert problems(options, present, world(network)) == wrong
+    if is_wrong:
+        both = problems(replace(options, private_ipv4=IPv4Address("10.0.2.9")), present, world(network))
+        assert [key for key, _ in both] == [IP_KEY, RANGE_KEY]
+
+
+EUROPE, AMERICA = "eu-central", "us-east"
+IN_EUROPE, EMPTY = replace(NETWORK, zones=frozenset({EUROPE})), replace(NETWORK, subnets=(), zones=frozenset())
+FAR_AWAY = rules.NETWORK_ELSEWHERE.because(network="private", zones=EUROPE, zone=AMERICA)
+
+
+@rows(
+    "network zone present why",
+    {
+        "the same zone": (IN_EUROPE, EUROPE, None, None),
+        "the zone is not known": (IN_EUROPE, "", None, None),
+        "the zones of the subnets are not known": (NETWORK, AMERICA, None, None),
+        "no network": (None, AMERICA, None, None),
+        "it is attached all the same": (IN_EUROPE, AMERICA, MINE, None),
+        "attached, and no subnet is told": (EMPTY, "", MINE, None),
+        "another zone": (IN_EUROPE, AMERICA, None, FAR_AWAY),
+        "it is in another network": (IN_EUROPE, AMERICA, ABROAD, FAR_AWAY),
+        "no subnet": (EMPTY, "", None, rules.NETWORK_WITHOUT_SUBNET.because(network="private")),
+    },
+)
+def test_networks_out_of_reach(network: Network | None, zone: str, present: CloudBalancer | None, why: Any) -> None:
+    """Hetzner attaches only where a subnet is in the zone; what is not known is no reason."""
+    assert why_out_of_reach(present, world(network), zone) == why
+
+
+def test_a_private_load_balancer_out_of_reach() -> None:
+    """Without public interface and network it would reach nothing: it is not created."""
+    why = several(()), saying("because")
+    key = OPTIONS["disable_public_network"].full_key
+
+    assert problems(Options(disable_public_network=True), None, world(IN_EUROPE), *why) == [(key, "because")]
+    assert problems(Options(), None, world(IN_EUROPE), *why) == []
+
+
+NEAR = a_server(1, "near", network_zone=EUROPE)
+FAR = a_server(2, "far", location="ash", network_zone=AMERICA)
+UNTOLD = a_server(3, "untold", location="")
+NODES = [a_settled_node("near", 1), a_settled_node("far", 2), a_settled_node("untold", 3)]
+
+
+def in_zone(zone: str | None = EUROPE, location: str | None = "fsn1", **changes: Any) -> CloudBalancer:
+    """A load balancer there."""
+    return a_balancer(spec={"zone": zone, "location": location}, **changes)
+
+
+def planned(service: Service, *balancers: CloudBalancer) -> Plan:
+    """The plan for these three Nodes."""
+    return compute_plan(a_world([service], balancers, nodes=NODES, servers=[NEAR, FAR, UNTOLD]), LOCATED)
+
+
+def ids_of(made: object) -> set[int]:
+    """The ids of the servers that are targets."""
+    assert isinstance(made, LoadBalancer)
+    assert not isinstance(made.targets, Unmanaged)
+    return {target.server_id for target in made.targets if isinstance(target, ServerTarget)}
+
+
+def unusable(plan: Plan) -> list[str]:
+    """The Nodes that cannot be targets."""
+    notes = [note.text.split(":")[0] for note in plan.notes if note.kind is NoteKind.UNUSABLE_TARGET]
+    return [text.removeprefix("no target for Node ") for text in notes]
+
+
+@rows(
+    "options location present zone",
+    {
+        "a location that Hetzner documents": (Options(location="fsn1"), None, None, EUROPE),
+        "a location that a server is in": (Options(location="new1"), None, None, "ap-new"),
+        "a location that nothing tells of": (Options(location="moon"), None, None, ""),
+        "a zone": (Options(network_zone=AMERICA), None, None, AMERICA),
+        "where its Primary IP is": (Options(network_zone=EUROPE), "ash", None, AMERICA),
+        "no place": (Options(), None, None, ""),
+        "where it is, not where it should be": (Options(location="ash"), None, in_zone(), EUROPE),
+        "its location alone is known": (Options(location="ash"), None, in_zone(zone=None), EUROPE),
+        "nothing is known of where it is": (Options(), None, in_zone(None, None), ""),
+    },
+)
+def test_the_zone(options: Options, location: str | None, present: CloudBalancer | None, zone: str) -> None:
+    """An existing load balancer never moves; a new one goes where it is asked for."""
+    zones = zones_of_locations(a_snapshot((), [a_server(9, "n", location="new1", network_zone="ap-new"), UNTOLD]))
+    assert zone_of(options, location, present, zones) == zone
+
+
+def test_what_was_read_wins_over_the_documentation() -> None:
+    """Of a location whose zone the API tells otherwise."""
+    snapshot = a_snapshot((), [a_server(network_zone="eu-new")])
+
+    assert zones_of_locations(snapshot)["fsn1"] == "eu-new"
+    assert zones_of_locations(replace(snapshot, load_balancers=Section({1: in_zone("eu-lb")})))["fsn1"] == "eu-lb"
+
+
+@rows(
+    "zone targets zones place",
+    {
+        "the zone is not known": ("", (), {EUROPE, AMERICA}, None),
+        "all are there": (EUROPE, (), {EUROPE}, None),
+        "of some it is not known": (EUROPE, (), {EUROPE, ""}, None),
+        "some are elsewhere": (EUROPE, (), {EUROPE, AMERICA}, Place(EUROPE)),
+        "targets of its own zone": (EUROPE, (1, 3), {EUROPE, AMERICA}, Place(EUROPE)),
+        "a target of another": (EUROPE, (1, 2, 9), {EUROPE, AMERICA}, Place(EUROPE, frozenset({2}))),
+    },
+)
+def test_the_place(zone: str, targets: tuple[int, ...], zones: set[str], place: Place | None) -> None:
+    """None shares the decision on targets with all other load balancers."""
+    present = a_balancer(targets=public(*targets))
+    assert place_of(zone, present, a_snapshot((), [NEAR, FAR, UNTOLD]), frozenset(zones)) == place
+
+
+@rows(
+    "server place is_out",
+    {
+        "another zone": (FAR, Place(EUROPE), True),
+        "the same zone": (NEAR, Place(EUROPE), False),
+        "not known": (UNTOLD, Place(EUROPE), False),
+        "anywhere": (FAR, None, False),
+        "a place without a zone": (FAR, Place(addresses=frozenset({"10.0.0.2"})), False),
+        "a target by the API's own word": (FAR, Place(EUROPE, frozenset({2})), False),
+    },
+)
+def test_servers_of_another_zone(server: Server, place: Place | None, *, is_out: bool) -> None:
+    """A zone that is not known is not another one."""
+    assert (why_out_of_zone(server, place) is not None) is is_out
+
+
+@rows(
+    "asks ids left_out",
+    {
+        "by the default's location": ({}, {1, 3}, ["far"]),
+        "by its location": ({"location": "ash"}, {2, 3}, ["near"]),
+        "by its zone": ({"location": "", "network_zone": AMERICA}, {2, 3}, ["near"]),
+        "of neither": ({"location": "hil"}, {3}, ["far", "near"]),
+        "of an unknown place": ({"location": "moon"}, {1, 2, 3}, []),
+    },
+)
+def test_a_new_load_balancer(asks: dict[str, str], ids: set[int], left_out: list[str]) -> None:
+    """It is created with the targets that it can have."""
+    service = a_service(claim=a_claim(annotations=annotated(**asks)))
+    plan = planned(service)
+
+    assert ids_of(plan.by_key[service.balancer_key].after) == ids
+    assert unusable(plan) == left_out
+
+
+def test_an_existing_target_of_another_zone_stays() -> None:
+    """Hetzner has taken it, so that what is known of zones is wrong: nothing is removed for that, nor said."""
+    plan = planned(a_served_service(), in_zone(targets=public(1, 2)))
+
+    assert [change.key.parts[-1] for change in plan.changes] == ["server:3"]
+    assert unusable(plan) == []
+
+
+def test_a_service_of_each_zone_has_its_targets() -> None:
+    """What is shared between Services is decided for each zone."""
+    services = [
+        a_service(name, uid=f"uid-{name}", claim=a_claim(annotations=annotated(location=name)))
+        for name in ("fsn1", "ash", "nbg1")
+    ]
+    plan = compute_plan(a_world(services, nodes=NODES, servers=[NEAR, FAR, UNTOLD]), LOCATED)
+
+    made = [change.after for change in plan.changes if isinstance(change.after, LoadBalancer)]
+    assert {each.location: ids_of(each) for each in made} == {"fsn1": {1, 3}, "nbg1": {1, 3}, "ash": {2, 3}}
+
+
+def test_a_robot_server_is_an_address() -> None:
+    """Hetzner says of no address in which zone it is."""
+    node = a_settled_node("metal", provider_id="hrobot://321")
+    service = a_service(claim=a_claim(annotations=annotated(location="ash")))
+    world = replace(a_world([service], nodes=[node], servers=[NEAR]), robot=RobotAccount(servers_of(a_robot_server())))
+
+    plan = compute_plan(world, replace(LOCATED, robot=True))
+
+    (made,) = [change.after for change in plan.changes if isinstance(change.after, LoadBalancer)]
+    assert made.targets == frozenset({IpTarget("192.0.2.65")})
