@@ -13,10 +13,10 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
 from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
-from desired.model.absence import AbsenceProof
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
+from desired.plan.evidence import AbsenceProof
 from desired.syntax.provider_id import Provider
 
 

@@ -1,6 +1,6 @@
 """Planner: computes the desired state from the rules of each kind of object, and the changes that lead to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from desired.load_balancers.changes import deletion_change, load_balancer_changes, release_changes
@@ -10,17 +10,20 @@ from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.notes import notes_on_stuck_services
 from desired.load_balancers.prices import with_costs
 from desired.model.key import Key, ObjectKind
+from desired.model.route import Route
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.changes import node_changes
 from desired.nodes.node import DesiredNode, desired_nodes
 from desired.plan.change import Change, LostNode, Plan
+from desired.plan.evidence import AddressFree, Evidence, ServerGone
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
-from desired.section import Present
+from desired.routes.owners import Gateways
+from desired.section import Absent, Present
 from desired.syntax.provider_id import Provider, ServerKey
 
 
@@ -90,7 +93,8 @@ def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:
     changes += [deletion_change(pending, snapshot) for pending in desired.pending_deletions]
     changes += route_changes(desired.routes)
     changes += condition_changes(desired.routes, snapshot, tuple(changes))
-    return Plan(tuple(with_costs(with_served(_after_their_targets(changes)), snapshot)), desired.notes)
+    related = with_served(_after_their_targets(changes))
+    return Plan(tuple(with_costs(with_evidence(related, snapshot), snapshot)), desired.notes)
 
 
 def _after_their_targets(changes: Sequence[Change]) -> tuple[Change, ...]:
@@ -127,6 +131,28 @@ def with_served(changes: Sequence[Change]) -> tuple[Change, ...]:
         else change
         for change in changes
     )
+
+
+def with_evidence(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Change]:
+    """The changes, of which those rest on an absence as well that take away a target or a route because a server is
+    gone. One removal is as much an outage as another: each needs the proof that the deletion of a Node needs."""
+    gateways = Gateways(snapshot)
+    for change in changes:
+        presumed = tuple(_presumed(change, snapshot, gateways))
+        yield replace(change, rests_on=(*change.rests_on, *presumed)) if presumed else change
+
+
+def _presumed(change: Change, snapshot: Snapshot, gateways: Gateways) -> Iterator[Evidence]:
+    """For a target it is the server that the list lacks, whether a Node claims it or not. For a route it is whichever
+    server is known to have had the gateway, as long as no list shows any with it."""
+    before = change.before
+    if isinstance(before, Route):
+        if not gateways.is_held(before.gateway):
+            yield AddressFree(before.gateway)
+            holders = gateways.last_holders(before.gateway, before.destination)
+            yield from (ServerGone(ServerKey(Provider.CLOUD, server_id)) for server_id in holders)
+    elif before is not None and change.server is not None and isinstance(snapshot.find(change.server), Absent):
+        yield ServerGone(change.server)
 
 
 def compute_plan(snapshot: Snapshot, settings: Settings) -> Plan:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
-from desired.model.absence import proof_of_absence
 from desired.model.key import ObjectKind
 from desired.model.snapshot import (
     AddressType,
@@ -24,6 +23,7 @@ from desired.model.snapshot import (
 from desired.names import TAINT_UNINITIALIZED
 from desired.nodes.addresses import Others
 from desired.plan.change import Change, LostNode, NodeIdentity, State
+from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from desired.section import Absent, K, Present, Section, V
 from desired.syntax.provider_id import Provider, ServerKey
@@ -214,7 +214,7 @@ def a_loss(node: Node | None = None, server_id: int = 1) -> LostNode:
     """The left side of the deletion of a Node, by default of ``a_lost_node()``."""
     lost = node or a_lost_node()
     identity = NodeIdentity(lost.provider_id, lost.labels, lost.taints, lost.addresses)
-    return LostNode(identity, proof_of_absence(lost, in_cloud(server_id)))
+    return LostNode(identity, AbsenceProof.of(lost, in_cloud(server_id)))
 
 
 _SIDES: Mapping[str, tuple[State | None, State | None]] = {

@@ -1,46 +1,53 @@
 """Guards on what a plan was made from: ``incomplete-snapshot``, ``other-controller`` and ``clock-skew``."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, is_far
-from desired.model.key import PLAN, ObjectKind
-from desired.model.load_balancer import Owner
+from desired.model.key import PLAN
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
-from desired.plan.change import Change, LostNode
-from desired.plan.kinds import ChangeKind, Verb
+from desired.plan.change import Change, Plan
+from desired.plan.evidence import Age, Evidence, Identified, WholeList
 from desired.plan.notes import Note
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
 from desired.section import Unknown
 from desired.syntax.bounds import counted
-from desired.syntax.provider_id import Provider
+
+
+def doubts_of(
+    plan: Plan, doubt_about: Callable[[Evidence], GuardResult | None]
+) -> Iterator[tuple[Change, Sequence[GuardResult]]]:
+    """Each change of which something that it rests on is in doubt, with these doubts in its order. Each piece of
+    evidence is judged once, whoever rests on it."""
+    judged = cache(doubt_about)
+    for change in plan.changes:
+        doubts = [doubt for evidence in change.rests_on if (doubt := judged(evidence)) is not None]
+        if doubts:
+            yield change, doubts
 
 
 def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
     """Removals, creations in the cloud and finalizer releases wait for complete sections; cloud writes wait for the
     cluster's UID."""
-    sections = view.snapshot.sections()
-    for change in view.plan.changes:
-        if change.row.writes_cloud and isinstance(view.snapshot.cluster_uid, Unknown):
-            yield GuardResult.of(rows.CLUSTER_UNREAD, (change.key,), {"error": view.snapshot.cluster_uid.why})
-        if change.verb is not Verb.REMOVE and not change.row.creates_in_cloud:
-            continue
-        for name in (*change.row.decided_from, *_of_addresses(change)):
-            section = sections.get(name)
-            is_needed = name in change.row.decided_from
-            gap = section.why_incomplete if section is not None else "not read" if is_needed else None
-            if gap:
-                found: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap}
-                yield GuardResult.of(rows.LIST_INCOMPLETE, (change.key,), found)
+    sections, uid = view.snapshot.sections(), view.snapshot.cluster_uid
 
+    def doubt_about(evidence: Evidence) -> GuardResult | None:
+        match evidence:
+            case Identified() if isinstance(uid, Unknown):
+                return GuardResult.of(rows.CLUSTER_UNREAD, (), {"error": uid.why})
+            case WholeList(name, if_read):
+                section = sections.get(name)
+                gap = section.why_incomplete if section is not None else None if if_read else "not read"
+                facts: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap or ""}
+                return GuardResult.of(rows.LIST_INCOMPLETE, (), facts) if gap else None
+        return None
 
-def _of_addresses(change: Change) -> tuple[str, ...]:
-    """Sections that have to be whole where they are read: without the Node of a dedicated server nobody knows that the
-    targets that lead to its addresses were its own."""
-    is_metal = isinstance(change.before, LostNode) and change.before.proof.provider is Provider.ROBOT
-    return ("services", "load_balancers") if is_metal else ()
+    for change, doubts in doubts_of(view.plan, doubt_about):
+        yield from (replace(doubt, keys=(change.key,)) for doubt in doubts)
 
 
 def other_controller(view: GuardInput) -> Iterator[GuardResult]:
@@ -74,23 +81,12 @@ def controller_notes(snapshot: Snapshot) -> tuple[Note, ...]:
     return seen if gap is None else (*seen, rows.CONTROLLER_UNKNOWN.note(PLAN, error=gap))
 
 
-_BY_AGE = frozenset({ChangeKind.NODE_DELETE})
-"""Kinds of changes that are planned, or allowed, because something is old enough."""
-
-
 def clock_skew(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that depend on an age wait while Kubernetes' clock disagrees with the others. They cannot be approved."""
     if view.snapshot.clocks.differ:
         row, found = _skew(view.snapshot.clocks)
-        keys = [change.key for change in view.plan.changes if depends_on_age(change)]
+        keys = [c.key for c in view.plan.changes if any(isinstance(each, Age) for each in c.rests_on)]
         yield GuardResult.of(row, keys, found, due_in_s=LOOK_AGAIN_S)
-
-
-def depends_on_age(change: Change) -> bool:
-    """Whether a wrong clock alone could let this change pass, or is what it writes down."""
-    ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
-    begins_one = isinstance(change.after, Owner) and change.after.delete_after is not None
-    return change.kind in _BY_AGE or ends_a_window or begins_one
 
 
 def clock_notes(snapshot: Snapshot) -> tuple[Note, ...]:

@@ -16,7 +16,6 @@ from desired.plan.foresight import readiness
 from desired.plan.notes import Note
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
-from desired.routes.owners import Gateways
 from desired.rules.rule import Plain, Rule
 from desired.syntax.provider_id import Provider, ServerKey
 
@@ -128,11 +127,6 @@ class GuardInput:
         for change in self.plan.changes:
             grouped.setdefault(change.owner, []).append(change)
         return {owner: tuple(changes) for owner, changes in grouped.items()}
-
-    @cached_property
-    def gateways(self) -> Gateways:
-        """The gateways of routes, and the servers that are known to have had each."""
-        return Gateways(self.snapshot)
 
     def balancers(self, *kinds: str) -> Iterator[tuple[DesiredLoadBalancer, tuple[Change, ...]]]:
         """Each Service that wants a load balancer and has a change of one of these kinds, with all its changes."""

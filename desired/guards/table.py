@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from desired.guards.absence import absence_proof, servers_presumed_gone
+from desired.guards.absence import absence_proof
 from desired.guards.blast_radius import (
     address_blast_radius,
     closes_to_pods,
@@ -34,6 +34,7 @@ from desired.guards.silence import silent_cluster
 from desired.guards.targets import target_health
 from desired.model.load_balancer import LoadBalancer
 from desired.plan.change import Change, GuardName
+from desired.plan.evidence import ServerGone
 from desired.plan.kinds import ChangeKind, Verb
 from desired.syntax.provider_id import Provider
 
@@ -72,7 +73,7 @@ GUARDS: Mapping[GuardName, Guard] = MappingProxyType(
         ),
         GuardName.ABSENCE_PROOF: Guard(
             absence_proof,
-            lambda view, change: bool(servers_presumed_gone(change, view.snapshot, view.gateways)),
+            _where(lambda change: any(isinstance(each, ServerGone) for each in change.rests_on)),
         ),
         GuardName.CLOCK_SKEW: Guard(clock_skew, looks_at=None),
         GuardName.NODE_BLAST_RADIUS: Guard(node_blast_radius, _at(ChangeKind.NODE_DELETE), _lost_of),

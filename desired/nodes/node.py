@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 
-from desired.model.absence import is_going_away, proof_of_absence
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
@@ -41,6 +40,7 @@ from desired.nodes.labels import Labels, desired_labels, label_values, owned_lab
 from desired.nodes.likely import LikelyServers
 from desired.nodes.matching import Gone, Match, Matched, Missed, is_ignored, matcher_of
 from desired.plan.change import LostNode, NodeIdentity
+from desired.plan.evidence import AbsenceProof
 from desired.plan.notes import Note, NoteKind
 from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
@@ -187,7 +187,7 @@ class NodeRules:
             return None
         left = self._left(node, Decided(Stage.DEPARTING, rules.SERVER_GONE, gone.why.facts), gone)
         fields = {each.name: getattr(left, each.name) for each in fields_of(left)}
-        lost = LostNode(current_identity(node, self._settings), proof_of_absence(node, gone.server))
+        lost = LostNode(current_identity(node, self._settings), AbsenceProof.of(node, gone.server))
         return OrphanedNode(**fields, lost=lost)
 
     def _joining(self, node: Node, matched: Matched) -> Decision:
@@ -293,6 +293,11 @@ class NodeRules:
         ):
             return None
         return None if key and key.provider is Provider.ROBOT and self._snapshot.robot is None else key
+
+
+def is_going_away(node: Node) -> bool:
+    """Whether a Node without a server is to be deleted: not while its kubelet reports, nor twice."""
+    return node.ready is not Readiness.TRUE and node.deleted_at is None
 
 
 def _ready(gone: Gone) -> Decided[Stage]:

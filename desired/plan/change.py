@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from math import ceil
 
-from desired.model.absence import AbsenceProof
-from desired.model.key import Key
+from desired.model.key import Key, ObjectKind
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     Attachment,
@@ -23,9 +22,10 @@ from desired.model.price import Cost
 from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
+from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, ServerGone, WholeList
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
 from desired.plan.notes import Note
-from desired.syntax.provider_id import ServerKey
+from desired.syntax.provider_id import Provider, ServerKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +181,9 @@ class Change:
     not exist, and for a change that concerns none."""
     server: ServerKey | None = None
     """Of a target the server that it leads to; None for one that leads to none that is known, and for other changes."""
+    rests_on: tuple[Evidence, ...] = field(default=(), compare=False)
+    """What has to be so for it to be right. What follows from its kind, verb and values is always in here; what only a
+    snapshot tells is added by the planner (``with_evidence``)."""
     cost: Cost | None = field(default=None, compare=False)
     """What it makes of the price of a load balancer; None where it changes none. For people: nothing is decided by it,
     and a price that Hetzner changes makes no other plan."""
@@ -190,6 +193,8 @@ class Change:
             raise ValueError(f"{self.kind} is never a {self.verb}")
         if self.before == self.after:
             raise ValueError(f"{self.key}: a change that changes nothing")
+        if not self.rests_on:
+            object.__setattr__(self, "rests_on", _evidence(self))
 
     @property
     def row(self) -> Kind:
@@ -211,6 +216,30 @@ class Change:
     def ruled(self, decision: GuardDecision) -> "Change":
         """The same change with another decision."""
         return replace(self, decision=decision)
+
+
+_OF_METAL = (WholeList("services", if_read=True), WholeList("load_balancers", if_read=True))
+"""Without the Node of a dedicated server nothing tells that the targets that lead to its addresses were its own."""
+
+
+def _evidence(change: Change) -> tuple[Evidence, ...]:
+    """What the change rests on by its own values."""
+    needed, before, after = _by_kind(change.kind, change.verb), change.before, change.after
+    if isinstance(before, LostNode):
+        lists = _OF_METAL if before.proof.provider is Provider.ROBOT else ()
+        return (*needed, *lists, Age(before.proof), ServerGone(before.proof.server))
+    ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
+    begins_one = isinstance(after, Owner) and after.delete_after is not None
+    return (*needed, Age()) if ends_a_window or begins_one else needed
+
+
+@cache
+def _by_kind(kind: ChangeKind, verb: Verb) -> tuple[Evidence, ...]:
+    """Writes to the cloud need the cluster's UID; removals and creations in the cloud also lists that are complete."""
+    row = KINDS[kind]
+    identity = (Identified(),) if row.writes_cloud else ()
+    needs_lists = verb is Verb.REMOVE or row.creates_in_cloud
+    return (*identity, *(map(WholeList, row.decided_from) if needs_lists else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Kind:
     calls: tuple[Call, ...]
     controller: Controller
     decided_from: tuple[str, ...]
-    """Sections of the snapshot that the decision depends on, for the guard ``incomplete-snapshot``."""
+    """Sections of the snapshot that the decision depends on."""
     locks_network: bool = False
     """Whether it may lock a private network, which load balancers and routes share."""
     is_preemptible: bool = False

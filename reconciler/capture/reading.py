@@ -30,6 +30,7 @@ from desired.load_balancers.primary_ips import asked_primary_ips
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, IDENTITY_NAMESPACE
+from desired.planner import compute_plan
 from desired.section import Present
 from desired.syntax.provider_id import Provider
 from reconciler import __version__
@@ -142,7 +143,8 @@ def _look_closer(captured: Captured, project: HetznerReader, world: World, netwo
         if members.gap is not None:
             captured.gaps[path] = members.gap
         snapshot = observe_world(readers_of(world), settings).snapshot
-    asked = dict.fromkeys((*servers_to_confirm(snapshot, settings), *missing_servers(snapshot)))
+    wanted_by_id = servers_to_confirm(compute_plan(snapshot, settings), snapshot, settings, Provider.CLOUD)
+    asked = dict.fromkeys((*wanted_by_id, *missing_servers(snapshot)))
     _single_servers(captured, project, "/servers", asked, masks.SERVER)
     needed = asked_primary_ips(snapshot, settings, match_balancers(snapshot))
     world.hetzner.primary_ips += _primary_ips(captured, project, needed)
@@ -187,7 +189,8 @@ def _account(robot: RobotReader) -> _Found:
 def _look_closer_at_robot(captured: Captured, robot: RobotReader, account: Account, snapshot: Snapshot) -> None:
     """Add the Robot servers that are only found by their numbers, and whether those of silent Nodes are on."""
     settings = Settings(waits=_AT_ONCE, robot=True)
-    _single_servers(captured, robot, _ROBOT, servers_to_confirm(snapshot, settings, Provider.ROBOT), masks.ROBOT_SERVER)
+    asked = servers_to_confirm(compute_plan(snapshot, settings), snapshot, settings, Provider.ROBOT)
+    _single_servers(captured, robot, _ROBOT, asked, masks.ROBOT_SERVER)
     listed = snapshot.servers_of(Provider.ROBOT).items
     statuses: dict[int, Any] = {}
     for number in islice(sorted(silent_robot_servers(snapshot, settings) & listed.keys()), MOST_AT_ONCE):

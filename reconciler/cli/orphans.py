@@ -145,10 +145,9 @@ def _withheld(change: Change) -> str:
 def _observe(readers: Readers, settings: Settings, namespace: str) -> Snapshot:
     """Observe everything, and load balancers even where no Service wants any. Raises an ApiError."""
     snapshot = look(readers, settings, namespace).snapshot
-    if snapshot.load_balancers is not None:
-        return snapshot
-    snapshot = replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])
-    return snapshot if snapshot.remembered is not None else with_memory(readers, settings, snapshot, namespace)
+    if snapshot.load_balancers is None:
+        snapshot = replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])
+    return with_memory(readers, settings, snapshot, namespace)
 
 
 def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) -> Iterator[str]:

@@ -122,16 +122,16 @@ class RobotCache:
         )
         return self._last
 
-    def with_power(self, account: RobotAccount, silent: Collection[int]) -> RobotAccount:
+    def with_power(self, account: RobotAccount, silent: Collection[int], most: int = _MOST_AT_ONCE) -> RobotAccount:
         """``account`` with whether those servers are on whose Nodes are ``silent``, by their numbers; of others nothing
         is asked, and nothing is known. A server whose answer stays the same is asked for less and less, up to every ten
-        minutes, ten at a time. Never raises an ApiError.
+        minutes, ``most`` at a time. Never raises an ApiError.
         """
         now = self._clock()
         known = {number: power for number, power in self._power.items() if number in silent}
         due = [n for n in sorted(silent) if n in account.servers.items and (n not in known or now >= known[n].again_at)]
         due.sort(key=lambda number: number in known)  # what was never asked goes first
-        for number in due[:_MOST_AT_ONCE]:
+        for number in due[:most]:
             before = known.get(number)
             status = self._ask_power(number)
             pause_s = (

@@ -1,19 +1,21 @@
-"""What a plan needs to know and no list tells, asked for after a reading: servers by their ids, the account that has
-dedicated ones, and what the cluster remembers of its project.
+"""What a plan needs to know and no list tells, asked for after a reading: Primary IPs that Services name, servers by
+their ids, and what the cluster remembers of its project.
 
-Each question is asked for the sake of a change that may be planned, and a few at a time.
+Each question is asked for the sake of a change that is planned, and a few at a time.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from desired.guards.absence import servers_to_confirm
 from desired.guards.anchor import AnchorState, anchor_of, asks_for_memory, is_own_project, witnesses
+from desired.guards.guard import GuardInput
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
-from desired.model.absence import FRESH
 from desired.model.settings import Settings
 from desired.model.snapshot import RobotAccount, Snapshot
+from desired.plan.change import Plan
+from desired.plan.evidence import FRESH
 from desired.plan.grants import Here
 from desired.syntax.provider_id import Provider
 from reconciler.observe.kubernetes import look_up_memory, observe_identity
@@ -30,26 +32,44 @@ from reconciler.passes.agreement import Agreement
 
 
 def look(readers: Readers, settings: Settings, namespace: str | None = None) -> Observation:
-    """Everything that a pass plans from. Other controllers, and what the cluster remembers of its project where that is
-    needed, are looked for in ``namespace``, that of the Lease; None: not at all. Raises an ApiError when the Nodes
-    cannot be listed."""
-    observation = _asked(readers, settings, observe_world(readers, settings, namespace), MOST_AT_ONCE)
-    if namespace is None:
-        return observation
-    return replace(observation, snapshot=with_memory(readers, settings, observation.snapshot, namespace))
+    """Everything that a pass plans from. Other controllers are looked for in ``namespace``, that of the Lease; None:
+    not at all. Raises an ApiError when the Nodes cannot be listed."""
+    return _with_details(readers, settings, observe_world(readers, settings, namespace))
 
 
-def look_again(
-    readers: Readers, before: Observation, settings: Settings, kinds: Collection[str], *, is_last: bool = False
-) -> Observation:
+def look_again(readers: Readers, before: Observation, settings: Settings, kinds: Collection[str]) -> Observation:
     """The same after a round with changes of these ``kinds``. What the round has written is no witness of whose project
-    it is. After the last round of a pass, ``is_last``, no further server is asked for: nothing would come of it. Raises
-    an ApiError when Nodes cannot be read."""
+    it is. Raises an ApiError when Nodes cannot be read."""
     if before.snapshot.at_first is None:
         known = frozenset(witnesses(before.snapshot, settings))
         before = replace(before, snapshot=replace(before.snapshot, at_first=known))
-    observation = observe_again(readers, before, settings, frozenset(kinds))
-    return _asked(readers, settings, observation, 0 if is_last else MOST_AT_ONCE)
+    return _with_details(readers, settings, observe_again(readers, before, settings, frozenset(kinds)))
+
+
+def prove(
+    readers: Readers, snapshot: Snapshot, plan_of: Callable[[Snapshot], GuardInput], namespace: str, most: int
+) -> GuardInput:
+    """The plan of ``snapshot``, with what is known by id of the servers on whose absence it rests, of which ``most``
+    are asked for, and with what the cluster remembers of its project, in a ConfigMap of ``namespace``. It is planned
+    again where an answer says more than the lists did. Never raises an ApiError.
+
+    None is asked for twice in a pass, and what there was no room for at first is asked for after each round. The plan
+    that asks knows no answers: these must not decide which servers are still of interest.
+    """
+    facts = plan_of(_without_answers(snapshot))
+    snapshot = confirmed(readers.confirmer, facts.plan, facts.snapshot, facts.settings, most)
+    if readers.robot is not None and snapshot.robot is not None:
+        wanted = servers_to_confirm(facts.plan, facts.snapshot, facts.settings, Provider.ROBOT)
+        if wanted and snapshot.robot.age > FRESH:
+            account = _read_anew(readers.robot, facts.snapshot, facts.settings)
+            facts = plan_of(replace(facts.snapshot, robot=account))
+            snapshot = replace(snapshot, robot=account)
+        snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, facts.settings, most)
+    if snapshot != facts.snapshot:
+        facts = plan_of(snapshot)
+    if snapshot.at_first is None:
+        snapshot = with_memory(readers, facts.settings, snapshot, namespace)
+    return replace(facts, snapshot=snapshot)
 
 
 def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:
@@ -69,13 +89,14 @@ def why_void(agreement: Agreement, readers: Readers) -> str | None:
     return agreement.why_void(Here(now, uid))
 
 
-def confirmed(confirmer: Confirmer, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
-    """``snapshot`` with what is known by id of the servers on whose absence removals depend; ``most`` of them are asked
+def confirmed(
+    confirmer: Confirmer, plan: Plan, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE
+) -> Snapshot:
+    """``snapshot`` with what is known by id of the servers on whose absence ``plan`` rests; ``most`` of them are asked
     for. What was said by another project counts for nothing."""
-    wanted = servers_to_confirm(snapshot, settings, confirmer.provider)
-    return confirmer.confirm(
-        snapshot, wanted, most, in_own_project=bool(wanted) and _is_own(confirmer, snapshot, settings)
-    )
+    wanted = servers_to_confirm(plan, snapshot, settings, confirmer.provider)
+    is_own = bool(wanted) and _is_own(confirmer, snapshot, settings)
+    return confirmer.confirm(snapshot, wanted, most, in_own_project=is_own)
 
 
 def _is_own(confirmer: Confirmer, snapshot: Snapshot, settings: Settings) -> bool:
@@ -86,24 +107,25 @@ def _is_own(confirmer: Confirmer, snapshot: Snapshot, settings: Settings) -> boo
     return anchor.state in (AnchorState.HOLDS, AnchorState.NONE)
 
 
-def _asked(readers: Readers, settings: Settings, observation: Observation, most: int) -> Observation:
-    """``observation`` with the Primary IPs that Services ask for, and what is known by id of servers that the list
-    lacks. None of these is asked for twice in a pass, and what there was no room for at first is asked for after each
-    round."""
+def _without_answers(snapshot: Snapshot) -> Snapshot:
+    robot = snapshot.robot and replace(snapshot.robot, confirmations={})
+    return replace(snapshot, confirmations={}, robot=robot)
+
+
+def _with_details(readers: Readers, settings: Settings, observation: Observation) -> Observation:
+    """``observation`` with the Primary IPs that Services ask for, and whether the Robot servers of silent Nodes are
+    on."""
     snapshot, matches = observation.snapshot, match_balancers(observation.snapshot)
     if "load_balancers" not in observation.failures:  # an API that has just failed is not asked for more
         asked = asked_primary_ips(snapshot, settings, matches)
         snapshot = replace(snapshot, primary_ips=readers.primary_ips.look_up(readers.hetzner, snapshot, asked))
-    snapshot = confirmed(readers.confirmer, snapshot, settings, most)
     if readers.robot is not None and snapshot.robot is not None:
-        snapshot = _with_robot(readers.robot, snapshot, snapshot.robot, settings, most)
+        silent = silent_robot_servers(snapshot, settings)
+        snapshot = replace(snapshot, robot=readers.robot.cache.with_power(snapshot.robot, silent))
     return replace(observation, snapshot=snapshot, matches=matches)
 
 
-def _with_robot(robot: Robot, snapshot: Snapshot, account: RobotAccount, settings: Settings, most: int) -> Snapshot:
-    """``snapshot`` with what Robot says of single servers: a fresh list and an answer by number where a deletion
-    depends on an absence, and whether the servers of silent Nodes are on."""
-    if account.age > FRESH and servers_to_confirm(snapshot, settings, Provider.ROBOT):
-        account = robot.cache.read(FRESH).account
-    account = robot.cache.with_power(account, silent_robot_servers(snapshot, settings))
-    return confirmed(robot.confirmer, replace(snapshot, robot=account), settings, most)
+def _read_anew(robot: Robot, snapshot: Snapshot, settings: Settings) -> RobotAccount:
+    """The account by a FRESH list. No further server is asked whether it is on: that was done in this pass."""
+    account, silent = robot.cache.read(FRESH).account, silent_robot_servers(snapshot, settings)
+    return robot.cache.with_power(account, silent, most=0)

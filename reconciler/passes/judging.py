@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from desired.guards.filters import explain_strange_keys, restrict
 from desired.guards.guard import GuardInput, GuardResult
@@ -23,7 +24,9 @@ from desired.plan.suspended import SUSPENDED, trace_in
 from desired.planner import compute_desired, diff
 from desired.section import Present
 from reconciler.observe.approvals import observe_approvals
+from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import Observation
+from reconciler.passes.asking import prove
 from reconciler.passes.context import PlanContext
 from reconciler.result import is_read
 
@@ -32,6 +35,8 @@ from reconciler.result import is_read
 class JudgedPlan:
     """A plan with verdicts, and what lets held changes of it pass."""
 
+    observation: Observation
+    """What it was made from, with what was asked for because of it."""
     plan: Plan
     """The part of it that may be looked at: with ``--only`` what was asked for, and allowed only what was agreed to."""
     facts: GuardInput
@@ -59,11 +64,19 @@ class JudgedPlan:
 
 
 def judge_world(
-    context: PlanContext, observation: Observation, setbacks: Setbacks, *, beside_controller: bool = False
+    context: PlanContext,
+    observation: Observation,
+    setbacks: Setbacks,
+    *,
+    beside_controller: bool = False,
+    most: int = MOST_AT_ONCE,
 ) -> JudgedPlan:
-    """The judged plan. ConfigMaps are read only when something is held, for approvals, or when something is planned
-    ``beside_controller``, for what that has suspended: an idle pass asks nothing."""
-    snapshot, facts = observation.snapshot, decide(context, observation, setbacks)
+    """The judged plan, for which ``most`` servers are asked for by id. ConfigMaps are read only when something is held,
+    for approvals, or when something is planned ``beside_controller``, for what that has suspended: an idle pass asks
+    nothing."""
+    facts = decide(context, observation, setbacks, most)
+    snapshot = facts.snapshot
+    observation = replace(observation, snapshot=snapshot)
     granted, results = by_hold(context.flagged, Here.of(snapshot)), ask_guards(facts)
     whole = judge(facts, granted.keys(), results)
     if any(not hold.approved for hold in whole.holds) or (beside_controller and facts.plan.changes):
@@ -78,28 +91,32 @@ def judge_world(
     if not is_read(snapshot):  # it may be what could not be read
         part = replace(part, notes=(*part.notes, *(Note(PLAN, NoteKind.PARTIAL, text) for text in strange)))
         strange = ()
-    return JudgedPlan(part, facts, whole, asked, results, granted, strange)
+    return JudgedPlan(observation, part, facts, whole, asked, results, granted, strange)
 
 
-def decide(context: PlanContext, observation: Observation, setbacks: Setbacks) -> GuardInput:
-    """What is wanted, the changes that lead there, and what follows of them from settings that differ from the former
-    ones. What is remembered is looked for only where it makes a difference."""
-    snapshot, records = observation.snapshot, context.records
-    former = records.settings.recall(snapshot)
-    facts = _planned(observation, context.settings, former, setbacks)
+def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, most: int) -> GuardInput:
+    """What is wanted, the changes that lead there, by what is known of servers that were asked for because of them, and
+    what follows of them from settings that differ from the former ones. What is remembered is looked for only where it
+    makes a difference."""
+    records = context.records
+    former = records.settings.recall(observation.snapshot)
+    plan_of = partial(_planned, observation, context.settings, former, setbacks)
+    facts = prove(context.readers, observation.snapshot, plan_of, context.namespace, most)
+    snapshot = facts.snapshot
     if former is None and (facts.plan.changes or any(note.kind is NoteKind.KEPT for note in facts.plan.notes)):
         former = records.settings.recall(snapshot, is_planning=True)
         if _beside(context.settings, former).former_defaults is not None:
-            observation = replace(observation, matches=facts.desired.matches)
-            facts = _planned(observation, context.settings, former, setbacks)
+            facts = _planned(observation, context.settings, former, setbacks, snapshot)
     if any(map(takes_targets, facts.plan.changes)):
         facts = replace(facts, setbacks=replace(setbacks, peaks=records.peaks.peaks(snapshot)))
     changed = settings_change(facts.plan, snapshot, facts.settings, facts.setbacks, former)
     return replace(facts, settings_change=changed)
 
 
-def _planned(observation: Observation, settings: Settings, former: object, setbacks: Setbacks) -> GuardInput:
-    snapshot, settings = observation.snapshot, _beside(settings, former)
+def _planned(
+    observation: Observation, settings: Settings, former: object, setbacks: Setbacks, snapshot: Snapshot
+) -> GuardInput:
+    settings = _beside(settings, former)
     desired = compute_desired(snapshot, settings, setbacks, observation.matches)
     return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
 

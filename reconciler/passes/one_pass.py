@@ -14,12 +14,12 @@ from desired.plan.change import Change, Plan
 from desired.plan.grants import Here
 from desired.plan.ordering import urgent
 from desired.section import Section
-from reconciler.observe.world import Observation
+from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.passes.asking import look, look_again
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.errors import fatal_errors, is_reachable
-from reconciler.passes.judging import judge_world
+from reconciler.passes.judging import JudgedPlan, judge_world
 from reconciler.passes.records import Ended
 from reconciler.passes.reporting import report_of, report_of_error, with_cost_of_done, with_cost_of_plan
 from reconciler.passes.rounds import apply_round
@@ -37,7 +37,7 @@ def plan_once(context: PlanContext) -> Report:
     except ApiError as error:
         return report_of_error(context, error, Attempts())
     judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
-    report = report_of(context, observation, judged)
+    report = report_of(context, judged)
     return with_cost_of_plan(context, report, observation.snapshot, may_ask=is_reachable(observation))
 
 
@@ -50,7 +50,7 @@ def explain_once(context: PlanContext, key: Key) -> Explained:
     except ApiError as error:
         return Explained(key, report_of_error(context, error, Attempts()))
     judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
-    report, facts = report_of(context, observation, judged), judged.facts
+    report, facts = report_of(context, judged), judged.facts
     found = explain_object(
         key, facts.snapshot, context.settings, judged.plan, facts.desired, facts.settings_change, judged.results
     )
@@ -74,42 +74,44 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
         return report_of_error(context, error, attempts)
-    first = replace(observation.snapshot, nodes=Section())
     for change, outcome in ended:
         tell_outcome(acting, observation.snapshot, change, outcome)
     judged = judge_world(context, observation, setbacks)
-    agreement, here = context.agreement, Here.of(observation.snapshot)
+    read = judged.facts.snapshot
+    first = replace(read, nodes=Section())
+    agreement, here = context.agreement, Here.of(read)
     if refused := agreement.why_void(here) or agreement.why_inexact(judged.asked):
-        report = report_of(context, observation, judged)
+        report = report_of(context, judged)
         return replace(report, errors=(*report.errors, refused))
     # What this pass removes, or does of what was agreed to, was something when it began.
-    strange, unneeded = judged.strange, agreement.unneeded(judged.whole) if is_read(observation.snapshot) else ()
+    strange, unneeded = judged.strange, agreement.unneeded(judged.whole) if is_read(read) else ()
     setbacks = replace(setbacks, withheld=judged.withheld)
     for turn in range(ROUNDS):
-        if fatal_errors(observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
+        if fatal_errors(judged.observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
             break
         is_last = turn == ROUNDS - 1
         kinds = apply_round(judged, acting, attempts, is_last=is_last)
         attempts.note_approved(judged.plan)
         context.records.let_pass(attempts.let_pass)
         try:
-            observation = look_again(context.readers, observation, context.settings, kinds, is_last=is_last)
+            observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            return replace(report, snapshot=observation.snapshot, desired=judged.facts.desired)
+            return replace(report, snapshot=judged.facts.snapshot, desired=judged.facts.desired)
         del judged  # with the Nodes in it, which were read anew, and are kept once
-        judged = judge_world(context, observation, replace(setbacks, refused=attempts.failed))
-    seen = report_of(context, observation, replace(judged, strange=strange))
+        most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
+        judged = judge_world(context, observation, replace(setbacks, refused=attempts.failed), most=most)
+    seen = report_of(context, replace(judged, strange=strange))
     seen = replace(seen, notes=(*seen.notes, *unneeded))
     is_whole = not is_incomplete(seen)
     tried = attempts.as_seen(judged.plan, is_whole=is_whole)
     tell_of_pass(context, acting, tried, first, judged)
-    left = _left(attempts, observation, judged.plan, acting)
+    left = _left(attempts, judged, acting)
     report = replace(seen, lines=attempts.lines(judged.plan, left, is_whole=is_whole))
     is_stopped = acting.stop.is_set()
     is_partial = is_stopped or bool(context.only)
     context.records.keep(Ended(report, seen, tried, attempts.let_pass, judged.facts, is_partial))
-    return with_cost_of_done(context, report, first, may_ask=is_reachable(observation) and not is_stopped)
+    return with_cost_of_done(context, report, first, may_ask=is_reachable(judged.observation) and not is_stopped)
 
 
 def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:
@@ -121,12 +123,10 @@ def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> 
     return not (urgent(todo) if turn and acting.is_called() else todo)
 
 
-def _left(
-    attempts: Attempts, observation: Observation, plan: Plan, acting: ApplyContext
-) -> Callable[[Change], Outcome | None]:
+def _left(attempts: Attempts, judged: JudgedPlan, acting: ApplyContext) -> Callable[[Change], Outcome | None]:
     """The outcome of a change that is allowed and was not carried out."""
     if acting.stop.is_set():
         return lambda _change: Skipped(STOPPED)
-    if fatal_errors(observation, plan):
+    if fatal_errors(judged.observation, judged.plan):
         return lambda _change: None
-    return attempts.left(plan)
+    return attempts.left(judged.plan)

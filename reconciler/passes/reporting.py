@@ -9,7 +9,7 @@ from desired.load_balancers.prices import cost_of_cluster
 from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Verdict
-from reconciler.observe.world import Observation, Readers
+from reconciler.observe.world import Readers
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import PlanContext
 from reconciler.passes.errors import all_errors, robot_errors
@@ -17,11 +17,11 @@ from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line, MonthlyCost, Report, Requests
 
 
-def report_of(context: PlanContext, observation: Observation, judged: JudgedPlan) -> Report:
+def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
     """The report of a plan of which nothing was applied. A cluster CIDR that cannot be is an error that stops routes
     alone, credentials that Robot refuses one that stops its servers' Nodes alone, and a key of ``--only`` that names
     nothing one that stops nothing."""
-    plan, routes = judged.plan, judged.facts.desired.routes
+    observation, plan, routes = judged.observation, judged.plan, judged.facts.desired.routes
     misconfigured = (*filter(None, [routes.error]), *robot_errors(observation), *judged.strange)
     return Report(
         snapshot=observation.snapshot,

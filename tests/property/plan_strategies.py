@@ -6,9 +6,9 @@ from datetime import UTC
 
 from hypothesis import strategies as st
 
-from desired.model.absence import proof_of_absence
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
+from desired.plan.evidence import AbsenceProof
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, Verb
 from desired.section import Section
@@ -25,7 +25,7 @@ identities = st.builds(
     st.just(()),
 )
 losses = st.builds(
-    lambda identity, node, server_id: LostNode(identity, proof_of_absence(node, in_cloud(server_id))),
+    lambda identity, node, server_id: LostNode(identity, AbsenceProof.of(node, in_cloud(server_id))),
     identities,
     lost_nodes,
     some(1, 4, 5),

@@ -7,12 +7,13 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desired.guards.absence import doubt_about, servers_to_confirm
+from desired.guards.absence import servers_to_confirm, wait_for
 from desired.model.settings import Controller, Policy, Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.plan.change import Change, LostNode
 from desired.planner import compute_plan
 from desired.section import Absent, Present, Section, Unknown
+from desired.syntax.provider_id import Provider
 from tests.builders import NOW, incomplete
 from tests.property.model import applied, our_nodes
 from tests.property.strategies import law
@@ -96,7 +97,8 @@ def test_every_deletion_is_proven(snapshot: Snapshot, chosen: Settings) -> None:
 def test_what_is_asked_for_is_what_deletions_hang_on(snapshot: Snapshot, chosen: Settings) -> None:
     """Only servers of Nodes that are to be deleted are asked for; once all of them have answered, what a proof still
     lacks is time."""
-    asked = servers_to_confirm(snapshot, chosen)
+    unasked = replace(snapshot, confirmations={})
+    asked = servers_to_confirm(compute_plan(unasked, chosen), unasked, chosen, Provider.CLOUD)
     world = replace(snapshot, confirmations=dict.fromkeys(asked, Absent()))
     plan = compute_plan(world, chosen)
     proofs = {change.before.proof for change in plan.changes if isinstance(change.before, LostNode)}
@@ -107,8 +109,9 @@ def test_what_is_asked_for_is_what_deletions_hang_on(snapshot: Snapshot, chosen:
             waits.not_ready_for - (world.taken_at - proof.not_ready_since),
             waits.age - (world.taken_at - proof.created_at),
         )
-        doubt = doubt_about(proof, world, waits)
+        doubt = wait_for(proof, world.taken_at, waits)
         assert (doubt.due_in_s if doubt else 0) == max(left.total_seconds(), 0)
+        assert doubt or proof.server_id in asked
 
 
 @law

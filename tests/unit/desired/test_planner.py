@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from desired.model.absence import proof_of_absence
 from desired.model.load_balancer import ServerTarget
 from desired.model.settings import AddressFamily, Controller, Settings
 from desired.model.snapshot import (
@@ -19,6 +18,7 @@ from desired.model.snapshot import (
     with_shutdown_taint,
 )
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
+from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
@@ -222,7 +222,7 @@ def test_node_whose_server_is_gone() -> None:
     node = a_lost_node(server_id=9, labels=SERVER_LABELS | {"team": "red"})
     lost = LostNode(
         NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
-        proof_of_absence(node, in_cloud(9)),
+        AbsenceProof.of(node, in_cloud(9)),
     )
     reason = "the project has no server 9"
     expected = Change(

@@ -16,12 +16,15 @@ from desired.annotations.options import PREFIX
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import IMAGE, Snapshot
+from desired.plan.setbacks import Setbacks
 from reconciler.capture.offline import FiledCluster, FiledProject, readers_of
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Captured, Cluster, Project, World, read_world, write_world
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.world import Readers
+from reconciler.observe.world import Observation, Readers
 from reconciler.passes.asking import look
+from reconciler.passes.context import PlanContext
+from reconciler.passes.judging import judge_world
 from reconciler.sandbox.robot import RobotSimulator
 from tests.support.capture_command import a_world
 from tests.support.objects import joining_node, server, settled_node
@@ -82,12 +85,17 @@ def both(sim: Simulation, changes: Mapping[str, Body], file: Path) -> tuple[Snap
     world = capture_world(cluster, project, SETTINGS.network, NAMESPACE, sim.robot_reader())
     file.write_bytes(write_world(world))
     readers = Readers(cluster, project, Confirmer(project), robot=sim.robot_readers())
-    online = look(readers, SETTINGS, NAMESPACE)
-    offline = look(readers_of(read_world(str(file))), SETTINGS, NAMESPACE)
+    online, offline = observed(readers), observed(readers_of(read_world(str(file))))
     assert {part: (type(error), str(error)) for part, error in offline.failures.items()} == {
         part: (type(error), str(error)) for part, error in online.failures.items()
     }
     return planned_from(online.snapshot), offline.snapshot
+
+
+def observed(readers: Readers) -> Observation:
+    """What a pass sees, with what it asks for."""
+    seen = look(readers, SETTINGS, NAMESPACE)
+    return judge_world(PlanContext(readers, SETTINGS, NAMESPACE), seen, Setbacks()).observation
 
 
 def planned_from(snapshot: Snapshot) -> Snapshot:

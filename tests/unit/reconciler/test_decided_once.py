@@ -1,4 +1,4 @@
-"""What is decided on load balancers is decided once: passes, explanations and pages read it."""
+"""What is decided is decided once: passes, explanations and pages read it."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,15 +14,20 @@ from desired.load_balancers.membership import node_memberships
 from desired.load_balancers.primary_ips import chosen_primary_ips
 from desired.load_balancers.targets import desired_targets
 from desired.model.key import Key, ObjectKind
+from desired.plan.change import Verdict
+from desired.planner import compute_desired, diff
 from reconciler.live_page.making import Maker
 from reconciler.passes.one_pass import explain_once
 from tests.support.counting import calls_of
+from tests.support.objects import server, settled_node
 from tests.support.passes import Run, a_balanced_run, load_balancer_service
 from tests.support.simulators import Simulation
 
 pytestmark = pytest.mark.passes
 
 DECISIONS = (
+    compute_desired,
+    diff,
     ask_guards,
     with_defaults,
     match_balancers,
@@ -49,6 +54,21 @@ def test_a_dry_run_decides_once(run: Run) -> None:
     with calls_of(*DECISIONS) as calls:
         run.plan()
     assert calls == ONCE
+
+
+@pytest.mark.parametrize(("is_gone", "plans"), [(False, 1), (True, 2)], ids=["all listed", "one by its id"])
+def test_a_plan_is_made_again_where_an_answer_says_more(
+    simulate: Callable[..., Simulation], is_gone: bool, plans: int
+) -> None:
+    """The plan asks for the server of a Node that is to go, and is the pass's own where there is nothing to ask."""
+    names = {number: f"web-{number}" for number in (1, 2, 3, 4)}
+    nodes = [settled_node(name, number, "Unknown" if number == 1 else "True") for number, name in names.items()]
+    servers = [server(number, name) for number, name in names.items() if number != 1 or not is_gone]
+    lost = Run(simulate(nodes=nodes, project={"servers": servers}))
+    with calls_of(compute_desired, diff, ask_guards) as calls:
+        report = lost.plan()
+    assert calls == {"compute_desired": plans, "diff": plans, "ask_guards": 1}
+    assert [line.change.decision.verdict for line in report.lines] == [Verdict.ALLOWED] * is_gone
 
 
 def test_an_explanation_decides_nothing(run: Run) -> None:

@@ -17,6 +17,7 @@ from desired.plan.change import Change, GuardName, Hold, Plan
 from desired.plan.grants import Grant, Source
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
+from reconciler.observe.world import Observation
 from reconciler.passes import one_pass as cycle
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext
@@ -50,7 +51,7 @@ class Stage:
         approvals = {HASH: (Grant(Source.CLUSTER, HASH, "somebody", NOW),)}
         plan = Plan(changes, holds=(hold,) if held else ())
         facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
-        judged = JudgedPlan(plan, facts, plan, plan, granted=approvals)
+        judged = JudgedPlan(Observation(facts.snapshot), plan, facts, plan, plan, granted=approvals)
         ears = Ears()
         actuators = {str(change.kind): self._carry_out for change in changes}
         stop = threading.Event()

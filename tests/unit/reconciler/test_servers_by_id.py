@@ -17,7 +17,7 @@ from desired.model.snapshot import Server, Snapshot
 from desired.planner import compute_plan
 from desired.section import Absent, Unknown
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
-from reconciler.passes.asking import confirmed
+from reconciler.passes import asking
 from tests.builders import (
     NOW,
     a_joining_node,
@@ -39,6 +39,11 @@ DOWN: dict[str, Any] = {"kind": "status", "code": 503, "body": "<html>"}
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
     """A project in which every server but one is gone."""
     return simulate(project={"servers": [server(200, "anchor")]})
+
+
+def confirmed(made: Confirmer, snapshot: Snapshot, settings: Settings, most: int = MOST_AT_ONCE) -> Snapshot:
+    """The world with what is known of the servers on whose absence its plan rests."""
+    return asking.confirmed(made, compute_plan(snapshot, settings), snapshot, settings, most)
 
 
 def confirmer(sim: Simulation) -> Confirmer:

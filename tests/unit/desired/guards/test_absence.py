@@ -1,37 +1,62 @@
-"""When a server counts as gone (``absence-proof``)."""
+"""When a server counts as gone, and which servers are asked for by id (``absence-proof``)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
-from desired.guards.absence import Doubt, doubt_about, doubt_about_server, servers_to_confirm
-from desired.model.absence import AbsenceProof, is_going_away, proof_of_absence
+from desired.guards.absence import absence_proof, doubt_about, missing_servers, servers_to_confirm
+from desired.guards.guard import GuardResult
+from desired.model.load_balancer import ServerTarget
 from desired.model.settings import Controller, Settings, Waits
-from desired.model.snapshot import Node, Readiness, RobotAccount, Snapshot
-from desired.rules.guards import LIST_TOO_OLD, LOOKUP_FAILED, LOOKUP_PENDING, NODE_TOO_YOUNG, NOT_READY_TOO_SHORT
+from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, RobotAccount, Snapshot
+from desired.nodes.node import is_going_away
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.evidence import AbsenceProof, Evidence, ServerGone
+from desired.planner import compute_plan
+from desired.rules import guards as rows
 from desired.rules.rule import Rule
 from desired.section import Absent, Section, Unknown
-from desired.syntax.provider_id import ServerKey
+from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
+from tests.balancers import DEFAULT_NAME, LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
     NOW,
     UNINITIALIZED,
+    a_change,
     a_fleet,
     a_joining_node,
+    a_loss,
     a_lost_node,
+    a_server,
     a_settled_node,
     a_snapshot,
+    an_identity,
     in_cloud,
     in_robot,
     incomplete,
     servers_of,
 )
+from tests.routes import (
+    ROUTING,
+    a_member,
+    a_pod_network,
+    a_pod_node,
+    a_pod_server,
+    a_route,
+    a_routed_world,
+    gateway_of,
+    pods_of,
+)
+from tests.support.balancer_verdicts import judged
+from tests.support.judging import facts_of
 
-SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+Answers = Mapping[int, Absent | Unknown]
+HOUR = timedelta(hours=1)
 NO_WAITS = Waits(timedelta(0), timedelta(0), timedelta(0))
-GONE: Mapping[int, Absent | Unknown] = {1: Absent()}
+GONE: Answers = {1: Absent()}
 
 
 def ago(seconds: float) -> datetime:
@@ -44,95 +69,100 @@ def since(created: float, silent: float) -> Node:
     return a_lost_node(created_at=ago(created), ready_since=ago(silent))
 
 
-def silence(due_in_s: float, wait: str = "20 s") -> Doubt:
-    """The doubt that a Node's silence is too short."""
-    return Doubt(NOT_READY_TOO_SHORT, {"wait": wait}, due_in_s)
+def young(due_in_s: float, wait: str = "120 s") -> GuardResult:
+    """The doubt that the Node is too young."""
+    return GuardResult.of(rows.NODE_TOO_YOUNG, ("node/web-1",), {"wait": wait}, due_in_s=due_in_s)
 
 
-def youth(due_in_s: float, wait: str = "120 s") -> Doubt:
-    """The doubt that a Node is too young."""
-    return Doubt(NODE_TOO_YOUNG, {"wait": wait}, due_in_s)
+def recent(due_in_s: float, wait: str = "20 s") -> GuardResult:
+    """The doubt that its silence is too short."""
+    return GuardResult.of(rows.NOT_READY_TOO_SHORT, ("node/web-1",), {"wait": wait}, due_in_s=due_in_s)
 
 
-NOT_ASKED = Doubt(LOOKUP_PENDING, {"server": "server 1"}, 5.0)
-
-
-def asked_in_vain(why: str) -> Doubt:
+def in_vain(why: str) -> GuardResult:
     """The doubt that a GET by id left."""
-    return Doubt(LOOKUP_FAILED, {"server": "server 1", "error": why})
+    return GuardResult.of(rows.LOOKUP_FAILED, ("node/web-1",), {"server": "server 1", "error": why})
+
+
+PENDING = GuardResult.of(rows.LOOKUP_PENDING, ("node/web-1",), {"server": "server 1"}, due_in_s=5.0)
+UNBORN = a_lost_node(ready=Readiness.MISSING, created_at=ago(10))
+UNDATED = a_lost_node(ready_since=None, created_at=ago(15))
+OLD = a_lost_node(ready=Readiness.MISSING, created_at=ago(130))
+
+
+def deletion(node: Node) -> Change:
+    """The deletion of this Node, whose server is number 1."""
+    return a_change("node/web-1", "node.delete", before=a_loss(node))
 
 
 @pytest.mark.parametrize(
-    ("node", "asked", "expected"),
+    ("node", "answers", "waits", "expected"),
     [
-        pytest.param(a_lost_node(), GONE, None, id="complete"),
-        pytest.param(since(120, 20), GONE, None, id="complete-to-the-second"),
-        pytest.param(since(119, 20), GONE, youth(1), id="too-young-by-a-second"),
-        pytest.param(since(500, 19.5), GONE, silence(0.5), id="not-ready-too-recently"),
-        pytest.param(since(5, 5), GONE, youth(115), id="both-and-the-longer-wait-is-told"),
-        pytest.param(since(119, 2), GONE, silence(18), id="both-and-the-other-is-the-longer"),
-        pytest.param(since(110, 10), GONE, youth(10), id="both-equally-long"),
-        pytest.param(since(30, 300), GONE, youth(90), id="silent-since-before-its-creation"),
-        pytest.param(since(500, -3600), GONE, silence(3620), id="transition-in-the-future"),
-        pytest.param(since(-3600, -3600), GONE, youth(3720), id="created-in-the-future"),
-        pytest.param(
-            a_lost_node(ready=Readiness.MISSING, created_at=ago(130)), GONE, None, id="never-reported-and-old-enough"
-        ),
-        pytest.param(
-            a_lost_node(ready=Readiness.MISSING, created_at=ago(10)), GONE, youth(110), id="never-reported-and-young"
-        ),
-        pytest.param(
-            a_lost_node(ready_since=None, created_at=ago(15)), GONE, youth(105), id="no-transition-counts-from-creation"
-        ),
-        pytest.param(a_lost_node(), {}, NOT_ASKED, id="not-asked-by-id"),
-        pytest.param(a_lost_node(), {2: Absent()}, NOT_ASKED, id="another-was-asked-for"),
-        pytest.param(a_lost_node(), {1: Unknown("500: oops")}, asked_in_vain("500: oops"), id="answered-500"),
-        pytest.param(a_lost_node(), {1: Unknown("401: no token")}, asked_in_vain("401: no token"), id="answered-401"),
-        pytest.param(since(119, 20), {}, youth(1), id="too-young-to-be-asked-for"),
-        pytest.param(since(119, 20), {1: Unknown("500")}, asked_in_vain("500"), id="no-wait-mends-a-failed-question"),
+        pytest.param(a_lost_node(), GONE, Waits(), None, id="proven"),
+        pytest.param(since(120, 20), GONE, Waits(), None, id="to-the-second"),
+        pytest.param(since(119, 20), GONE, Waits(), young(1), id="too-young-by-a-second"),
+        pytest.param(since(500, 19.5), GONE, Waits(), recent(0.5), id="silent-too-shortly"),
+        pytest.param(since(5, 5), GONE, Waits(), young(115), id="both-and-the-longer-wait-is-told"),
+        pytest.param(since(119, 2), GONE, Waits(), recent(18), id="both-and-the-other-is-the-longer"),
+        pytest.param(since(110, 10), GONE, Waits(), young(10), id="both-equally-long"),
+        pytest.param(since(30, 300), GONE, Waits(), young(90), id="silent-since-before-its-creation"),
+        pytest.param(since(500, -3600), GONE, Waits(), recent(3620), id="transition-in-the-future"),
+        pytest.param(since(-3600, -3600), GONE, Waits(), young(3720), id="created-in-the-future"),
+        pytest.param(OLD, GONE, Waits(), None, id="never-reported-and-old-enough"),
+        pytest.param(UNBORN, GONE, Waits(), young(110), id="never-reported-and-young"),
+        pytest.param(UNDATED, GONE, Waits(), young(105), id="no-transition-counts-from-creation"),
+        pytest.param(a_lost_node(), {}, Waits(), PENDING, id="not-asked-by-id"),
+        pytest.param(a_lost_node(), {2: Absent()}, Waits(), PENDING, id="another-was-asked-for"),
+        pytest.param(a_lost_node(), {1: Unknown("500: x")}, Waits(), in_vain("500: x"), id="answered-500"),
+        pytest.param(since(119, 20), {}, Waits(), young(1), id="too-young-to-be-asked-for"),
+        pytest.param(since(119, 20), {1: Unknown("500")}, Waits(), in_vain("500"), id="no-wait-mends-a-failure"),
+        pytest.param(since(1, 1), GONE, NO_WAITS, None, id="no-waits"),
+        pytest.param(since(1, 1), {}, NO_WAITS, PENDING, id="no-waits-still-ask"),
+        pytest.param(since(500, -3600), GONE, NO_WAITS, recent(3600, "0 s"), id="no-waits-and-the-future"),
+        pytest.param(since(1, 1), GONE, Waits(timedelta(0), timedelta(seconds=10)), young(9, "10 s"), id="age-set"),
+        pytest.param(since(1, 1), GONE, Waits(timedelta(minutes=1.5), timedelta(0)), recent(89, "90 s"), id="wait-set"),
     ],
 )
-def test_doubt(node: Node, asked: Mapping[int, Absent | Unknown], expected: Doubt | None) -> None:
-    """A proof lacks whatever is missing of age, silence and an answer by id; the wait told is the longest."""
-    snapshot = a_snapshot([node], confirmations=asked)
-    assert doubt_about(proof_of_absence(node, in_cloud(1)), snapshot, Waits()) == expected
+def test_the_deletion_of_a_node(node: Node, answers: Answers, waits: Waits, expected: GuardResult | None) -> None:
+    """It lacks whatever is missing of age, silence and an answer by id; the wait told is the longest."""
+    snapshot = a_snapshot([node], confirmations=answers)
+    found = list(absence_proof(facts_of(Plan((deletion(node),)), snapshot, Settings(waits=waits))))
+    assert found == ([expected] if expected else [])
+
+
+def test_a_deletion_without_proof_waits_for_ever() -> None:
+    """No rule plans one."""
+    change = a_change("node/web-1", "node.delete", before=an_identity())
+    found = list(absence_proof(facts_of(Plan((change,)), a_snapshot(confirmations=GONE), Settings())))
+    assert found == [GuardResult.of(rows.ABSENCE_UNPROVEN, (change.key,))]
 
 
 @pytest.mark.parametrize(
-    ("waits", "asked", "expected"),
+    ("evidence", "age", "row"),
     [
-        pytest.param(NO_WAITS, GONE, None, id="no-waits"),
-        pytest.param(NO_WAITS, {}, NOT_ASKED, id="no-waits-still-ask"),
-        pytest.param(Waits(timedelta(0), timedelta(seconds=10)), GONE, youth(9, "10 s"), id="age"),
-        pytest.param(Waits(timedelta(minutes=1.5), timedelta(0)), GONE, silence(89, "90 s"), id="silence"),
+        pytest.param(ServerGone(in_robot(321)), timedelta(minutes=2), None, id="robot-as-old-as-it-may-be"),
+        pytest.param(ServerGone(in_robot(321)), timedelta(seconds=121), rows.LIST_TOO_OLD, id="robot-older"),
+        pytest.param(ServerGone(in_cloud(1)), HOUR, None, id="of-no-matter-to-the-cloud"),
+        pytest.param(ServerGone(in_cloud(2)), HOUR, rows.SERVER_EXISTS, id="listed"),
     ],
 )
-def test_waits_are_settings(waits: Waits, asked: Mapping[int, Absent], expected: Doubt | None) -> None:
-    """Each wait is up to the operator and may be none; the question by id is not."""
-    node = since(1, 1)
-    assert doubt_about(proof_of_absence(node, in_cloud(1)), a_snapshot([node], confirmations=asked), waits) == expected
-
-
-def test_no_wait_at_all_still_waits_for_a_transition_in_the_future() -> None:
-    """A Node that stops being Ready in an hour, by a clock that is ahead, has not stopped yet."""
-    node = since(500, -3600)
-    doubt = doubt_about(proof_of_absence(node, in_cloud(1)), a_snapshot([node], confirmations=GONE), NO_WAITS)
-    assert doubt == silence(3600, "0 s")
+def test_a_list_of_robot_that_is_kept(evidence: Evidence, age: timedelta, row: Rule | None) -> None:
+    """In the minutes for which it is kept the server may have come back: an old list proves nothing."""
+    robot = RobotAccount(Section(), age, {321: Absent()})
+    world = a_snapshot(servers=[a_server(2)], robot=robot, confirmations={**GONE, 2: Absent()})
+    doubt = doubt_about(evidence, world, Settings())
+    assert (doubt and doubt.row) is row
 
 
 def test_a_proof_is_of_one_node_and_one_silence() -> None:
     """Another Node under the same name, or the same one silent again, is another proof."""
-    node = since(500, 60)
-    proof = proof_of_absence(node, in_cloud(1))
+    node, server = since(500, 60), in_cloud(1)
+    proof = AbsenceProof.of(node, server)
     assert proof == AbsenceProof(1, "uid-web-1", ago(500), ago(60))
-    others = [
-        proof_of_absence(node, in_cloud(2)),
-        proof_of_absence(replace(node, uid="registered-anew"), in_cloud(1)),
-        proof_of_absence(since(499, 60), in_cloud(1)),
-        proof_of_absence(since(500, 59), in_cloud(1)),
-    ]
-    assert proof not in others
-    assert proof_of_absence(replace(node, resource_version="2", unschedulable=True), in_cloud(1)) == proof
+    assert AbsenceProof.of(replace(node, resource_version="2", unschedulable=True), server) == proof
+    anew = replace(node, uid="registered-anew")
+    others = [AbsenceProof.of(each, server) for each in (anew, since(499, 60), since(500, 59))]
+    assert proof not in [*others, AbsenceProof.of(node, in_cloud(2))]
 
 
 @pytest.mark.parametrize(
@@ -143,73 +173,72 @@ def test_a_proof_is_of_one_node_and_one_silence() -> None:
         pytest.param(a_lost_node(unschedulable=True), True, id="cordoned"),
     ],
 )
-def test_is_departing(node: Node, expected: bool) -> None:
+def test_is_going_away(node: Node, expected: bool) -> None:
     """A Node goes unless its kubelet reports, and is deleted once."""
     assert is_going_away(node) is expected
 
 
-LOST = a_lost_node("a", 1)
-READY = a_settled_node("z", 9)
+def asked(snapshot: Snapshot, settings: Settings = LOCATED) -> tuple[int, ...]:
+    """The servers that are asked for because of the plan."""
+    return servers_to_confirm(compute_plan(snapshot, settings), snapshot, settings, Provider.CLOUD)
+
+
+LOST, READY = a_lost_node("a", 1), a_settled_node("z", 9)
 SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
+BY_SILENCE = a_fleet(
+    a_lost_node("a", 3, ready_since=ago(200)),
+    a_lost_node("b", 2, ready_since=ago(400)),
+    a_lost_node("c", 5, ready_since=ago(300)),
+    a_lost_node("d", 4, ready_since=ago(300)),
+    gone=[2, 3, 4, 5],
+)
+TWINS = a_fleet(LOST, a_lost_node("b", 1, ready_since=ago(60)), gone=[1])
+TWINS_AND_ONE = a_fleet(
+    a_lost_node("a", 1, ready_since=ago(300), unschedulable=True),
+    a_lost_node("b", 1, ready_since=ago(300)),
+    a_lost_node("c", 2, ready_since=ago(540)),
+    gone=[1, 2],
+)
+UNREADABLE = replace(a_fleet(READY).servers, unreadable={1: "no name"})
+
+
+def one(**overrides: Any) -> Snapshot:
+    """One Node whose server is gone, and one that is in order."""
+    return a_fleet(a_lost_node("a", 1, **overrides), READY, gone=[1])
 
 
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
-        pytest.param(a_fleet(LOST, READY, gone=[1]), (1,), id="proven-but-for-the-question"),
-        pytest.param(a_fleet(LOST, READY, gone=[1], confirmations={}), (1,), id="whether-or-not-it-was-asked-before"),
+        pytest.param(one(), (1,), id="proven-but-for-the-question"),
         pytest.param(a_fleet(LOST, gone=[1]), (1,), id="the-only-node"),
         pytest.param(a_fleet(LOST, READY), (), id="server-is-there"),
-        pytest.param(
-            a_fleet(
-                a_lost_node("a", 3, ready_since=ago(200)),
-                a_lost_node("b", 2, ready_since=ago(400)),
-                a_lost_node("c", 5, ready_since=ago(300)),
-                a_lost_node("d", 4, ready_since=ago(300)),
-                gone=[2, 3, 4, 5],
-            ),
-            (2, 4, 5, 3),
-            id="the-longest-silent-first-then-by-id",
-        ),
-        pytest.param(
-            a_fleet(LOST, a_lost_node("b", 1, ready_since=ago(60)), gone=[1]), (1,), id="two-nodes-of-one-server"
-        ),
-        pytest.param(a_fleet(a_lost_node("a", 1, created_at=ago(119)), gone=[1]), (), id="too-young"),
-        pytest.param(a_fleet(a_lost_node("a", 1, ready_since=ago(19)), gone=[1]), (), id="not-ready-too-recently"),
-        pytest.param(a_fleet(a_lost_node("a", 1, ready_since=NOW + HOUR), gone=[1]), (), id="clocks-an-hour-apart"),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, ready=Readiness.TRUE), READY, gone=[1]), (), id="its-kubelet-still-reports"
-        ),
-        pytest.param(a_fleet(a_lost_node("a", 1, deleted_at=NOW), READY, gone=[1]), (), id="being-deleted"),
-        pytest.param(
-            a_fleet(a_lost_node("a", 1, taints=(UNINITIALIZED,)), READY, gone=[1]),
-            (1,),
-            id="joining-with-a-provider-id",
-        ),
+        pytest.param(BY_SILENCE, (2, 4, 5, 3), id="the-longest-silent-first-then-by-id"),
+        pytest.param(TWINS, (1,), id="two-nodes-of-one-server"),
+        pytest.param(TWINS_AND_ONE, (1, 2), id="and-for-the-more-urgent-of-both"),
+        pytest.param(one(created_at=ago(119)), (), id="too-young"),
+        pytest.param(one(ready_since=ago(19)), (), id="not-ready-too-recently"),
+        pytest.param(one(ready_since=NOW + HOUR), (), id="clocks-an-hour-apart"),
+        pytest.param(one(ready=Readiness.TRUE), (), id="its-kubelet-still-reports"),
+        pytest.param(one(deleted_at=NOW), (), id="being-deleted"),
+        pytest.param(one(taints=(UNINITIALIZED,)), (1,), id="joining-with-a-provider-id"),
         pytest.param(a_snapshot([a_joining_node(created_at=ago(999))]), (), id="joining-by-name"),
         pytest.param(a_snapshot([a_lost_node(provider_id="hrobot://1")]), (), id="robot"),
-        pytest.param(a_fleet(a_lost_node("a", 1, labels={"example.com/spare": ""}), READY, gone=[1]), (), id="ignored"),
+        pytest.param(one(labels={"example.com/spare": ""}), (), id="ignored"),
         pytest.param(a_fleet(LOST, a_settled_node("y", 8), READY, gone=[1, 8]), (1,), id="another-is-lost-and-ready"),
-        pytest.param(a_fleet(LOST, READY, gone=[1, 9]), (1,), id="no-server-was-found-at-all"),
         pytest.param(
-            a_snapshot([LOST, READY], servers_section=replace(servers_of(), unreadable={9: "no name"})),
+            a_snapshot([LOST, READY], servers_section=replace(servers_of(), unreadable={9: "x"})),
             (1,),
-            id="another-server-is-unreadable",
+            id="another-is-unreadable",
         ),
         pytest.param(a_fleet(LOST, READY, servers_section=incomplete(servers_of())), (), id="nothing-of-the-list"),
-        pytest.param(
-            a_fleet(LOST, READY, servers_section=incomplete(a_fleet(READY).servers)), (), id="part-of-the-list"
-        ),
-        pytest.param(
-            a_fleet(LOST, READY, servers_section=replace(a_fleet(READY).servers, unreadable={1: "no name"})),
-            (),
-            id="server-is-there-and-unreadable",
-        ),
+        pytest.param(a_fleet(LOST, READY, servers_section=incomplete(a_fleet(READY).servers)), (), id="part-of-it"),
+        pytest.param(a_fleet(LOST, READY, servers_section=UNREADABLE), (), id="there-and-unreadable"),
     ],
 )
-def test_servers_to_confirm(snapshot: Snapshot, expected: tuple[int, ...]) -> None:
+def test_who_is_asked_for_because_of_nodes(snapshot: Snapshot, expected: tuple[int, ...]) -> None:
     """A server is asked for when its answer is all that a proof still lacks, the Node longest silent first."""
-    assert servers_to_confirm(snapshot, SPARED) == expected
+    assert asked(snapshot, SPARED) == expected
 
 
 FIVE = a_fleet(
@@ -220,69 +249,166 @@ FIVE = a_fleet(
     a_lost_node("e", 5, ready_since=ago(1800)),
     gone=[1, 2, 3, 4, 5],
 )
+JUST_NOW = one(created_at=NOW, ready_since=NOW)
 
 
 @pytest.mark.parametrize(
-    ("only", "expected"),
+    ("snapshot", "settings", "expected"),
     [
-        pytest.param((), (5, 2, 4, 1, 3), id="announced-and-given-up-ones"),
-        pytest.param(("node/c",), (3, 5, 2, 4, 1), id="the-one-that-is-looked-at"),
-        pytest.param(("node/c", "node/d"), (4, 3, 5, 2, 1), id="those-that-are-looked-at"),
-        pytest.param(("node/z",), (5, 2, 4, 1, 3), id="one-that-is-not-lost"),
+        pytest.param(FIVE, Settings(), (5, 2, 4, 1, 3), id="announced-and-given-up-first"),
+        pytest.param(FIVE, Settings(only=("node/c",)), (3, 5, 2, 4, 1), id="what-only-names-before-all"),
+        pytest.param(FIVE, Settings(only=("node/c", "node/d")), (4, 3, 5, 2, 1), id="those-that-only-names"),
+        pytest.param(FIVE, Settings(only=("node/z",)), (5, 2, 4, 1, 3), id="one-that-is-not-lost"),
+        pytest.param(
+            FIVE, Settings(waits=Waits(given_up_after=timedelta(seconds=450))), (5, 1, 2, 4, 3), id="given-up"
+        ),
+        pytest.param(one(), Settings(controllers=frozenset({Controller.LIFECYCLE})), (1,), id="who-deletes-asks"),
+        pytest.param(one(), Settings(controllers=frozenset(Controller) - {Controller.LIFECYCLE}), (), id="others-not"),
+        pytest.param(JUST_NOW, Settings(), (), id="waits-come-before-the-question"),
+        pytest.param(JUST_NOW, Settings(waits=NO_WAITS), (1,), id="no-waits"),
     ],
 )
-def test_whose_answer_is_wanted_first(only: tuple[str, ...], expected: tuple[int, ...]) -> None:
+def test_whose_answer_is_wanted_first(snapshot: Snapshot, settings: Settings, expected: tuple[int, ...]) -> None:
     """Before the longest silent come those that may go without a person's word, and before all what was asked for."""
-    assert servers_to_confirm(FIVE, Settings(only=only)) == expected
+    assert asked(snapshot, settings) == expected
+
+
+ALLOWED, STAYS = (Verdict.ALLOWED, None, "", None), None
+SOON = (Verdict.WAITING, "absence-proof", rows.LOOKUP_PENDING.text(server="server 2"), 5.0)
+IN_VAIN = (Verdict.WAITING, "absence-proof", rows.LOOKUP_FAILED.text(server="server 2", error="500"), None)
+LIVES = (
+    Verdict.WAITING,
+    "target-health",
+    rows.NEWCOMERS_UNCHECKED.text(balancer=f"load balancer 42 {DEFAULT_NAME}"),
+    15,
+)
+PROVEN, FAILED = {2: Absent()}, {2: Unknown("500")}
+
+
+def decision(snapshot: Snapshot, settings: Settings, key: str) -> Any:
+    """Verdict, rule, reason and due time of the change with this key; None where there is none."""
+    change = judged(snapshot, settings).by_key.get(key)
+    found = change and change.decision
+    return found and (found.verdict, found.rule, found.why, found.due_in_s)
+
+
+def dead_targets(*numbers: int, nodes: Iterable[Node] = (), **overrides: Any) -> Snapshot:
+    """These servers are targets, and in no list. Server 1 is there, and Node web-1 on it Ready, and so much else."""
+    targets = [ServerTarget(number, use_private_ip=False) for number in (1, *numbers)]
+    balancer = a_balancer(targets=targets)
+    return a_world([a_served_service()], [balancer], nodes=[a_settled_node(), *nodes], **overrides)
+
+
+SILENT = [a_lost_node("web-2", 2)]
+ALIVE = [a_server(), a_server(2, "web-2"), a_server(3, "web-3")]
 
 
 @pytest.mark.parametrize(
-    ("controllers", "expected"),
+    ("snapshot", "expected"),
     [
-        pytest.param({Controller.LIFECYCLE}, (1,), id="lifecycle-alone"),
-        pytest.param({*Controller} - {Controller.LIFECYCLE}, (), id="all-others"),
-        pytest.param(set(), (), id="none"),
+        pytest.param(dead_targets(2, nodes=SILENT), SOON, id="a silent Node, and no answer"),
+        pytest.param(dead_targets(2), SOON, id="no Node, and no answer"),
+        pytest.param(dead_targets(2, nodes=SILENT, confirmations=PROVEN), ALLOWED, id="a silent Node, and it is gone"),
+        pytest.param(dead_targets(2, confirmations=PROVEN), ALLOWED, id="no Node, and it is gone"),
+        pytest.param(dead_targets(2, nodes=SILENT, confirmations=FAILED), STAYS, id="the question failed"),
+        pytest.param(dead_targets(2, nodes=[a_settled_node("web-2", 2)]), STAYS, id="a Ready Node"),
+        pytest.param(
+            dead_targets(2, nodes=[a_settled_node("web-3", 3)], servers=ALIVE), LIVES, id="a server that lives"
+        ),
     ],
 )
-def test_only_who_deletes_asks(controllers: set[Controller], expected: tuple[int, ...]) -> None:
-    """Without the controller that deletes Nodes no server is asked for."""
-    settings = Settings(controllers=frozenset(controllers))
-    assert servers_to_confirm(a_fleet(LOST, READY, gone=[1]), settings) == expected
+def test_targets(snapshot: Snapshot, expected: Any) -> None:
+    """A target of which the list lacks the server goes when the server is proven gone, whoever claims it."""
+    assert decision(snapshot, LOCATED, "load_balancer/default/web/target/server:2") == expected
 
 
-def test_who_was_given_up_is_a_setting() -> None:
-    """What counts as announced by its silence, and so is asked for first, is up to the operator."""
-    patient = Settings(waits=Waits(given_up_after=timedelta(seconds=450)))
-    assert servers_to_confirm(FIVE, patient) == (5, 1, 2, 4, 3)
+def with_route(*nodes: Node, servers: Iterable[int] = (1,), **overrides: Any) -> Snapshot:
+    """A route to the pods of web-2 by the address of server 2, which no list shows. Node web-1 is in order."""
+    there = [a_pod_server(number) for number in servers]
+    return a_routed_world([a_pod_node(1), *nodes], there, [a_route(1), a_route(2)], **{"members": []} | overrides)
 
 
-def test_waits_decide_when_to_ask() -> None:
-    """With no waits a server is asked for as soon as its Node is silent, and its Node may be as young as it likes."""
-    snapshot = a_fleet(a_lost_node("a", 1, created_at=NOW, ready_since=NOW), READY, gone=[1])
-    assert servers_to_confirm(snapshot, Settings()) == ()
-    assert servers_to_confirm(snapshot, Settings(waits=NO_WAITS)) == (1,)
-
-
-def test_a_server_of_two_nodes_is_asked_for_once_and_for_the_more_urgent_one() -> None:
-    """Two Nodes may claim one server that is gone: the one that was announced says when it is asked for."""
-    nodes = (
-        a_lost_node("a", 1, ready_since=ago(300), unschedulable=True),
-        a_lost_node("b", 1, ready_since=ago(300)),
-        a_lost_node("c", 2, ready_since=ago(540)),
-    )
-    assert servers_to_confirm(a_fleet(*nodes, gone=[1, 2]), Settings()) == (1, 2)
+BY_2 = (NodeAddress(AddressType.INTERNAL_IP, gateway_of(2)),)
+BY_3 = (NodeAddress(AddressType.INTERNAL_IP, gateway_of(3)),)
+OWNER = a_pod_node(2, conditions=SILENT[0].conditions, created_at=SILENT[0].created_at)
+MOVED, STRANGE, ELSEWHERE = (
+    replace(OWNER, pod_cidrs=()),
+    replace(OWNER, addresses=()),
+    replace(a_pod_node(3), addresses=BY_2),
+)
+REPLACED = a_pod_node(2, provider_id="hcloud://3", addresses=BY_3)
+SAYS_2 = replace(a_pod_network(), server_ids=frozenset({1, 2}))
+SAYS_1 = replace(a_pod_network(), server_ids=frozenset({1}))
+ON_3 = with_route(REPLACED, servers=(1, 3))
+GAP = (
+    Verdict.WAITING,
+    "absence-proof",
+    rows.SERVERS_INCOMPLETE.text(error=incomplete(ON_3.servers).why_incomplete or ""),
+    None,
+)
 
 
 @pytest.mark.parametrize(
-    ("server", "age", "row"),
+    ("snapshot", "expected"),
     [
-        pytest.param(in_robot(321), timedelta(minutes=2), None, id="as old as it may be"),
-        pytest.param(in_robot(321), timedelta(minutes=2, seconds=1), LIST_TOO_OLD, id="older"),
-        pytest.param(in_cloud(1), timedelta(hours=1), None, id="of no matter to a server of the cloud"),
+        pytest.param(with_route(OWNER), SOON, id="its Node is silent, and no answer"),
+        pytest.param(with_route(OWNER, confirmations=PROVEN), ALLOWED, id="its Node is silent, and it is gone"),
+        pytest.param(with_route(OWNER, confirmations=FAILED), IN_VAIN, id="the question failed"),
+        pytest.param(with_route(MOVED), SOON, id="a Node reports the gateway, and has other pods"),
+        pytest.param(with_route(STRANGE), SOON, id="a Node has the pods, and reports no address"),
+        pytest.param(with_route(STRANGE, network=None), SOON, id="that, and the network says nothing"),
+        pytest.param(with_route(), ALLOWED, id="no Node knows the gateway, nor does the network"),
+        pytest.param(with_route(network=SAYS_1), ALLOWED, id="all in the network are listed"),
+        pytest.param(with_route(network=SAYS_2), SOON, id="one is in the network and in no list"),
+        pytest.param(with_route(network=SAYS_2, confirmations=PROVEN), ALLOWED, id="and that one is gone"),
+        pytest.param(with_route(ELSEWHERE, servers=(1, 3), network=SAYS_2), ALLOWED, id="listed with another address"),
+        pytest.param(with_route(members=[a_member(gateway_of(2), 2)]), STAYS, id="a member has it"),
+        pytest.param(ON_3, ALLOWED, id="replaced, and no former holder is known"),
+        pytest.param(with_route(REPLACED, servers=(1, 3), network=SAYS_2), SOON, id="replaced, and one is in no list"),
+        pytest.param(
+            with_route(REPLACED, servers=(1, 3), network=SAYS_2, confirmations=PROVEN), ALLOWED, id="replaced, and gone"
+        ),
+        pytest.param(replace(ON_3, servers=incomplete(ON_3.servers)), GAP, id="replaced, and the list has a gap"),
     ],
 )
-def test_a_list_of_robot_that_is_kept(server: ServerKey, age: timedelta, row: Rule | None) -> None:
-    """In the minutes for which it is kept the server may have come back: an old list proves nothing."""
-    robot = RobotAccount(Section(), age, {321: Absent()})
-    doubt = doubt_about_server(server, a_snapshot(robot=robot, confirmations=GONE))
-    assert (doubt and doubt.row) is row
+def test_routes(snapshot: Snapshot, expected: Any) -> None:
+    """A route goes, or gets another gateway, when every server that may have been behind it is proven gone."""
+    assert decision(snapshot, ROUTING, f"route/4/{pods_of(2)}") == expected
+
+
+CORDONED = [a_lost_node("b", 5, unschedulable=True)]
+WITHOUT_ROUTES = replace(ROUTING, controllers=frozenset(Controller) - {Controller.ROUTE, Controller.LIFECYCLE})
+OF_OTHERS = a_routed_world([a_pod_node(1)], [a_pod_server(1)], [a_route(1), a_route("192.168.0.0/24", "10.0.0.77")])
+JOINING = [a_joining_node("new", provider_id="hcloud://9")]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "expected"),
+    [
+        pytest.param(dead_targets(), LOCATED, (), id="a world in order"),
+        pytest.param(dead_targets(9, 7), LOCATED, (7, 9), id="targets of no Node"),
+        pytest.param(dead_targets(9, nodes=[a_lost_node("a", 9), a_lost_node("b", 5)]), LOCATED, (9, 5), id="of Nodes"),
+        pytest.param(dead_targets(9, nodes=CORDONED), LOCATED, (5, 9), id="announced Nodes come first"),
+        pytest.param(dead_targets(9, nodes=[a_settled_node("a", 9)]), LOCATED, (), id="its kubelet reports"),
+        pytest.param(dead_targets(9, nodes=JOINING), LOCATED, (9,), id="it joins"),
+        *(
+            pytest.param(dead_targets(9, nodes=CORDONED), replace(LOCATED, only=(key,)), (9, 5), id=f"only {key}")
+            for key in ("service/default/web", "load_balancer/default/web", "load_balancer/default/web/target/server:9")
+        ),
+        pytest.param(with_route(OWNER), ROUTING, (2,), id="a route"),
+        pytest.param(with_route(OWNER), WITHOUT_ROUTES, (), id="a route that is not managed"),
+        pytest.param(OF_OTHERS, ROUTING, (), id="a route outside of the cluster CIDR"),
+    ],
+)
+def test_who_is_asked_for_because_of_targets_and_routes(
+    snapshot: Snapshot, settings: Settings, expected: tuple[int, ...]
+) -> None:
+    """Each server once, whatever depends on it, and none on which nothing does."""
+    assert asked(snapshot, settings) == expected
+
+
+def test_what_is_missing_whatever_the_settings() -> None:
+    """For a capture: what load balancers and the network name, and the list lacks."""
+    assert missing_servers(dead_targets(9)) == (9,)
+    assert missing_servers(with_route(network=SAYS_2)) == (2,)
+    assert missing_servers(with_route()) == ()

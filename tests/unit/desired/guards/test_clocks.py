@@ -6,17 +6,16 @@ from datetime import timedelta
 import pytest
 
 from desired.guards.blast_radius import easing_of, losses_of
-from desired.guards.evidence import clock_notes, depends_on_age
+from desired.guards.evidence import clock_notes
 from desired.model.clocks import LOOK_AGAIN_S, Clocks
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Verdict
-from desired.plan.kinds import KINDS
 from desired.plan.notes import NoteKind
 from desired.planner import compute_plan
 from desired.rules.guards import API_SERVERS_DIFFER, CLOCKS_DIFFER, MACHINE_CLOCK_OFF
 from desired.syntax.provider_id import Provider
-from tests.builders import NOW, a_change, a_fleet, a_lost_node, a_settled_node
+from tests.builders import NOW, a_fleet, a_lost_node, a_settled_node
 from tests.support.judging import judge
 
 HOUR = timedelta(hours=1)
@@ -133,12 +132,3 @@ def test_nobody_knows_when_the_hold_eases() -> None:
     snapshot = five_of_eight(AHEAD)
 
     assert easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == (LOOK_AGAIN_S, None)
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_what_hangs_on_an_age(kind: str) -> None:
-    """Nothing but deletions: additions go on whatever the time is."""
-    if kind == "node.delete":
-        assert depends_on_age(a_change(kind=kind))
-    elif kind.startswith("node."):
-        assert not depends_on_age(a_change(kind=kind))

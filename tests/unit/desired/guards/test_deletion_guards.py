@@ -1,39 +1,30 @@
-"""The two rules about deletions of Nodes, one by one (``absence-proof``, ``node-blast-radius``)."""
+"""Deletions of too many Nodes (``node-blast-radius``)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
-from desired.guards.absence import absence_proof
 from desired.guards.blast_radius import node_blast_radius
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.settings import Settings
 from desired.model.snapshot import Node, Server, Snapshot
 from desired.plan.change import Change, HoldEnd, Plan
 from desired.rules.guards import (
-    ABSENCE_UNPROVEN,
     CONTROL_PLANE_LOST,
-    LOOKUP_FAILED,
-    LOOKUP_PENDING,
-    NODE_TOO_YOUNG,
     NODES_AND_CONTROL_PLANE_LOST,
     NODES_LOST,
     NODES_LOST_OR_UNREAD,
 )
 from desired.rules.rule import Plain, Rule
-from desired.section import Absent, Section, Unknown
+from desired.section import Absent, Section
 from tests.builders import (
-    NOW,
     a_change,
     a_fleet,
-    a_loss,
     a_lost_node,
     a_server,
     a_settled_node,
     a_snapshot,
-    an_identity,
 )
 from tests.support.judging import facts_of
 
@@ -45,43 +36,6 @@ WHOLE = a_snapshot()
 def facts(changes: Sequence[Change], snapshot: Snapshot = WHOLE) -> GuardInput:
     """What a guard sees."""
     return facts_of(Plan(tuple(changes)), snapshot, Settings())
-
-
-IN_TEN_SECONDS = a_lost_node("old", created_at=NOW - timedelta(seconds=110))
-
-
-@pytest.mark.parametrize(
-    ("change", "snapshot", "expected"),
-    [
-        pytest.param(DELETE, a_snapshot(confirmations={1: Absent()}), [], id="proven"),
-        pytest.param(DELETE, WHOLE, [(LOOKUP_PENDING, 5.0)], id="not-asked"),
-        pytest.param(
-            DELETE,
-            a_snapshot(confirmations={1: Unknown("500")}),
-            [(LOOKUP_FAILED, None)],
-            id="asked-in-vain",
-        ),
-        pytest.param(
-            a_change("node/old", "node.delete", before=a_loss(IN_TEN_SECONDS)),
-            a_snapshot(confirmations={1: Absent()}),
-            [(NODE_TOO_YOUNG, 10.0)],
-            id="too-young",
-        ),
-        pytest.param(
-            a_change("node/old", "node.delete", before=an_identity()),
-            a_snapshot(confirmations={1: Absent()}),
-            [(ABSENCE_UNPROVEN, None)],
-            id="no-proof-at-all",
-        ),
-        pytest.param(INITIALISE, WHOLE, [], id="no-deletion"),
-        pytest.param(a_change("load_balancer/ns/a", "lb.delete"), WHOLE, [], id="deletion-of-something-else"),
-    ],
-)
-def test_absence_proof(change: Change, snapshot: Snapshot, expected: list[tuple[Rule, float | None]]) -> None:
-    """The deletion of a Node waits for its proof, and one without any proof for ever."""
-    found = list(absence_proof(facts([change], snapshot)))
-    assert [(each.row, each.due_in_s) for each in found] == expected
-    assert {each.keys for each in found} <= {(change.key,)}
 
 
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}

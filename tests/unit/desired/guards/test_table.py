@@ -15,7 +15,7 @@ from desired.model.route import NetworkCondition
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Network, Node, Readiness, Server, Snapshot
 from desired.plan.change import Change, Plan
-from desired.plan.kinds import KINDS, Verb
+from desired.plan.kinds import Verb
 from desired.rules.guards import (
     CLUSTER_UNREAD,
     EXCLUDED_BY_POLICY,
@@ -385,14 +385,6 @@ def test_guards_by_name() -> None:
         "quota",
         "policy",
     ]
-
-
-@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if Verb.REMOVE in kind.verbs])
-def test_every_removal_needs_whole_lists(kind: str) -> None:
-    """No kind of change may remove anything when nothing was read."""
-    nothing = a_snapshot(nodes_section=Section.missing("x"), servers_section=Section.missing("x"))
-    change = a_change("load_balancer/x", kind, verb=Verb.REMOVE)
-    assert {key for finding in incomplete_snapshot(facts([change], nothing)) for key in finding.keys} == {change.key}
 
 
 def test_a_change_whose_sides_say_nothing_is_derived_from_its_node() -> None:

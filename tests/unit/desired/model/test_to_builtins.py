@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import pytest
 
-from desired.model.absence import AbsenceProof
 from desired.model.snapshot import Taint
 from desired.model.to_builtins import digest, to_builtins
+from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import Verb
 from tests.support.rows import rows
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from desired.model.absence import AbsenceProof, proof_of_absence
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
     AddressType,
@@ -38,6 +37,7 @@ from desired.nodes.node import (
     shut_down,
 )
 from desired.plan.change import LostNode, NodeIdentity
+from desired.plan.evidence import AbsenceProof
 from desired.plan.notes import NoteKind
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 from desired.syntax.selector import parse_selector
@@ -82,7 +82,7 @@ def joins(by: str, provider_id: str = "hcloud://1") -> Outcome:
 
 def departs(node: Node, server_id: int) -> Outcome:
     """``node`` as one to be deleted."""
-    return "departs", LostNode(current_identity(node, SETTINGS), proof_of_absence(node, in_cloud(server_id)))
+    return "departs", LostNode(current_identity(node, SETTINGS), AbsenceProof.of(node, in_cloud(server_id)))
 
 
 def outcome(

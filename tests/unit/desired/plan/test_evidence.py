@@ -1,0 +1,170 @@
+"""What each change rests on: no removal may be let through because its evidence was forgotten."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desired.guards.absence import absence_proof
+from desired.guards.evidence import incomplete_snapshot
+from desired.model.load_balancer import Owner, ServerTarget
+from desired.model.settings import Settings
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change, Plan
+from desired.plan.evidence import AddressFree, Age, Evidence, Identified, ServerGone, WholeList
+from desired.plan.kinds import KINDS, Verb
+from desired.planner import compute_plan
+from desired.section import Section, Unknown
+from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
+from tests.builders import a_change, a_loss, a_lost_node, a_settled_node, a_snapshot, in_cloud, in_robot
+from tests.routes import ROUTING, a_pod_network, a_pod_node, a_pod_server, a_route, a_routed_world, pods_of
+from tests.support.judging import facts_of
+
+UID = Identified()
+OF_NODES, OF_SERVICES = ("nodes", "servers"), ("services", "load_balancers")
+OF_TARGETS, OF_ROUTES = (*OF_SERVICES, *OF_NODES), (*OF_NODES, "routes")
+LOSS = a_loss()
+METAL = replace(LOSS, proof=replace(LOSS.proof, provider=in_robot(1).provider))
+
+
+def lists(*names: str) -> tuple[Evidence, ...]:
+    """That these sections are complete."""
+    return tuple(map(WholeList, names))
+
+
+ALWAYS: dict[tuple[str, str], tuple[Evidence, ...]] = {
+    ("node.initialise", "add"): (),
+    ("node.addresses", "modify"): (),
+    ("node.labels", "modify"): (),
+    ("node.shutdown_taint", "modify"): (),
+    ("node.network_condition", "modify"): (),
+    ("node.delete", "remove"): (*lists(*OF_NODES), Age(LOSS.proof), ServerGone(in_cloud(1))),
+    ("service.claim", "add"): (),
+    ("service.status", "modify"): (),
+    ("service.release", "remove"): lists(*OF_SERVICES),
+    ("lb.create", "add"): (UID, *lists(*OF_SERVICES)),
+    ("lb.adopt", "modify"): (UID,),
+    ("lb.identity", "modify"): (UID,),
+    ("lb.type", "modify"): (UID,),
+    ("lb.algorithm", "modify"): (UID,),
+    ("lb.rdns", "modify"): (UID,),
+    ("lb.network", "add"): (UID,),
+    ("lb.network", "modify"): (UID,),
+    ("lb.network", "remove"): (UID, *lists(*OF_SERVICES)),
+    ("lb.public_interface", "modify"): (UID,),
+    ("lb.listener", "add"): (UID,),
+    ("lb.listener", "modify"): (UID,),
+    ("lb.listener", "remove"): (UID, *lists(*OF_SERVICES)),
+    ("lb.target", "add"): (UID,),
+    ("lb.target", "modify"): (UID,),
+    ("lb.target", "remove"): (UID, *lists(*OF_TARGETS)),
+    ("lb.retain", "modify"): (UID,),
+    ("lb.delete", "remove"): (UID, *lists(*OF_SERVICES)),
+    ("certificate.create", "add"): (UID, *lists("services", "certificates")),
+    ("route.create", "add"): (UID, *lists(*OF_ROUTES)),
+    ("route.replace", "modify"): (UID,),
+    ("route.delete", "remove"): (UID, *lists(*OF_ROUTES)),
+}
+"""Kind and verb → what every such change rests on, whoever makes it."""
+
+
+def test_all_kinds_and_verbs() -> None:
+    """A new kind of change, or a new verb of one, has a line above."""
+    assert set(ALWAYS) == {(name, verb) for name, kind in KINDS.items() for verb in kind.verbs}
+    assert all(evidence for (_, verb), evidence in ALWAYS.items() if verb == "remove")
+
+
+@pytest.mark.parametrize(("kind", "verb"), ALWAYS, ids=map(" ".join, ALWAYS))
+def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
+    """It states that whether or not a planner does, so that no planner can forget it."""
+    change = a_change("service/ns/a", kind, verb=Verb(verb))
+    assert change.rests_on == ALWAYS[kind, verb]
+    assert replace(change, reason="another").rests_on == change.rests_on
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        pytest.param(
+            a_change("node/a", "node.delete", before=METAL),
+            (
+                WholeList("services", if_read=True),
+                WholeList("load_balancers", if_read=True),
+                Age(METAL.proof),
+                ServerGone(in_robot(1)),
+            ),
+            id="its targets are addresses",
+        ),
+        pytest.param(a_change("load_balancer/id/7", "lb.delete"), (Age(),), id="a window that ends"),
+        pytest.param(
+            a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None, delete_after="t")),
+            (Age(),),
+            id="a window that begins",
+        ),
+        pytest.param(
+            a_change("service/ns/a", "lb.retain", before=Owner("x", None), after=Owner(None, None)), (), id="for good"
+        ),
+    ],
+)
+def test_what_its_values_add(change: Change, more: tuple[Evidence, ...]) -> None:
+    """An age by Kubernetes' clock, and the lists that are needed where they are read."""
+    usual = tuple(each for each in ALWAYS[change.kind, change.verb] if not isinstance(each, Age | ServerGone))
+    assert change.rests_on == (*usual, *more)
+
+
+def dead_target() -> Snapshot:
+    """Server 9 is a target, and in no list."""
+    targets = [ServerTarget(number, use_private_ip=False) for number in (1, 9)]
+    return a_world([a_served_service()], [a_balancer(targets=targets)], nodes=[a_settled_node()])
+
+
+def dead_route(*nodes: Any, servers: Iterable[int] = (1,)) -> Snapshot:
+    """The pods of web-2 are routed by the address of server 2, which the network alone knows."""
+    there = [a_pod_server(number) for number in servers]
+    network = replace(a_pod_network(), server_ids=frozenset({1, 2}))
+    return a_routed_world([a_pod_node(1), *nodes], there, [a_route(1), a_route(2)], members=[], network=network)
+
+
+MOVED = a_pod_node(2, provider_id="hcloud://3", addresses=a_pod_node(3).addresses)
+TARGET, ROUTE = "load_balancer/default/web/target/server:9", f"route/4/{pods_of(2)}"
+FREE = AddressFree(a_route(2).gateway)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "key", "absences"),
+    [
+        pytest.param(
+            a_snapshot([a_lost_node()], []), Settings(), "node/web-1", (ServerGone(in_cloud(1)),), id="node.delete"
+        ),
+        pytest.param(dead_target(), LOCATED, TARGET, (ServerGone(in_cloud(9)),), id="lb.target"),
+        pytest.param(dead_route(), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2))), id="route.delete"),
+        pytest.param(
+            dead_route(MOVED, servers=(1, 3)), ROUTING, ROUTE, (FREE, ServerGone(in_cloud(2))), id="route.replace"
+        ),
+    ],
+)
+def test_what_a_removal_presumes_gone(
+    snapshot: Snapshot, settings: Settings, key: str, absences: tuple[Evidence, ...]
+) -> None:
+    """What only the snapshot tells is stated by the planner, and waits for an answer by id."""
+    plan = compute_plan(snapshot, settings)
+    change = plan.by_key[key]
+    assert tuple(each for each in change.rests_on if isinstance(each, AddressFree | ServerGone)) == absences
+    assert [each.keys for each in absence_proof(facts_of(plan, snapshot, settings))] == [(key,)]
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if Verb.REMOVE in kind.verbs])
+def test_every_removal_needs_whole_lists(kind: str) -> None:
+    """No kind of change may remove anything when nothing was read."""
+    change = a_change("service/ns/a", kind, verb=Verb.REMOVE)
+    nothing = a_snapshot(nodes_section=Section.missing("x"), servers_section=Section.missing("x"))
+    for snapshot in (nothing, replace(nothing, cluster_uid=Unknown("403"))):
+        found = incomplete_snapshot(facts_of(Plan((change,)), snapshot, Settings()))
+        assert {key for each in found for key in each.keys} == {change.key}
+
+
+def test_evidence_makes_no_other_change() -> None:
+    """Two plans that differ in it alone are the same: nothing is done again, no hold has another hash."""
+    change = a_change("node/a", "node.delete")
+    assert replace(change, rests_on=(ServerGone(in_cloud(2)),)) == change
