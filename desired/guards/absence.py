@@ -115,7 +115,7 @@ def _turn(change: Change, snapshot: Snapshot, settings: Settings) -> tuple[bool,
     """What decides when it is asked for the sake of this change, the least first."""
     is_unnamed = not (change.owner in settings.only or is_below(change.key, settings.only))
     node = snapshot.node(change.key)
-    if not isinstance(change.before, LostNode) or node is None:
+    if node is None:
         return is_unnamed, _OF_CHANGES, snapshot.taken_at
     is_announced = is_planned_disruption(node, snapshot, settings.waits.given_up_after)
     return is_unnamed, _ANNOUNCED if is_announced else _OTHERS, node.ready_since

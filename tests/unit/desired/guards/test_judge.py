@@ -10,7 +10,7 @@ from desired.guards.filters import explain_strange_keys, restrict, withhold
 from desired.guards.judge import hold_hash
 from desired.guards.relations import _is_allowed, propagate
 from desired.guards.statuses import conditions_of
-from desired.model.load_balancer import Health
+from desired.model.load_balancer import CloudBalancer, Health
 from desired.model.service import Service
 from desired.model.settings import Policy, Settings
 from desired.model.snapshot import Server, Snapshot
@@ -19,7 +19,7 @@ from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Hold,
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan, with_served
-from desired.rules.filters import ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
+from desired.rules.filters import BLOCKED, NOT_NEEDED, ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
 from desired.rules.guards import EXCLUDED_BY_POLICY, PROJECT_MISMATCH
 from desired.section import Present, Section, Unknown
 from desired.syntax.bounds import counted
@@ -92,67 +92,35 @@ def test_hold() -> None:
     )
 
 
-def test_violated_anchor_without_changes() -> None:
-    """A violated anchor that holds nothing is a note and no hold."""
-    assert judge(Plan(), ASTRAY, Settings()) == Plan(
-        notes=(Note(key_of("project/cloud"), NoteKind.ANCHOR, ASTRAY_WHY),)
-    )
-
-
-def test_approved_hold_lets_its_changes_pass() -> None:
-    """An approved hold is still shown and withholds nothing."""
+def test_an_approval_speaks_for_its_hold_and_its_rule() -> None:
+    """An approved hold is still shown and withholds nothing; other rules do, and another hash lets nothing pass."""
     (hold,) = judge(BOTH, ASTRAY, Settings()).holds
     judged = judge(BOTH, ASTRAY, Settings(), {hold.hash})
     assert (judged.allowed, judged.holds) == (BOTH.changes, (replace(hold, approved=True),))
-
-
-def test_approval_of_something_else() -> None:
-    """A hash that is no hold's lets nothing pass."""
     assert judge(BOTH, ASTRAY, Settings(), {"sha256:0000000000000000"}) == judge(BOTH, ASTRAY, Settings())
+    by_policy = {INITIALISE.key: (Verdict.ALLOWED, None), DELETE.key: (Verdict.WAITING, "policy")}
+    assert verdicts(judge(BOTH, ASTRAY, UPSERT, {hold.hash})) == by_policy
+    assert verdicts(judge(BOTH, ANCHORED, UPSERT)) == by_policy
 
 
-def test_other_rules_still_withhold_what_was_approved() -> None:
-    """An approval speaks for its rule alone."""
-    upsert = Settings(policy=Policy.UPSERT)
-    (hold,) = judge(BOTH, ASTRAY, upsert).holds
-    assert verdicts(judge(BOTH, ASTRAY, upsert, {hold.hash})) == {
-        "node/web-1": (Verdict.ALLOWED, None),
-        "node/old": (Verdict.WAITING, "policy"),
-    }
+UNREAD = a_snapshot([a_settled_node(), OLD], servers_section=MISSING)
+OBSERVED, UPSERT = Settings(policy=Policy.OBSERVE), Settings(policy=Policy.UPSERT)
+NODES_GAP = a_snapshot(nodes_section=incomplete(nodes_of(a_settled_node("n-1", 1), OLD)))
+BY_ANCHOR = (Verdict.HELD, "project-anchor")
 
 
 @pytest.mark.parametrize(
     ("snapshot", "settings", "expected"),
     [
-        pytest.param(
-            ASTRAY, Settings(policy=Policy.OBSERVE), (Verdict.HELD, "project-anchor"), id="held-beats-waiting"
-        ),
-        pytest.param(
-            a_snapshot(nodes_section=incomplete(nodes_of(a_settled_node("n-1", 1), OLD))),
-            Settings(),
-            (Verdict.HELD, "project-anchor"),
-            id="held-beats-waiting-that-came-first",
-        ),
-        pytest.param(
-            a_snapshot([a_settled_node(), OLD], servers_section=MISSING),
-            Settings(policy=Policy.OBSERVE),
-            (Verdict.WAITING, "incomplete-snapshot"),
-            id="the-earlier-rule-is-named-among-equals",
-        ),
-        pytest.param(ANCHORED, Settings(policy=Policy.UPSERT), (Verdict.WAITING, "policy"), id="waiting-beats-allowed"),
+        pytest.param(ASTRAY, OBSERVED, BY_ANCHOR, id="held-beats-waiting"),
+        pytest.param(NODES_GAP, Settings(), BY_ANCHOR, id="held-beats-waiting-that-came-first"),
+        pytest.param(UNREAD, OBSERVED, (Verdict.WAITING, "incomplete-snapshot"), id="of-equals-the-earlier-rule"),
+        pytest.param(ANCHORED, UPSERT, (Verdict.WAITING, "policy"), id="waiting-beats-allowed"),
     ],
 )
 def test_the_heavier_verdict_wins(snapshot: Snapshot, settings: Settings, expected: tuple[Verdict, str | None]) -> None:
     """Where rules overlap the heavier verdict stands, and of equal ones the first."""
     assert verdicts(judge(Plan((DELETE,)), snapshot, settings)) == {"node/old": expected}
-
-
-def test_withheld_change_blocks_no_independent_one() -> None:
-    """What is not held goes on."""
-    assert verdicts(judge(BOTH, ANCHORED, Settings(policy=Policy.UPSERT))) == {
-        "node/web-1": (Verdict.ALLOWED, None),
-        "node/old": (Verdict.WAITING, "policy"),
-    }
 
 
 def chain(*depends_on: tuple[str, ...]) -> Plan:
@@ -165,52 +133,27 @@ def chain(*depends_on: tuple[str, ...]) -> Plan:
     return Plan((removal, *others))
 
 
-UPSERT_WHY = EXCLUDED_BY_POLICY.text(policy="upsert")
+A_KEY, B_KEY, C_KEY = "node/a", "node/b/labels", "node/c/labels"
 
 
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
-        pytest.param(chain(("node/a",)), {"b": "blocked by node/a (waiting)"}, id="directly"),
-        pytest.param(
-            chain(("node/a",), ("node/b/labels",), ("node/c/labels",)),
-            {
-                "b": "blocked by node/a (waiting)",
-                "c": "blocked by node/b/labels (waiting)",
-                "d": "blocked by node/c/labels (waiting)",
-            },
-            id="through-others",
-        ),
-        pytest.param(
-            chain(("node/c/labels",), ("node/a",)),
-            {
-                "b": "blocked by node/c/labels (waiting)",
-                "c": "blocked by node/a (waiting)",
-            },
-            id="against-the-order-of-keys",
-        ),
-        pytest.param(chain((), ("node/b/labels", "node/a")), {"c": "blocked by node/a (waiting)"}, id="one-of-several"),
-        pytest.param(chain((), ("node/b/labels", "node/elsewhere")), {}, id="dependency-allowed-or-not-planned"),
-        pytest.param(
-            chain(("node/c/labels", "node/a"), ("node/b/labels",)),
-            {
-                "b": "blocked by node/a (waiting)",
-                "c": "blocked by node/b/labels (waiting)",
-            },
-            id="circle",
-        ),
+        pytest.param(chain((A_KEY,)), {"b": A_KEY}, id="directly"),
+        pytest.param(chain((A_KEY,), (B_KEY,), (C_KEY,)), {"b": A_KEY, "c": B_KEY, "d": C_KEY}, id="through-others"),
+        pytest.param(chain((C_KEY,), (A_KEY,)), {"b": C_KEY, "c": A_KEY}, id="against-the-order-of-keys"),
+        pytest.param(chain((), (B_KEY, A_KEY)), {"c": A_KEY}, id="one-of-several"),
+        pytest.param(chain((), (B_KEY, "node/elsewhere")), {}, id="dependency-allowed-or-not-planned"),
+        pytest.param(chain((C_KEY, A_KEY), (B_KEY,)), {"b": A_KEY, "c": B_KEY}, id="circle"),
     ],
 )
 def test_dependents_are_withheld(plan: Plan, expected: dict[str, str]) -> None:
     """Whatever comes after a withheld change, directly or not, waits for it under the same rule."""
-    judged = judge(plan, ANCHORED, Settings(policy=Policy.UPSERT))
-    assert {change.key: change.decision for change in judged.changes if change.decision != ALLOWED} == {
-        "node/a": GuardDecision(Verdict.WAITING, GuardName.POLICY, UPSERT_WHY),
-        **{
-            f"node/{name}/labels": GuardDecision(Verdict.WAITING, GuardName.POLICY, why)
-            for name, why in expected.items()
-        },
-    }
+    found = {change.key: change.decision for change in judge(plan, ANCHORED, UPSERT).changes}
+    why = {f"node/{name}/labels": BLOCKED.text(change=key, state="waiting") for name, key in expected.items()}
+    why[A_KEY] = EXCLUDED_BY_POLICY.text(policy="upsert")
+    by_policy = {key: GuardDecision(Verdict.WAITING, GuardName.POLICY, text) for key, text in why.items()}
+    assert {key: decision for key, decision in found.items() if decision != ALLOWED} == by_policy
 
 
 def test_dependent_of_a_held_change_waits() -> None:
@@ -461,87 +404,47 @@ def of_world(snapshot: Snapshot, settings: Settings = LOCATED) -> Plan:
 
 OBSERVE = replace(LOCATED, policy=Policy.OBSERVE)
 GAP: Section[str, Service] = incomplete(Section({NEW.id: NEW}))
+ISSUING = a_certificate(is_managed=True, labels={LABEL_SERVICE_UID: NEW.uid})
+TWO_PORTS = a_balancer(listeners=(a_listener(), a_listener(81, 30081)))
+UNIDENTIFIED = a_world([NEW], cluster_uid=Unknown("403"))
+KEPT = a_world([NEW_SECURE], [a_balancer()], certificates=[], cluster_uid=Unknown("403"))
+ADOPTED_SECURE = a_world([NEW_SECURE], [TO_ADOPT], certificates=[])
+OF_ANOTHER = "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another"
+REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, OF_ANOTHER)
+ASTRAY_HELD = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, ASTRAY_WHY)
+BY_POLICY = GuardDecision(Verdict.WAITING, GuardName.POLICY, EXCLUDED_BY_POLICY.text(policy="observe"))
+
+
+def unneeded(rule: GuardName, state: str = "waiting", key: str = LB) -> GuardDecision:
+    """That it waits for what it is made for, which this rule withholds."""
+    return GuardDecision(Verdict.WAITING, rule, NOT_NEEDED.text(change=key, state=state))
+
+
+GAPPED = unneeded(GuardName.INCOMPLETE_SNAPSHOT)
+UNADOPTED = unneeded(GuardName.ADOPTION, "held")
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "settings", "verdict", "rule", "why"),
+    ("snapshot", "settings", "expected"),
     [
-        pytest.param(a_world([NEW]), LOCATED, Verdict.ALLOWED, None, "", id="nothing in the way"),
+        pytest.param(a_world([NEW]), LOCATED, ALLOWED, id="nothing in the way"),
+        pytest.param(a_world([NEW]), OBSERVE, BY_POLICY, id="policy"),
+        pytest.param(a_world([NEW], servers=[]), LOCATED, ASTRAY_HELD, id="another project"),
+        pytest.param(a_world([NEW], [FOREIGN]), LOCATED, REFUSED, id="refused"),
+        pytest.param(replace(a_world(), services=GAP), LOCATED, GAPPED, id="Services with a gap"),
+        pytest.param(UNIDENTIFIED, LOCATED, GAPPED, id="identity unknown"),
+        pytest.param(a_world([NEW], [TO_ADOPT]), LOCATED, UNADOPTED, id="adoption held"),
+        pytest.param(ADOPTED_SECURE, LOCATED, UNADOPTED, id="adoption held beside a certificate to come"),
+        pytest.param(a_world([NEW_SECURE], certificates=[ISSUING]), LOCATED, ALLOWED, id="only a port waits"),
+        pytest.param(KEPT, LOCATED, ALLOWED, id="it keeps the load balancer that is there, whatever waits besides"),
         pytest.param(
-            a_world([NEW]), OBSERVE, Verdict.WAITING, "policy", EXCLUDED_BY_POLICY.text(policy="observe"), id="policy"
-        ),
-        pytest.param(
-            a_world([NEW], servers=[]), LOCATED, Verdict.HELD, "project-anchor", ASTRAY_WHY, id="another project"
-        ),
-        pytest.param(
-            a_world([NEW], [FOREIGN]),
-            LOCATED,
-            Verdict.REFUSED,
-            "foreign-owner",
-            "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another",
-            id="refused",
-        ),
-        pytest.param(
-            replace(a_world(), services=GAP),
-            LOCATED,
-            Verdict.WAITING,
-            "incomplete-snapshot",
-            f"not needed until {LB} is allowed (waiting)",
-            id="Services with a gap",
-        ),
-        pytest.param(
-            a_world([NEW], cluster_uid=Unknown("403")),
-            LOCATED,
-            Verdict.WAITING,
-            "incomplete-snapshot",
-            f"not needed until {LB} is allowed (waiting)",
-            id="identity unknown",
-        ),
-        pytest.param(
-            a_world([NEW], [TO_ADOPT]),
-            LOCATED,
-            Verdict.WAITING,
-            "adoption",
-            f"not needed until {LB} is allowed (held)",
-            id="adoption held",
-        ),
-        pytest.param(
-            a_world([NEW_SECURE], [TO_ADOPT], certificates=[]),
-            LOCATED,
-            Verdict.WAITING,
-            "adoption",
-            f"not needed until {LB} is allowed (held)",
-            id="adoption held beside a certificate to come",
-        ),
-        pytest.param(
-            a_world([NEW_SECURE], certificates=[a_certificate(is_managed=True, labels={LABEL_SERVICE_UID: NEW.uid})]),
-            LOCATED,
-            Verdict.ALLOWED,
-            None,
-            "",
-            id="only a port waits for its certificate",
-        ),
-        pytest.param(
-            a_world([NEW_SECURE], [a_balancer()], certificates=[], cluster_uid=Unknown("403")),
-            LOCATED,
-            Verdict.ALLOWED,
-            None,
-            "",
-            id="it keeps the load balancer that is there, whatever waits besides",
-        ),
-        pytest.param(
-            a_world([NEW], [a_balancer(listeners=(a_listener(), a_listener(81, 30081)))]),
-            replace(LOCATED, policy=Policy.UPSERT),
-            Verdict.ALLOWED,
-            None,
-            "",
-            id="nothing that waits depends on it",
+            a_world([NEW], [TWO_PORTS]), replace(LOCATED, policy=Policy.UPSERT), ALLOWED, id="what waits needs no claim"
         ),
     ],
 )
-def test_claims(snapshot: Snapshot, settings: Settings, verdict: Verdict, rule: GuardName | None, why: str) -> None:
+def test_claims(snapshot: Snapshot, settings: Settings, expected: GuardDecision) -> None:
     """No finalizer is claimed for a load balancer that may not be created, or not be taken over."""
-    assert of_world(snapshot, settings).by_key[CLAIM].decision == GuardDecision(verdict, rule, why)
+    assert of_world(snapshot, settings).by_key[CLAIM].decision == expected
 
 
 def test_load_balancers_with_a_gap() -> None:
@@ -550,17 +453,16 @@ def test_load_balancers_with_a_gap() -> None:
     assert of_world(snapshot).changes == ()
 
 
-def test_certificate_that_no_port_may_use() -> None:
+@pytest.mark.parametrize(
+    ("balancer", "expected"),
+    [
+        pytest.param(TO_ADOPT, unneeded(GuardName.ADOPTION, key=f"{LB}/listener/80"), id="its port is withheld"),
+        pytest.param(a_balancer(), ALLOWED, id="nothing but itself keeps the port"),
+    ],
+)
+def test_a_certificate(balancer: CloudBalancer, expected: GuardDecision) -> None:
     """Authorities issue a few certificates a week: none is asked for while the port that needs it is withheld."""
-    decision = of_world(a_world([NEW_SECURE], [TO_ADOPT], certificates=[])).by_key[CERTIFICATE].decision
-    why = f"not needed until {LB}/listener/80 is allowed (waiting)"
-    assert decision == GuardDecision(Verdict.WAITING, GuardName.ADOPTION, why)
-
-
-def test_certificate_that_a_port_may_use() -> None:
-    """It is asked for when nothing but itself keeps the port."""
-    judged = of_world(a_world([NEW_SECURE], [a_balancer()], certificates=[]))
-    assert judged.by_key[CERTIFICATE].decision == ALLOWED
+    assert of_world(a_world([NEW_SECURE], [balancer], certificates=[])).by_key[CERTIFICATE].decision == expected
 
 
 def by_hand(key: str, kind: str, *depends_on: str) -> Change:
@@ -568,50 +470,32 @@ def by_hand(key: str, kind: str, *depends_on: str) -> Change:
     return a_change(key, kind, owner=SERVICE, depends_on=depends_on)
 
 
-OTHER_LB = "load_balancer/default/other"
-CLAIMED = (by_hand(CLAIM, "service.claim"), by_hand(LB, "lb.create", CLAIM))
+OTHER_LB, TYPE, PORT = "load_balancer/default/other", f"{LB}/type", f"{LB}/listener/80"
+MADE, UNCLAIMED = by_hand(LB, "lb.create", CLAIM), by_hand(LB, "lb.create")
+CLAIMED = (by_hand(CLAIM, "service.claim"), MADE)
+ISSUED = by_hand(CERTIFICATE, "certificate.create")
+OF_LB = (by_hand(TYPE, "lb.type", LB), by_hand(STATUS, "service.status", LB))
+BESIDES = (by_hand(TYPE, "lb.type", CLAIM), by_hand(f"{LB}/algorithm", "lb.algorithm", LB))
+PORTS = (by_hand(PORT, "lb.listener", LB, CERTIFICATE), by_hand(f"{LB}/listener/81", "lb.listener", CERTIFICATE))
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         pytest.param(CLAIMED, {CLAIM, LB}, id="what it prepares"),
-        pytest.param((by_hand(CLAIM, "service.claim"),), set(), id="for nothing"),
-        pytest.param((CLAIMED[0], by_hand(LB, "lb.create")), {LB}, id="for something else"),
+        pytest.param(CLAIMED[:1], set(), id="for nothing"),
+        pytest.param((CLAIMED[0], UNCLAIMED), {LB}, id="for something else"),
         pytest.param((*CLAIMED, by_hand(OTHER_LB, "lb.adopt", CLAIM)), {LB}, id="for two, one of which goes on"),
+        pytest.param((*CLAIMED, by_hand(OTHER_LB, "lb.create", CLAIM)), {LB, OTHER_LB, CLAIM}, id="for two that wait"),
         pytest.param(
-            (*CLAIMED, by_hand(OTHER_LB, "lb.create", CLAIM)), {LB, OTHER_LB, CLAIM}, id="for two, both of which wait"
+            (*CLAIMED, replace(ISSUED, depends_on=(CLAIM,))), {LB, CLAIM, CERTIFICATE}, id="what depends on it waits"
         ),
         pytest.param(
-            (*CLAIMED, by_hand(CERTIFICATE, "certificate.create", CLAIM)),
-            {LB, CLAIM, CERTIFICATE},
-            id="what depends on a preparation waits with it",
+            (*CLAIMED, *BESIDES), {LB, CLAIM, TYPE, f"{LB}/algorithm"}, id="what else depends on it is no reason"
         ),
-        pytest.param(
-            (*CLAIMED, by_hand(f"{LB}/type", "lb.type", CLAIM), by_hand(f"{LB}/algorithm", "lb.algorithm", LB)),
-            {LB, CLAIM, f"{LB}/type", f"{LB}/algorithm"},
-            id="what else depends on it is no reason to claim",
-        ),
-        pytest.param(
-            (by_hand(LB, "lb.create"), by_hand(f"{LB}/type", "lb.type", LB), by_hand(STATUS, "service.status", LB)),
-            {LB, f"{LB}/type", STATUS},
-            id="only what depends",
-        ),
-        pytest.param(
-            (by_hand(LB, "lb.create", f"{LB}/type"), by_hand(f"{LB}/type", "lb.type")),
-            {LB},
-            id="other kinds prepare nothing",
-        ),
-        pytest.param(
-            (
-                by_hand(LB, "lb.create"),
-                by_hand(CERTIFICATE, "certificate.create"),
-                by_hand(f"{LB}/listener/80", "lb.listener", LB, CERTIFICATE),
-                by_hand(f"{LB}/listener/81", "lb.listener", CERTIFICATE),
-            ),
-            {LB, f"{LB}/listener/80"},
-            id="a certificate for two ports, one of which goes on",
-        ),
+        pytest.param((UNCLAIMED, *OF_LB), {LB, TYPE, STATUS}, id="only what depends"),
+        pytest.param((by_hand(LB, "lb.create", TYPE), by_hand(TYPE, "lb.type")), {LB}, id="other kinds prepare none"),
+        pytest.param((UNCLAIMED, ISSUED, *PORTS), {LB, PORT}, id="a certificate for two ports, one of which goes on"),
     ],
 )
 def test_preparations(changes: tuple[Change, ...], expected: set[str]) -> None:
@@ -632,41 +516,22 @@ def conditions(judged: Plan) -> dict[str, tuple[str, str]]:
     return {condition.type: (condition.status, condition.reason) for condition in judged.by_key[STATUS].conditions}
 
 
+PUBLISHED, NO_ADDRESS = ("True", "AddressPublished"), ("False", "NoAddress")
+INVALID = a_claim(annotations=annotated(type="lb99"))
+WELL, IN_NEED = a_world([NEW], [a_balancer()]), a_world([NEW_SECURE], [a_balancer()], certificates=[])
+BESIDE_INVALID = a_world([NEW, a_service("bad", uid="bad", claim=INVALID)], [a_balancer()])
+ITSELF_INVALID = a_world([a_service(claim=INVALID)], [a_balancer()])
+
+
 @pytest.mark.parametrize(
     ("snapshot", "settings", "ready", "in_sync"),
     [
-        pytest.param(
-            a_world([NEW], [a_balancer()]), LOCATED, ("True", "AddressPublished"), ("True", "InSync"), id="all is well"
-        ),
-        pytest.param(
-            a_world([NEW], [a_balancer()]), OBSERVE, ("False", "NoAddress"), ("False", "Waiting"), id="withheld"
-        ),
-        pytest.param(
-            a_world([NEW], [a_balancer()], servers=[]), LOCATED, ("False", "NoAddress"), ("False", "Held"), id="held"
-        ),
-        pytest.param(
-            a_world([NEW_SECURE], [a_balancer()], certificates=[]),
-            LOCATED,
-            ("True", "AddressPublished"),
-            ("False", "Waiting"),
-            id="something waits for the next round",
-        ),
-        pytest.param(
-            a_world(
-                [NEW, a_service("bad", uid="bad", claim=a_claim(annotations=annotated(type="lb99")))], [a_balancer()]
-            ),
-            LOCATED,
-            ("True", "AddressPublished"),
-            ("True", "InSync"),
-            id="another Service is in trouble",
-        ),
-        pytest.param(
-            a_world([a_service(claim=a_claim(annotations=annotated(type="lb99")))], [a_balancer()]),
-            LOCATED,
-            ("True", "AddressPublished"),
-            ("False", "InvalidAnnotation"),
-            id="it is in trouble itself",
-        ),
+        pytest.param(WELL, LOCATED, PUBLISHED, ("True", "InSync"), id="all is well"),
+        pytest.param(WELL, OBSERVE, NO_ADDRESS, ("False", "Waiting"), id="withheld"),
+        pytest.param(replace(WELL, servers=Section()), LOCATED, NO_ADDRESS, ("False", "Held"), id="held"),
+        pytest.param(IN_NEED, LOCATED, PUBLISHED, ("False", "Waiting"), id="something waits for the next round"),
+        pytest.param(BESIDE_INVALID, LOCATED, PUBLISHED, ("True", "InSync"), id="another Service is in trouble"),
+        pytest.param(ITSELF_INVALID, LOCATED, PUBLISHED, ("False", "InvalidAnnotation"), id="it is in trouble itself"),
     ],
 )
 def test_rides(snapshot: Snapshot, settings: Settings, ready: tuple[str, str], in_sync: tuple[str, str]) -> None:

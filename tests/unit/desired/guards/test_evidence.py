@@ -1,0 +1,250 @@
+"""What a plan was made from: whole lists (``incomplete-snapshot``), no other controller beside us
+(``other-controller``), clocks that agree (``clock-skew``). What each change rests on is in ``plan/test_evidence``."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from desired.guards.blast_radius import easing_of, losses_of
+from desired.guards.evidence import clock_notes, controller_notes, incomplete_snapshot
+from desired.guards.filters import restrict
+from desired.guards.guard import GuardResult
+from desired.model.clocks import LOOK_AGAIN_S, Clocks
+from desired.model.key import PLAN
+from desired.model.settings import Settings
+from desired.model.snapshot import IMAGE, Server, Snapshot, Workload, is_another_controller
+from desired.plan.change import Change, Plan, Verdict
+from desired.plan.kinds import Verb
+from desired.plan.notes import NoteKind
+from desired.planner import compute_plan
+from desired.rules import guards as rows
+from desired.section import Section, Unknown
+from desired.syntax.provider_id import Provider
+from tests.builders import (
+    NOW,
+    a_change,
+    a_fleet,
+    a_joining_node,
+    a_loss,
+    a_lost_node,
+    a_server,
+    a_settled_node,
+    a_snapshot,
+    a_workload,
+    incomplete,
+    nodes_of,
+    servers_of,
+    workloads_of,
+)
+from tests.support.judging import facts_of, judge
+
+LB = "load_balancer/ns/a"
+MISSING: Section[int, Server] = Section.missing("401")
+NO_UID = a_snapshot(cluster_uid=Unknown("403"))
+HALF = a_snapshot(servers_section=incomplete(servers_of(), "429"))
+NEITHER = a_snapshot(nodes_section=incomplete(nodes_of(), "503"), servers_section=MISSING)
+DELETE, TYPE = a_change("node/old", "node.delete"), a_change(f"{LB}/type", "lb.type")
+LOSS = a_loss()
+OF_ROBOT = replace(LOSS, proof=replace(LOSS.proof, provider=Provider.ROBOT))
+METAL = a_change("node/old", "node.delete", before=OF_ROBOT)
+ROUTE = a_change("route/4/10.0.0.0/24", "route.delete")
+TARGET = a_change(f"{LB}/target/server:1", "lb.target", verb=Verb.REMOVE)
+BALANCERS_GAP = replace(a_snapshot(), load_balancers=incomplete(Section(), "503"))
+SERVICES, BALANCERS = ("services", "not read"), ("load balancers", "not read")
+
+
+@pytest.mark.parametrize(
+    ("change", "snapshot", "uid", "gaps"),
+    [
+        pytest.param(DELETE, a_snapshot(), None, (), id="removal-from-whole-lists"),
+        pytest.param(DELETE, HALF, None, [("servers", "429")], id="removal-without-all-servers"),
+        pytest.param(DELETE, NEITHER, None, [("nodes", "503"), ("servers", "401")], id="removal-without-either"),
+        pytest.param(DELETE, NO_UID, None, (), id="no-cloud-write-needs-no-uid"),
+        pytest.param(METAL, a_snapshot(), None, (), id="metal-where-services-are-not-read"),
+        pytest.param(METAL, BALANCERS_GAP, None, [("load balancers", "503")], id="metal-and-a-gap-in-its-targets"),
+        pytest.param(DELETE, BALANCERS_GAP, None, (), id="a-gap-in-what-it-does-not-rest-on"),
+        pytest.param(a_change(), HALF, None, (), id="a-write-to-kubernetes"),
+        pytest.param(a_change("node/a/labels", "node.labels"), NEITHER, None, (), id="a-correction"),
+        pytest.param(TYPE, a_snapshot(), None, (), id="cloud-write-with-the-uid"),
+        pytest.param(TYPE, NO_UID, "403", (), id="cloud-write-without-the-uid"),
+        pytest.param(ROUTE, NO_UID, "403", [("routes", "not read")], id="all-that-it-waits-for"),
+        pytest.param(a_change(LB, "lb.create"), a_snapshot(), None, (SERVICES, BALANCERS), id="creation"),
+        pytest.param(TARGET, a_snapshot(), None, (SERVICES, BALANCERS), id="removal-by-a-kind-that-also-adds"),
+        pytest.param(a_change(f"{LB}/target/server:1", "lb.target"), a_snapshot(), None, (), id="part-that-is-added"),
+    ],
+)
+def test_incomplete_snapshot(change: Change, snapshot: Snapshot, uid: str | None, gaps: Any) -> None:
+    """Removals and creations in the cloud wait for whole lists, and cloud writes for the cluster's identity."""
+    lists = [GuardResult.of(rows.LIST_INCOMPLETE, (change.key,), {"list": name, "error": why}) for name, why in gaps]
+    unread = [GuardResult.of(rows.CLUSTER_UNREAD, (change.key,), {"error": uid})] if uid else []
+    assert list(incomplete_snapshot(facts_of(Plan((change,)), snapshot, Settings()))) == [*unread, *lists]
+
+
+HCCM = a_workload()
+OURS = a_workload("hcloud-reconciler", images=("ghcr.io/example/hcloud-reconciler:1.0",))
+DENIED = "Kubernetes API server: GET /apis/apps/v1/namespaces/kube-system/deployments answers 403 may not list"
+
+
+@pytest.mark.parametrize(
+    ("workload", "expected"),
+    [
+        pytest.param({}, True, id="as the chart makes it"),
+        pytest.param({"kind": "DaemonSet"}, True, id="a DaemonSet"),
+        pytest.param({"name": "ccm"}, True, id="under another name"),
+        pytest.param({"ready": 0}, False, id="scaled to 0, or not ready"),
+        pytest.param({"images": ()}, False, id="without containers"),
+        pytest.param({"images": ("hcloud-cloud-controller-manager",)}, True, id="no registry, no tag"),
+        pytest.param({"images": ("r.example.com:5000/m/hcloud-cloud-controller-manager",)}, True, id="a mirror"),
+        pytest.param({"images": ("r.example.com/hetznercloud_hcloud-cloud-controller-manager:v1",)}, True, id="flat"),
+        pytest.param({"images": ("r.example.com/mirror:hcloud-cloud-controller-manager-v1",)}, True, id="in the tag"),
+        pytest.param({"images": (f"h/hcloud-cloud-controller-manager@sha256:{'a' * 64}",)}, True, id="by digest"),
+        pytest.param({"images": ("proxy:1", "hetznercloud/hcloud-cloud-controller-manager:v1")}, True, id="the second"),
+        pytest.param({"images": ("hetznercloud/hcloud-csi-driver:v2",)}, False, id="other software of Hetzner's"),
+        pytest.param({"images": ("k8s.io/cloud-controller-manager:v1",)}, False, id="another cloud's"),
+        pytest.param({"name": "hcloud-cloud-controller-manager", "images": OURS.images}, False, id="only the name"),
+    ],
+)
+def test_what_counts_as_another_controller(workload: dict[str, Any], expected: bool) -> None:
+    """Ready pods of HCCM's image do, wherever that comes from and whatever runs it is called."""
+    assert is_another_controller(a_workload(**workload)) is expected
+
+
+def beside(controllers: Section[str, Workload] | None, *, joining: bool = True) -> Snapshot:
+    """A Node to initialise and one in order, or the latter alone, with these controllers beside us."""
+    nodes = [*([a_joining_node()] if joining else []), a_settled_node("web-2", 2)]
+    return a_snapshot(nodes, [a_server(), a_server(2, "web-2")], controllers=controllers)
+
+
+UNREADABLE: Section[str, Workload] = Section(unreadable={"deployment/kube-system/a": "no"})
+
+
+@pytest.mark.parametrize(
+    ("controllers", "verdict", "notes"),
+    [
+        pytest.param(None, Verdict.ALLOWED, [], id="nobody looked"),
+        pytest.param(workloads_of(), Verdict.ALLOWED, [], id="nothing runs"),
+        pytest.param(workloads_of(OURS), Verdict.ALLOWED, [], id="only ourselves"),
+        pytest.param(workloads_of(OURS, HCCM), Verdict.HELD, [HCCM.key], id="HCCM"),
+        pytest.param(Section.missing("503"), Verdict.WAITING, ["plan"], id="could not be read just now"),
+        pytest.param(Section(unreadable={"apps": DENIED}), Verdict.ALLOWED, ["plan"], id="no permission to look"),
+        pytest.param(incomplete(workloads_of(HCCM)), Verdict.HELD, [HCCM.key, "plan"], id="seen in half a list"),
+        pytest.param(UNREADABLE, Verdict.ALLOWED, ["plan"], id="unreadable"),
+    ],
+)
+def test_what_another_controller_holds(
+    controllers: Section[str, Workload] | None, verdict: Verdict, notes: list[str]
+) -> None:
+    """Everything that is planned, as long as one is seen; what could not be told is a note and holds nothing."""
+    snapshot = beside(controllers)
+    plan = judge(compute_plan(snapshot, Settings()), snapshot, Settings())
+
+    assert {change.decision.verdict for change in plan.changes} == {verdict}
+    assert [note.key for note in plan.notes if note.kind is NoteKind.OTHER_CONTROLLER] == notes
+
+
+def test_the_hold_of_another_controller() -> None:
+    """It is one over all changes, with a number, a limit and a remedy, and a person may approve it."""
+    snapshot = beside(workloads_of(HCCM, a_workload("ccm", kind="DaemonSet")))
+    plan = compute_plan(snapshot, Settings())
+    (hold,) = judge(plan, snapshot, Settings()).holds
+
+    assert (hold.rule, hold.value, hold.limit, hold.keys) == ("other-controller", "2", "0", tuple(plan.by_key))
+    workloads = "DaemonSet kube-system/ccm, Deployment kube-system/hcloud-cloud-controller-manager"
+    assert hold.said == rows.CONTROLLER_RUNS.text(image=IMAGE, workloads=workloads)
+    assert judge(plan, snapshot, Settings(), [hold.hash]).allowed == plan.changes
+
+
+@pytest.mark.parametrize("only", [(), ("node/web-2",)])
+def test_another_controller_is_told_of_an_empty_plan(only: tuple[str, ...]) -> None:
+    """With nothing to hold a note says what would be held, whatever part of the plan is looked at."""
+    snapshot = beside(workloads_of(HCCM), joining=False)
+    plan = restrict(judge(compute_plan(snapshot, Settings()), snapshot, Settings()), only)
+
+    assert (plan.changes, plan.holds) == ((), ())
+    workload = "Deployment kube-system/hcloud-cloud-controller-manager"
+    assert rows.CONTROLLER_RUNS.note(HCCM.key, image=IMAGE, workloads=workload) in plan.notes
+
+
+def test_why_another_controller_cannot_be_told() -> None:
+    """The note has the API server's own words, which name what is not permitted."""
+    assert controller_notes(beside(Section.missing(DENIED))) == (rows.CONTROLLER_UNKNOWN.note(PLAN, error=DENIED),)
+
+
+HOUR, SECOND, NONE = timedelta(hours=1), timedelta(seconds=1), timedelta(0)
+AHEAD = Clocks(hetzner=-HOUR, process=-HOUR)
+"""Kubernetes' clock is an hour ahead of the two others."""
+BOTH, HERE = "Hetzner and this machine", "Kubernetes and this machine"
+BY_AN_HOUR = "about 60 minutes ahead of"
+MACHINE = rows.MACHINE_CLOCK_OFF.text(apart="about 30 hours ahead of", others="Kubernetes and Hetzner")
+REPLICA = rows.API_SERVERS_DIFFER.text(apart="about 10 days")
+
+
+def off(clock: str, apart: str, others: str) -> str:
+    """The sentence on a clock that disagrees with these."""
+    return rows.CLOCKS_DIFFER.text(clock=clock, apart=apart, others=others)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "differ", "expected"),
+    [
+        pytest.param(Clocks(), False, None, id="no-other-clock-is-known"),
+        pytest.param(Clocks(60 * SECOND, -60 * SECOND, 60 * SECOND), False, None, id="all-within-a-minute"),
+        pytest.param(AHEAD, True, off("Kubernetes", BY_AN_HOUR, BOTH), id="kubernetes-ahead"),
+        pytest.param(Clocks(HOUR, HOUR), True, off("Kubernetes", "about 60 minutes behind", BOTH), id="behind"),
+        pytest.param(Clocks(-HOUR), True, off("Kubernetes", BY_AN_HOUR, "Hetzner"), id="two-clocks-alone"),
+        pytest.param(Clocks(-HOUR, NONE), True, off("Hetzner", "about 60 minutes behind", HERE), id="two-agree"),
+        pytest.param(Clocks(-HOUR, HOUR), True, off("Kubernetes", BY_AN_HOUR, "Hetzner"), id="no-two-agree"),
+        pytest.param(
+            Clocks(None, -61 * SECOND),
+            True,
+            off("Kubernetes", "about 1 minute ahead of", "this machine"),
+            id="hetzner-unknown",
+        ),
+        pytest.param(Clocks(SECOND, 30 * HOUR), False, MACHINE, id="only-this-machine"),
+        pytest.param(Clocks(NONE, NONE, 240 * HOUR), True, REPLICA, id="one-replica-of-several"),
+    ],
+)
+def test_whose_clock_is_off(clocks: Clocks, differ: bool, expected: str | None) -> None:
+    """The one that two others disagree with; ages wait when Kubernetes' is not one of two that agree. The note is there
+    although nothing waits: who looks at an idle cluster learns of the clock before a Node is silent."""
+    notes = clock_notes(replace(a_fleet(), clocks=clocks))
+
+    assert clocks.differ is differ
+    assert [(note.key, note.text) for note in notes] == ([] if expected is None else [("plan", expected)])
+
+
+def five_of_eight(clocks: Clocks) -> Snapshot:
+    """Five of eight Nodes are silent for an hour by the API server's clock, and their servers are gone."""
+    silent = [a_lost_node(f"lost-{i}", i, ready_since=NOW - HOUR) for i in range(1, 6)]
+    ready = [a_settled_node(f"ready-{i}", i) for i in range(6, 9)]
+    return replace(a_fleet(*silent, *ready, gone=range(1, 6)), clocks=clocks)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "is_approved", "decision"),
+    [
+        pytest.param(Clocks(NONE, NONE), False, (Verdict.ALLOWED, None, None), id="clocks-that-agree"),
+        pytest.param(Clocks(NONE, HOUR), False, (Verdict.ALLOWED, None, None), id="only-this-machine-is-off"),
+        pytest.param(AHEAD, False, (Verdict.HELD, "node-blast-radius", LOOK_AGAIN_S), id="kubernetes-is-ahead"),
+        pytest.param(AHEAD, True, (Verdict.WAITING, "clock-skew", LOOK_AGAIN_S), id="no-approval-sets-a-clock"),
+    ],
+)
+def test_nodes_that_seem_given_up(clocks: Clocks, is_approved: bool, decision: tuple[Verdict, str | None, Any]) -> None:
+    """What was silent for long enough goes without a word; by a clock that others disagree with it is a loss, and waits
+    for the clocks even if a person approves it."""
+    snapshot = five_of_eight(clocks)
+    plan = compute_plan(snapshot, Settings())
+    approved = [hold.hash for hold in judge(plan, snapshot, Settings()).holds if is_approved]
+    found = [
+        each.decision for each in judge(plan, snapshot, Settings(), approved).changes if each.kind == "node.delete"
+    ]
+
+    assert [(each.verdict, each.rule, each.due_in_s) for each in found] == [decision] * 5
+
+
+def test_nobody_knows_when_the_hold_eases() -> None:
+    """By a clock that is an hour ahead it should have eased long ago, and a pass would follow the other."""
+    snapshot = five_of_eight(AHEAD)
+    assert easing_of(losses_of(Provider.CLOUD, snapshot, Settings()), snapshot, Settings()) == (LOOK_AGAIN_S, None)
