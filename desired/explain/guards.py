@@ -63,7 +63,7 @@ def guards_on(
     keys = {change.key for change in mine}
     found = [result for result in results if not keys.isdisjoint(result.keys)]
     for rule, guard in GUARDS.items():
-        told = dict.fromkeys(_said(result, facts.plan, concerns) for result in found if result.rule == rule)
+        told = dict.fromkeys(_said(result, facts.plan, concerns) for result in found if result.guard == rule)
         if not told and guard.looks_at is not None and any(guard.looks_at(facts, change) for change in mine):
             measured = map(str, guard.measure(facts, provider)) if guard.measure else ()
             told = {GuardFact(rule, concerns, Verdict.ALLOWED, None, *measured): None}
@@ -72,12 +72,12 @@ def guards_on(
 
 def _said(result: GuardResult, plan: Plan, concerns: Concern) -> GuardFact:
     """A guard's result. Whether its hold was approved only the judged plan knows."""
-    same = (hold for hold in plan.holds if hold.rule == result.rule and set(hold.keys) == set(result.keys))
+    same = (hold for hold in plan.holds if hold.rule == result.guard and set(hold.keys) == set(result.keys))
     hold = next(same, None)
     approved = hold is not None and hold.approved
     verdict, due_in_s = (Verdict.ALLOWED, None) if approved else (result.verdict, result.due_in_s)
     why, value, limit = with_advice(result.why, result.advice) or None, result.value or None, result.limit or None
-    return GuardFact(result.rule, concerns, verdict, why, value, limit, due_in_s, hold, approved)
+    return GuardFact(result.guard, concerns, verdict, why, value, limit, due_in_s, hold, approved)
 
 
 def _on_deletion(node: Node, server: ServerKey, snapshot: Snapshot, settings: Settings) -> Iterator[GuardFact]:

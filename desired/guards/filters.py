@@ -38,18 +38,12 @@ def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
             yield GuardResult.of(WITHHELD_BEFORE, (key,), guard=rule, due_in_s=0.0)
 
 
-def withhold(plan: Plan, decisions: Mapping[str, GuardDecision]) -> Plan:
+def withhold(plan: Plan, keys: Collection[str], decision: GuardDecision) -> Plan:
     """The judged plan, in which the allowed changes with these keys wait as well, and what is related to them: a part
     of a plan must not do what the guards have let pass only as a part of all of it."""
-    return replace(
-        plan,
-        changes=propagate(
-            change.ruled(decisions[change.key])
-            if change.key in decisions and change.decision.verdict is Verdict.ALLOWED
-            else change
-            for change in plan.changes
-        ),
-    )
+    left = {change.key for change in plan.allowed} & {*keys}
+    changes = propagate(change.ruled(decision) if change.key in left else change for change in plan.changes)
+    return replace(plan, changes=changes)
 
 
 def restrict(plan: Plan, only: Collection[str]) -> Plan:

@@ -25,7 +25,7 @@ class GuardResult:
     """What a row of a guard decides on some changes of the plan. Made by ``of``."""
 
     row: Rule
-    rule: GuardName
+    guard: GuardName
     verdict: Verdict
     keys: tuple[str, ...]
     facts: Mapping[str, Plain]
@@ -53,10 +53,10 @@ class GuardResult:
     ) -> "GuardResult":
         """What this row says with these facts, in the name of ``guard`` where the row is no single one's. Raises
         TypeError for a row of something else."""
-        rule = guard or row.of
-        if not isinstance(rule, GuardName) or row.verdict is None:
+        speaker = guard or row.of
+        if not isinstance(speaker, GuardName) or row.verdict is None:
             raise TypeError(f"rule {row.name} is no guard's")
-        return cls(row, rule, row.verdict, tuple(keys), facts, str(value), str(limit), due_in_s, end)
+        return cls(row, speaker, row.verdict, tuple(keys), facts, str(value), str(limit), due_in_s, end)
 
     @property
     def why(self) -> str:

@@ -43,7 +43,7 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
             holds.append(hold)
             if hold.approved:
                 continue
-        decision = GuardDecision(result.verdict, result.rule, with_advice(result.why, result.advice), result.due_in_s)
+        decision = GuardDecision(result.verdict, result.guard, with_advice(result.why, result.advice), result.due_in_s)
         for key in result.keys:
             if decision.verdict.weight > decisions.get(key, ALLOWED).verdict.weight:
                 decisions[key] = decision
@@ -72,10 +72,10 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
 
 
 def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Collection[str]) -> Hold:
-    digest_of_hold = hold_hash(result.rule, [plan.by_key[key] for key in result.keys], snapshot)
+    digest_of_hold = hold_hash(result.guard, [plan.by_key[key] for key in result.keys], snapshot)
     return Hold(
         digest_of_hold,
-        result.rule,
+        result.guard,
         result.value,
         result.limit,
         tuple(sorted(result.keys)),

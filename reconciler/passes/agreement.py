@@ -96,10 +96,10 @@ class Agreement:
         """The judged plan, in which everything waits that was not agreed to, and a note that counts it."""
         why = f"not in {self.name}; look at it in the next one"
         decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, why)
-        left = {str(change.key): decision for change in plan.allowed if not self.permits(change)}
+        left = [change.key for change in plan.allowed if not self.permits(change)]
         if not left:
             return plan
-        bound = withhold(plan, left)
+        bound = withhold(plan, left, decision)
         keys = {change.key for change in plan.allowed} - {change.key for change in bound.allowed}
         text = f"{counted(len(keys), 'change')} skipped, not in {self.name}: {names(keys)}"
         return replace(bound, notes=(*bound.notes, Note(PLAN, NoteKind.AGREED_PLAN, text)))

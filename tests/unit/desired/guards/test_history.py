@@ -241,7 +241,7 @@ def test_who_waits(bars: Mapping[str, Bar], changes: list[Change], waiting: set[
 
     assert {key for finding in found for key in finding.keys} == waiting
     assert [finding.due_in_s for finding in found] == ([due_in_s] if waiting else [])
-    assert all(finding.rule == GuardName.QUOTA and ERROR in finding.why for finding in found)
+    assert all(finding.guard == GuardName.QUOTA and ERROR in finding.why for finding in found)
 
 
 def test_what_is_known_to_be_refused() -> None:

@@ -360,7 +360,7 @@ CREATED = of_web("", "lb.create", Verb.ADD, depends_on=(FINALIZER.key,))
 def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list[str]) -> None:
     """What is left out takes along what must not be done without it."""
     decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
-    plan = withhold(Plan(changes), {left: decision})
+    plan = withhold(Plan(changes), {left}, decision)
 
     found = plan.with_verdict(Verdict.WAITING)
     assert sorted(change.key for change in found) == sorted(withheld)
@@ -380,9 +380,9 @@ def test_the_only_target_stays_while_another_is_left_out(said: Health, rule: Gua
     nodes = [a_settled_node("web-1", 1, labels={LABEL_EXCLUDE_FROM_BALANCERS: ""}), a_settled_node("web-2", 2)]
     servers = [a_server(1, "web-1"), a_server(2, "web-2")]
     whole = of_world(a_world([a_served_service()], [balancer], nodes=nodes, servers=servers))
-    left = {f"{LB}/target/server:2": GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")}
+    left = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, "left")
 
-    decision = withhold(whole, left).by_key[key_of(f"{LB}/target/server:1")].decision
+    decision = withhold(whole, [f"{LB}/target/server:2"], left).by_key[key_of(f"{LB}/target/server:1")].decision
     alone = restrict(whole, [f"{LB}/target/server:1"]).by_key[key_of(f"{LB}/target/server:1")].decision
 
     assert (decision.verdict, decision.rule) == (Verdict.WAITING, rule)

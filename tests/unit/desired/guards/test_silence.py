@@ -236,8 +236,8 @@ def test_heartbeats_while_clocks_differ(nodes: list[Node], clocks: Clocks, expec
 
     found = [each for each in silent_cluster(facts_of(Plan((delete, create)), snapshot, Settings())) if each.keys]
 
-    assert next(((each.rule, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
-    assert all(each.verdict is Verdict.WAITING for each in found if each.rule == GuardName.CLOCK_SKEW)
+    assert next(((each.guard, each.keys) for each in found), None) == (expected and (expected, (delete.key,)))
+    assert all(each.verdict is Verdict.WAITING for each in found if each.guard == GuardName.CLOCK_SKEW)
 
 
 END = HoldEnd("once a Node is Ready and most kubelets report")
