@@ -8,10 +8,11 @@ import pytest
 
 from desired.guards.anchor import anchor_of
 from desired.guards.guard import GuardResult
-from desired.guards.project import anchor_notes, project_anchor
+from desired.guards.project import anchor_notes, project_anchor, robot_anchor_notes
+from desired.model.load_balancer import CloudBalancer, IpTarget
 from desired.model.route import NetworkCondition
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.model.snapshot import Node, Readiness, RobotAccount, Server, Snapshot
 from desired.plan.change import Change, Plan
 from desired.plan.notes import Note
 from desired.rules import guards as rows
@@ -20,6 +21,7 @@ from desired.section import Absent, Present, Section, Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 from desired.syntax.selector import parse_selector
+from tests.balancers import a_balancer
 from tests.builders import (
     a_change,
     a_joining_node,
@@ -196,3 +198,58 @@ def test_a_change_whose_sides_say_nothing_is_derived_from_its_node() -> None:
     ours = a_change("node/n-1/shutdown", "node.shutdown_taint", owner="node/n-1")
     foreign = a_change("node/edge/shutdown", "node.shutdown_taint", owner="node/edge")
     assert said([ours, foreign], cluster(0, 2)) == mismatch(0, 2, (ours.key,))
+
+
+METAL = [a_settled_node(f"m-{i}", provider_id=f"hrobot://{i}") for i in (1, 2, 3)]
+BY_ADDRESS = {"before": None, "after": IpTarget("203.0.113.7"), "cloud_id": 42}
+COMES, MOVES = a_change(f"{LB}/target/ip", "lb.target", **BY_ADDRESS), a_change("node/m-1/labels", "node.labels")
+BACK = a_balancer(42, targets=(IpTarget("203.0.113.7"),))
+
+
+def metal(servers: Section[int, Server], *, balancers: Iterable[CloudBalancer] = (), down: bool = False) -> Snapshot:
+    """Three Nodes on dedicated servers, and one in the cloud that is in order; of the account these were read."""
+    nodes = [replace(node, conditions=()) if down else node for node in METAL]
+    listed = Section({balancer.id: balancer for balancer in balancers})
+    cloud = a_snapshot([a_settled_node("n-1", 1), *nodes], [a_server(1, "n-1")], robot=RobotAccount(servers))
+    return replace(cloud, load_balancers=listed)
+
+
+def of_robot(row: Rule, *keys: str, **measured: Any) -> list[GuardResult]:
+    """What is said of the account."""
+    facts = {"found": 1, "most": 3} if row is rows.ROBOT_MISMATCH else UNREAD | {"project": "the account of ROBOT_USER"}
+    return [GuardResult.of(row, keys, facts, **measured)]
+
+
+ONE, ALL_3 = servers_of(a_server(1)), servers_of(*(a_server(i) for i in (1, 2, 3)))
+MISMATCH = of_robot(rows.ROBOT_MISMATCH, COMES.key, MOVES.key, value=1, limit=2)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(metal(ALL_3), [], id="all-found"),
+        pytest.param(metal(ONE), MISMATCH, id="fewer-than-half-found"),
+        pytest.param(replace(metal(ONE), robot=None), [], id="not-read"),
+        pytest.param(
+            metal(incomplete(ONE)), of_robot(rows.PROJECT_UNVERIFIED, COMES.key, MOVES.key), id="too-little-read"
+        ),
+        pytest.param(
+            metal(ONE, balancers=[BACK]),
+            of_robot(rows.ROBOT_MISMATCH, MOVES.key, value=1, limit=2),
+            id="a-target-that-comes-back-was-one-before",
+        ),
+        pytest.param(metal(ONE, balancers=[a_balancer(42)]), MISMATCH, id="a-target-that-was-none-before"),
+        pytest.param(metal(ONE, down=True), [], id="one-is-enough-where-none-is-ready"),
+    ],
+)
+def test_the_account_of_robot(snapshot: Snapshot, expected: list[GuardResult]) -> None:
+    """What derives from dedicated servers, addresses as targets included, is held by an anchor of its own."""
+    found = project_anchor(facts_of(Plan((COMES, MOVES)), snapshot, Settings()))
+    assert [each for each in found if each.keys] == expected
+
+
+def test_what_is_said_of_the_account() -> None:
+    """It is a finding of its own, even when it holds nothing."""
+    assert robot_anchor_notes(anchor_of(Provider.ROBOT, metal(ALL_3), Settings())) == ()
+    note = rows.ROBOT_MISMATCH.note(key_of("project/robot"), found=1, most=3)
+    assert robot_anchor_notes(anchor_of(Provider.ROBOT, metal(ONE), Settings())) == (note,)
