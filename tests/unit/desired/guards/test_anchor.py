@@ -43,37 +43,26 @@ from tests.routes import a_pod_server, a_route, routes_of
 
 
 @pytest.mark.parametrize(
-    ("total", "found", "unknown", "expected"),
+    ("anchor", "expected"),
     [
-        pytest.param(0, 0, 0, AnchorState.NONE, id="no-ready-node"),
-        pytest.param(1, 1, 0, AnchorState.HOLDS, id="the-only-one-found"),
-        pytest.param(1, 0, 0, AnchorState.VIOLATED, id="the-only-one-gone"),
-        pytest.param(1, 0, 1, AnchorState.UNDETERMINED, id="the-only-one-unknown"),
-        pytest.param(2, 1, 0, AnchorState.HOLDS, id="exactly-half"),
-        pytest.param(3, 1, 0, AnchorState.VIOLATED, id="fewer-than-half"),
-        pytest.param(3, 2, 0, AnchorState.HOLDS, id="more-than-half"),
-        pytest.param(3, 1, 1, AnchorState.UNDETERMINED, id="the-unknown-one-decides"),
-        pytest.param(5, 1, 1, AnchorState.VIOLATED, id="the-unknown-one-cannot-help"),
-        pytest.param(3, 2, 1, AnchorState.HOLDS, id="the-unknown-one-is-not-needed"),
-        pytest.param(100, 0, 0, AnchorState.VIOLATED, id="token-of-another-project"),
+        pytest.param(Anchor(0, 0, 0), AnchorState.NONE, id="no-ready-node"),
+        pytest.param(Anchor(1, 1, 0), AnchorState.HOLDS, id="the-only-one-found"),
+        pytest.param(Anchor(1, 0, 0), AnchorState.VIOLATED, id="the-only-one-gone"),
+        pytest.param(Anchor(1, 0, 1), AnchorState.UNDETERMINED, id="the-only-one-unknown"),
+        pytest.param(Anchor(2, 1, 0), AnchorState.HOLDS, id="exactly-half"),
+        pytest.param(Anchor(3, 1, 0), AnchorState.VIOLATED, id="fewer-than-half"),
+        pytest.param(Anchor(3, 2, 0), AnchorState.HOLDS, id="more-than-half"),
+        pytest.param(Anchor(3, 1, 1), AnchorState.UNDETERMINED, id="the-unknown-one-decides"),
+        pytest.param(Anchor(5, 1, 1), AnchorState.VIOLATED, id="the-unknown-one-cannot-help"),
+        pytest.param(Anchor(3, 2, 1), AnchorState.HOLDS, id="the-unknown-one-is-not-needed"),
+        pytest.param(Anchor(0, 0, 0, nodes=3), AnchorState.UNFOUND, id="none-ready-and-none-found"),
+        pytest.param(Anchor(0, 0, 0, nodes=3, present=1), AnchorState.NONE, id="none-ready-and-one-found"),
     ],
 )
-def test_state(total: int, found: int, unknown: int, expected: AnchorState) -> None:
-    """The anchor holds when at least half of the Nodes are found, and is violated when they cannot be."""
-    assert Anchor(total, found, unknown).state is expected
-
-
-@pytest.mark.parametrize(
-    ("nodes", "present", "expected"),
-    [
-        pytest.param(0, 0, AnchorState.NONE, id="being-born"),
-        pytest.param(3, 0, AnchorState.UNFOUND, id="none-found"),
-        pytest.param(3, 1, AnchorState.NONE, id="one-found"),
-    ],
-)
-def test_state_without_a_ready_node(nodes: int, present: int, expected: AnchorState) -> None:
-    """Where no Node is Ready one that is found tells the project."""
-    assert Anchor(0, 0, 0, nodes=nodes, present=present).state is expected
+def test_state(anchor: Anchor, expected: AnchorState) -> None:
+    """It holds when at least half of the Ready Nodes are found, and is violated when they cannot be. Where none is
+    Ready one that is found tells the project."""
+    assert anchor.state is expected
 
 
 @pytest.mark.parametrize(
@@ -99,84 +88,35 @@ SPARED = Settings(ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
 
 
+A, B, C = (a_settled_node(name, number) for number, name in enumerate("abc", 1))
+CORDONED_B, SPARE_B = a_settled_node("b", 2, unschedulable=True), a_settled_node("b", 2, labels=SPARE)
+STALE_NODES = [a_settled_node(name, number, **STALE) for number, name in enumerate("abc", 1)]
+NOT_READY = [a_settled_node(str(ready), ready=ready) for ready in Readiness if ready is not Readiness.TRUE]
+OTHERS_IDS = [a_settled_node(name, provider_id=f"{name}://01") for name in ("talos", "hrobot", "hcloud")]
+READY_FOR_LONG = a_settled_node("a", 1, ready_since=NOW - timedelta(days=1))
+JOINING = a_joining_node(provider_id="hcloud://1", ready=Readiness.TRUE)
+HALF_READ: Section[str, Node] = Section({"a": A}, unreadable={"b": "no uid", "c": "no uid"})
+S1, S2 = a_server(1), a_server(2)
+GAP = incomplete(servers_of(S1))
+
+
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
         pytest.param(a_snapshot(), Anchor(0, 0, 0), id="empty-cluster"),
+        pytest.param(a_snapshot([A, B], [S1]), Anchor(2, 1, 0), id="one-gone"),
+        pytest.param(a_snapshot(NOT_READY), Anchor(0, 0, 0, nodes=3), id="none-ready"),
+        pytest.param(a_snapshot([A, CORDONED_B, C], [S1]), Anchor(2, 1, 0), id="announced-nodes-do-not-count"),
+        pytest.param(a_snapshot([a_node("x"), *OTHERS_IDS], [S1]), Anchor(0, 0, 0), id="nodes-of-others-do-not-count"),
+        pytest.param(a_snapshot([A, SPARE_B], [S1]), Anchor(1, 1, 0), id="ignored-nodes-do-not-count"),
+        pytest.param(a_snapshot([READY_FOR_LONG]), Anchor(1, 0, 0), id="ready-for-long-is-not-given-up"),
+        pytest.param(a_snapshot(STALE_NODES, [S1]), Anchor(3, 1, 0), id="a-stale-heartbeat-counts-for-and-against"),
+        pytest.param(a_snapshot([A, B, C], servers_section=BROKEN), Anchor(3, 1, 1), id="unreadable-is-unknown"),
+        pytest.param(a_snapshot([A, B], servers_section=GAP), Anchor(2, 1, 1), id="incomplete-list-makes-unknown"),
         pytest.param(
-            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2)], [a_server(1)]), Anchor(2, 1, 0), id="one-gone"
+            a_snapshot(nodes_section=HALF_READ, servers=[S1]), Anchor(1, 1, 0, unreadable=2), id="unreadable-nodes"
         ),
-        pytest.param(
-            a_snapshot([a_settled_node(str(ready), ready=ready) for ready in Readiness if ready is not Readiness.TRUE]),
-            Anchor(0, 0, 0, nodes=3),
-            id="none-ready",
-        ),
-        pytest.param(
-            a_snapshot(
-                [a_settled_node("a", 1), a_settled_node("b", 2, unschedulable=True), a_settled_node("c", 3)],
-                [a_server(1)],
-            ),
-            Anchor(2, 1, 0),
-            id="announced-nodes-do-not-count",
-        ),
-        pytest.param(
-            a_snapshot(
-                [
-                    a_node("unclaimed"),
-                    a_settled_node("a", provider_id="talos://a"),
-                    a_settled_node("b", provider_id="hrobot://1"),
-                    a_settled_node("c", provider_id="hcloud://01"),
-                ],
-                [a_server(1)],
-            ),
-            Anchor(0, 0, 0),
-            id="nodes-of-others-do-not-count",
-        ),
-        pytest.param(
-            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2, labels=SPARE)], [a_server(1)]),
-            Anchor(1, 1, 0),
-            id="ignored-nodes-do-not-count",
-        ),
-        pytest.param(
-            a_snapshot([a_settled_node("a", 1, ready_since=NOW - timedelta(days=1))], []),
-            Anchor(1, 0, 0),
-            id="ready-for-long-is-not-given-up",
-        ),
-        pytest.param(
-            a_snapshot(
-                [a_settled_node("a", 1, **STALE), a_settled_node("b", 2, **STALE), a_settled_node("c", 3, **STALE)],
-                [a_server(1)],
-            ),
-            Anchor(3, 1, 0),
-            id="a-stale-heartbeat-counts-for-and-against",
-        ),
-        pytest.param(
-            a_snapshot(
-                [a_settled_node("a", 1), a_settled_node("b", 2), a_settled_node("c", 3)], servers_section=BROKEN
-            ),
-            Anchor(3, 1, 1),
-            id="unreadable-server-is-unknown",
-        ),
-        pytest.param(
-            a_snapshot(
-                [a_settled_node("a", 1), a_settled_node("b", 2)], servers_section=incomplete(servers_of(a_server(1)))
-            ),
-            Anchor(2, 1, 1),
-            id="incomplete-list-makes-unknown",
-        ),
-        pytest.param(
-            a_snapshot(
-                nodes_section=Section({"a": a_settled_node("a", 1)}, unreadable={"b": "no uid", "c": "no uid"}),
-                servers=[a_server(1)],
-            ),
-            Anchor(1, 1, 0, unreadable=2),
-            id="unreadable-nodes-are-told-apart",
-        ),
-        pytest.param(
-            a_snapshot([a_joining_node(provider_id="hcloud://1", ready=Readiness.TRUE)], [a_server(1)]),
-            Anchor(1, 1, 0),
-            id="joining-with-a-provider-id",
-        ),
+        pytest.param(a_snapshot([JOINING], [S1]), Anchor(1, 1, 0), id="joining-with-a-provider-id"),
     ],
 )
 def test_anchor_of_cloud(snapshot: Snapshot, expected: Anchor) -> None:
@@ -190,34 +130,23 @@ def test_a_ready_node_is_never_given_up() -> None:
     assert anchor_of(Provider.CLOUD, a_snapshot([a_settled_node()]), impatient) == Anchor(1, 0, 0)
 
 
+DOWN = a_settled_node("a", 1, ready=Readiness.FALSE, unschedulable=True)
+SPARE_A = a_settled_node("a", 1, labels=SPARE)
+BY_SERVER = {"node/a": "server"}
+
+
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
         pytest.param(a_snapshot(), {}, id="nothing"),
-        pytest.param(
-            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2)], [a_server(1)]),
-            {"node/a": "server"},
-            id="a-nodes-server",
-        ),
-        pytest.param(
-            a_snapshot([a_settled_node("a", 1), a_settled_node("b", 2)], [a_server(1), a_server(2)]),
-            {"node/a": "server", "node/b": "server"},
-            id="every-nodes-server",
-        ),
-        pytest.param(
-            a_snapshot([a_settled_node("a", 1, ready=Readiness.FALSE, unschedulable=True)], [a_server(1)]),
-            {"node/a": "server"},
-            id="readiness-and-announcements-do-not-matter",
-        ),
-        pytest.param(a_snapshot([a_joining_node()], [a_server(1)]), {}, id="a-name-is-no-proof"),
-        pytest.param(a_snapshot([a_settled_node("a", 1, labels=SPARE)], [a_server(1)]), {}, id="ignored"),
-        pytest.param(a_snapshot([a_settled_node("a", 1)], [a_server(9)]), {}, id="a-strangers-server"),
-        pytest.param(
-            a_snapshot([a_settled_node("a", 1)], servers_section=incomplete(servers_of())),
-            {},
-            id="unknown-is-no-proof",
-        ),
-        pytest.param(a_snapshot([a_settled_node("b", 2)], servers_section=BROKEN), {}, id="unreadable-is-no-proof"),
+        pytest.param(a_snapshot([A, B], [S1]), BY_SERVER, id="a-nodes-server"),
+        pytest.param(a_snapshot([A, B], [S1, S2]), {**BY_SERVER, "node/b": "server"}, id="every-nodes-server"),
+        pytest.param(a_snapshot([DOWN], [S1]), BY_SERVER, id="readiness-and-announcements-do-not-matter"),
+        pytest.param(a_snapshot([a_joining_node()], [S1]), {}, id="a-name-is-no-proof"),
+        pytest.param(a_snapshot([SPARE_A], [S1]), {}, id="ignored"),
+        pytest.param(a_snapshot([A], [a_server(9)]), {}, id="a-strangers-server"),
+        pytest.param(a_snapshot([A], servers_section=incomplete(servers_of())), {}, id="unknown-is-no-proof"),
+        pytest.param(a_snapshot([B], servers_section=BROKEN), {}, id="unreadable-is-no-proof"),
     ],
 )
 def test_servers_as_witnesses(snapshot: Snapshot, expected: Mapping[str, str]) -> None:
@@ -259,13 +188,6 @@ def test_a_joining_nodes_address_as_a_witness(node: Node, server: Server, expect
     """A public address is that of one server in the world; the annotation, which a person may have mistyped, an
     ExternalIP and private addresses prove nothing."""
     assert witnesses(a_snapshot([node, a_lost_node("old", 9)], [server]), SPARED) == expected
-
-
-def test_a_joining_nodes_address_spares_the_memory() -> None:
-    """Nothing else has to tell whose project it is."""
-    old = a_lost_node("old", 9)
-    assert asks_for_memory(a_snapshot([a_joining_node(), old], [DUAL]), SPARED)
-    assert not asks_for_memory(a_snapshot([reporting("203.0.113.1"), old], [DUAL]), SPARED)
 
 
 FOUND = {"network/4": "network"}
@@ -441,6 +363,8 @@ NETWORKED: dict[str, Any] = {"network": Present(a_network(4))}
         pytest.param(a_snapshot([a_settled_node()]), None, False, id="violated"),
         pytest.param(a_snapshot([a_settled_node()], [a_server()]), None, False, id="holds"),
         pytest.param(a_snapshot([a_joining_node()]), None, False, id="being-born"),
+        pytest.param(a_snapshot([a_joining_node(), GONE], [DUAL]), None, True, id="a-name-alone"),
+        pytest.param(a_snapshot([reporting("203.0.113.1"), GONE], [DUAL]), None, False, id="a-reported-address"),
         pytest.param(a_world([ALIVE], [a_balancer()], nodes=[LOST], servers=[]), None, True, id="published"),
         pytest.param(a_world([], [a_balancer()], nodes=[], servers=[]), None, False, id="no-node-and-its-own-label"),
         pytest.param(a_world([], [STRANGERS], nodes=[], servers=[]), None, True, id="no-node-and-something-to-lose"),
@@ -496,34 +420,27 @@ _K3S = replace(
 )
 
 
+SERVED, ALONE = a_served_service(), a_served_service(ingress=_BOTH[1:])
+GONE_BY_HAND = a_served_service("gone", uid="gone", ingress=_NAMED.ingress)
+BY_SERVICELB = a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("10.0.0.1")))
+BESIDE_IT = a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("203.0.113.200")))
+OURS_INSIDE, ABROAD_INSIDE = a_balancer(attachments=(_INSIDE,)), replace(_ABROAD, attachments=(_INSIDE,))
+
+
 @pytest.mark.parametrize(
     ("world", "expected"),
     [
-        pytest.param(a_world([a_served_service()]), True, id="an empty project"),
-        pytest.param(a_world([a_served_service()], [_ABROAD]), True, id="a project with others"),
-        pytest.param(a_world([a_served_service()], [a_balancer()]), False, id="our own"),
-        pytest.param(
-            a_world([a_served_service()], [a_balancer(service_uid=None)]), False, id="our own, as its address says"
-        ),
-        pytest.param(a_world([a_served_service(), a_service("new")], [a_balancer()]), False, id="one is still to come"),
-        pytest.param(
-            a_world([a_served_service(), a_served_service("gone", uid="gone", ingress=_NAMED.ingress)], [a_balancer()]),
-            False,
-            id="one was deleted by hand",
-        ),
+        pytest.param(a_world([SERVED]), True, id="an empty project"),
+        pytest.param(a_world([SERVED], [_ABROAD]), True, id="a project with others"),
+        pytest.param(a_world([SERVED], [a_balancer()]), False, id="our own"),
+        pytest.param(a_world([SERVED], [a_balancer(service_uid=None)]), False, id="our own, as its address says"),
+        pytest.param(a_world([SERVED, a_service("new")], [a_balancer()]), False, id="one is still to come"),
+        pytest.param(a_world([SERVED, GONE_BY_HAND], [a_balancer()]), False, id="one was deleted by hand"),
         pytest.param(a_world([a_service()]), False, id="nothing was published yet"),
         pytest.param(a_world([a_served_service(finalizers=())]), False, id="somebody else publishes it"),
         pytest.param(a_world([a_served_service(deleted_at=NOW)]), False, id="the Service is going"),
-        pytest.param(
-            a_world([a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("10.0.0.1")))], nodes=[_K3S]),
-            False,
-            id="k3s' servicelb publishes addresses of Nodes",
-        ),
-        pytest.param(
-            a_world([a_served_service(ingress=(Ingress("203.0.113.1"), Ingress("203.0.113.200")))], nodes=[_K3S]),
-            True,
-            id="an address beside that of a Node",
-        ),
+        pytest.param(a_world([BY_SERVICELB], nodes=[_K3S]), False, id="k3s' servicelb publishes addresses of Nodes"),
+        pytest.param(a_world([BESIDE_IT], nodes=[_K3S]), True, id="an address beside that of a Node"),
         pytest.param(a_world([_NAMED]), True, id="a name in an empty project"),
         pytest.param(a_world([_NAMED], [_ABROAD]), True, id="a name in a project with others"),
         pytest.param(a_world([_NAMED], [a_balancer()]), False, id="a name of our own"),
@@ -532,22 +449,12 @@ _K3S = replace(
         pytest.param(a_world([replace(_NAMED, claim=_CALLED)], [_NAMESAKE]), True, id="a namesake of what it asks for"),
         pytest.param(a_world([a_served_service(ingress=(Ingress(),))]), False, id="an empty entry"),
         pytest.param(
-            a_world([a_served_service(ingress=_BOTH)], [replace(_ABROAD, attachments=(_INSIDE,))]),
-            True,
-            id="private addresses are alike",
+            a_world([a_served_service(ingress=_BOTH)], [ABROAD_INSIDE]), True, id="private addresses are alike"
         ),
-        pytest.param(
-            a_world([a_served_service(ingress=_BOTH[1:])], [replace(_ABROAD, attachments=(_INSIDE,))]),
-            True,
-            id="private addresses alone are alike as well",
-        ),
-        pytest.param(
-            a_world([a_served_service(ingress=_BOTH[1:])], [a_balancer(attachments=(_INSIDE,))]),
-            False,
-            id="a private address of our own",
-        ),
-        pytest.param(a_world([a_served_service()], load_balancers=incomplete(Section())), False, id="a gap"),
-        pytest.param(a_world([a_served_service()], load_balancers=None), False, id="nobody read them"),
+        pytest.param(a_world([ALONE], [ABROAD_INSIDE]), True, id="private addresses alone are alike as well"),
+        pytest.param(a_world([ALONE], [OURS_INSIDE]), False, id="a private address of our own"),
+        pytest.param(a_world([SERVED], load_balancers=incomplete(Section())), False, id="a gap"),
+        pytest.param(a_world([SERVED], load_balancers=None), False, id="nobody read them"),
     ],
 )
 def test_is_served_elsewhere(world: Snapshot, expected: bool) -> None:

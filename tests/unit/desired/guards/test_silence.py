@@ -1,12 +1,12 @@
 """Nobody speaks for a cluster whose servers run though no Node is Ready: it may be a copy."""
 
 from dataclasses import asdict, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from desired.guards.guard import GuardResult
-from desired.guards.silence import Silence, row_of, silence_of, silent_cluster
+from desired.guards.silence import STALE_AFTER, Silence, readiness_heard, row_of, silence_of, silent_cluster
 from desired.model.clocks import Clocks
 from desired.model.load_balancer import IpTarget, ServerTarget, Target
 from desired.model.settings import Settings
@@ -343,3 +343,37 @@ def test_a_service_of_a_copy_is_not_released_before_its_load_balancer() -> None:
 
     assert plan.allowed == ()
     assert {hold.rule for hold in plan.holds} == {GuardName.SILENT_CLUSTER}
+
+
+TOO_OLD, SECOND = NOW - STALE_AFTER - timedelta(seconds=1), timedelta(seconds=1)
+
+
+def heard(heartbeat: datetime | None, since: datetime = TOO_OLD, ready: Readiness = Readiness.TRUE) -> Node:
+    """A Node whose kubelet said so at that time."""
+    return a_settled_node(ready=ready, ready_since=since, heartbeat=heartbeat)
+
+
+UNHEARD = heard(TOO_OLD)
+
+
+@pytest.mark.parametrize(
+    ("node", "clocks", "expected"),
+    [
+        pytest.param(UNHEARD, Clocks(), Readiness.UNKNOWN, id="stale"),
+        pytest.param(heard(TOO_OLD + SECOND), Clocks(), Readiness.TRUE, id="in-time"),
+        pytest.param(heard(TOO_OLD, since=NOW), Clocks(), Readiness.TRUE, id="ready-since-just-now"),
+        pytest.param(heard(None), Clocks(), Readiness.TRUE, id="without-a-heartbeat"),
+        pytest.param(heard(NOW + STALE_AFTER), Clocks(), Readiness.TRUE, id="future"),
+        pytest.param(UNHEARD, Clocks(hetzner=2 * STALE_AFTER), Readiness.TRUE, id="while-clocks-differ"),
+        pytest.param(replace(UNHEARD, conditions=()), Clocks(), Readiness.MISSING, id="no-condition"),
+        pytest.param(heard(TOO_OLD, ready=Readiness.FALSE), Clocks(), Readiness.UNKNOWN, id="false-and-stale"),
+    ],
+)
+def test_readiness_heard(node: Node, clocks: Clocks, expected: Readiness) -> None:
+    """What is said needs a heartbeat of the last 100 minutes, where any is told."""
+    assert readiness_heard(node, a_snapshot([node], clocks=clocks)) is expected
+
+
+def test_a_heartbeat_is_no_difference() -> None:
+    """Nodes that differ in it alone are equal, so that it is neither news nor drift."""
+    assert replace(UNHEARD, conditions=heard(NOW).conditions) == UNHEARD
