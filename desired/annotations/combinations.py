@@ -184,7 +184,7 @@ _BAD = (
 
 _NO_HTTP = "the protocol is tcp; {protocol.key} decides"
 _NO_HTTPS = "the protocol is not https; {protocol.key} decides"
-_NOT_MANAGED = "no managed certificate is asked for; {certificate_type.key} decides"
+_NOT_MANAGED = "no managed certificate is requested; {certificate_type.key} decides"
 _NO_NETWORK = "there is no network; HCLOUD_NETWORK decides"
 _NAMED = "no address is published beside {hostname.key}"
 _NO_CHECKS = (

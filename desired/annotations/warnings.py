@@ -146,7 +146,7 @@ def _selected_elsewhere(options: Options, unclear: Collection[str]) -> Iterator[
         if zone is not None and zone not in zones:
             key, place = OPTIONS["node_selector"].full_key, OPTIONS["location"].full_key
             chosen = f"{', '.join(sorted(requirement.values))} (network zone {', '.join(sorted(map(str, zones)))})"
-            text = f"{key} chooses Nodes in {chosen}, and the load balancer is asked for in {located} ({zone}): Hetzner"
+            text = f"{key} chooses Nodes in {chosen}, and the load balancer is requested in {located} ({zone}): Hetzner"
             yield AnnotationWarning(key, f"{text} takes servers of its own zone only; set {place} to one of theirs")
 
 

@@ -87,5 +87,5 @@ def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
     if left is not None:
         due_at = due_of(left.owner)
         end = "" if due_at is None else f", and is deleted after {shown_time(due_at)}"
-        hint = f"; load balancer {left.id} {left.spec.name} goes back to it when it is created again{end}"
+        hint = f"; load balancer {left.id} {left.spec.name} is returned to it when it is created again{end}"
     return f"the cluster has no Service {name!r}{hint}"

@@ -248,7 +248,7 @@ def _destinations(
 def _why_claimed(claim: RouteClaim, desired: DesiredRoutes) -> str:
     """How it stands with a pod CIDR, why the route that is there goes, and what is in the way of another."""
     found = desired.decided.get(claim.destination)
-    why = claim.why + (f", and the route goes: {found.why}" if found is not None and found.goes else "")
+    why = claim.why + (f"; the route is removed: {found.why}" if found is not None and found.goes else "")
     if claim.status is RouteStatus.MISSING and claim.after:
-        why += f"; comes once the route to {', '.join(map(str, claim.after))} is gone"
+        why += f"; created once the route to {', '.join(map(str, claim.after))} is removed"
     return why

@@ -28,13 +28,13 @@ _LATEST_S = 300.0
 _AGES = 4
 """An issuance is looked at again after a quarter of the time that it has taken, within these bounds."""
 _FIXES = {
-    "caa_record_does_not_allow_ca": "let the CAA records of its domains allow the certificate authority",
-    "ca_too_many_authorizations_failed_recently": "wait for an hour, and correct what failed before",
+    "caa_record_does_not_allow_ca": "allow the certificate authority in the CAA records of its domains",
+    "ca_too_many_authorizations_failed_recently": "wait for an hour and correct the failed validations",
     "ca_too_many_certificates_issued_for_registered_domain": "wait until the authority's weekly limit has passed",
     "ca_too_many_duplicate_certificates": "wait until the authority's weekly limit has passed",
 }
 """Error code of a failed issuance (Hetzner Cloud API, certificates) → what to do about it."""
-_FIX = "its domains have to be in primary zones of Hetzner DNS, and delegated to them"
+_FIX = "delegate its domains to primary zones of Hetzner DNS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] |
         found.append(f"its name is not {name!r} ({_NAME})")
     if domains is not UNMANAGED and _comparable(certificate.domains) != _comparable(domains):
         has, asked = ", ".join(sorted(certificate.domains)), ", ".join(sorted(domains))
-        found.append(f"it is for {has}, and {_DOMAINS} asks for {asked}")
+        found.append(f"it is for {has}, and {_DOMAINS} is {asked}")
     return tuple(found)
 
 

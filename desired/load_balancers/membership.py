@@ -461,7 +461,7 @@ def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> 
         return found
     asked = snapshot.confirmation(key)
     if isinstance(asked, Unknown):
-        return Unknown(f"it is not listed, and asking for it alone failed: {asked.why}")
+        return Unknown(f"it is not listed, and its lookup failed: {asked.why}")
     if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
         return Unknown("it is not listed, but the kubelet reports Ready")
     return found

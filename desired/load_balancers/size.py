@@ -42,12 +42,12 @@ def fitting_size(
     if present is not None and (isinstance(options.type, Unmanaged) or wanted == present.type.name):
         return _deprecated(present.type)
     kept = present.type if present else None
-    instead = f"it stays {kept.name}" if kept else "nothing is created"
+    instead = f"type {kept.name} is kept" if kept else "nothing is created"
     types = snapshot.balancer_types
     if isinstance(types, Unknown):
         return Size(kept, rows.TYPE_NOT_READ.because(wanted=wanted, cause=types.why, instead=instead))
     found = types.get(wanted)
-    asked = f"is not set, which means {wanted}" if isinstance(options.type, Unmanaged) else f"is {wanted}"
+    asked = f"is not set (default {wanted})" if isinstance(options.type, Unmanaged) else f"is {wanted}"
     if found is None:
         near = ", ".join(sorted(get_close_matches(wanted, sorted(types), n=3, cutoff=0.0)))
         such_as = near and f", such as {near}"

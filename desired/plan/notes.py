@@ -141,7 +141,7 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             condition="NoTargets",
         ),
         NoteKind.CERTIFICATE: NoteRow(
-            "A certificate is missing, not issued, or another one than asked for.",
+            "A certificate is missing, not issued, or not the requested one.",
             service_event="CertificateUnavailable",
             condition="CertificateUnavailable",
         ),
@@ -191,7 +191,7 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             node_event=NodeEvent("ServerNotFound", initialized=False),
         ),
         NoteKind.UNSUPPORTED: NoteRow(
-            "What is asked for is not supported.",
+            "The request is not supported.",
             node_event=NodeEvent("RobotNotRead", initialized=False),
             service_event="UnsupportedSetting",
         ),
@@ -215,10 +215,10 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
         NoteKind.UNUSABLE_TARGET: NoteRow(
             "A Node that may get traffic has no address for it, or no server.", is_of_the_project=True
         ),
-        NoteKind.FOREIGN: NoteRow("The object belongs to another owner; it is left alone."),
+        NoteKind.FOREIGN: NoteRow("The object belongs to another owner; it is not managed."),
         NoteKind.UNUSABLE_LABEL: NoteRow("The server has a value that no label may have."),
         NoteKind.IGNORED: NoteRow("The operator has excluded the object from everything."),
-        NoteKind.DELETING: NoteRow("The deletion of the object was asked for, and it is still there."),
+        NoteKind.DELETING: NoteRow("The object is being deleted and still exists."),
         NoteKind.OTHER_CONTROLLER: NoteRow(
             "Another cloud controller runs, or that could not be told.",
             "Remove the other controller, or leave a part to it with --controllers.",

@@ -7,7 +7,7 @@ from desired.names import LABEL_SERVICE_UID
 from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Basis, Rule
 
-LEFT_ALONE = Rule("left-alone", "not ours, left alone", basis=Basis.FOREIGN)
+LEFT_ALONE = Rule("left-alone", "not managed here", basis=Basis.FOREIGN)
 
 # What comes next.
 
@@ -30,18 +30,18 @@ WITHHELD = Rule("next-withheld", "{change} is {decision}")
 OF_NO_SERVICE = Rule("label-of-no-service", "no Service's", basis=Basis.OWNER)
 OF_THIS_SERVICE = Rule("label-of-this-service", "this Service's", basis=Basis.OWNER)
 OF_SERVICE = Rule("label-of-service", "Service {service}'s", basis=Basis.OWNER)
-OF_SERVICE_GONE = Rule("label-of-service-gone", "that of a Service that is gone", basis=Basis.OWNER)
-OF_SERVICE_ELSEWHERE = Rule("label-of-service-elsewhere", "that of a Service of another cluster", basis=Basis.OWNER)
+OF_SERVICE_GONE = Rule("label-of-service-gone", "a Service that no longer exists", basis=Basis.OWNER)
+OF_SERVICE_ELSEWHERE = Rule("label-of-service-elsewhere", "a Service of another cluster", basis=Basis.OWNER)
 OF_NO_CLUSTER = Rule("label-of-no-cluster", "no cluster label (optional)", basis=Basis.OWNER)
 OF_A_CLUSTER = Rule("label-of-a-cluster", "a cluster's; which one this is could not be read", basis=Basis.OWNER)
 OF_THIS_CLUSTER = Rule("label-of-this-cluster", "this cluster's", basis=Basis.OWNER)
 OF_OTHER_CLUSTER = Rule("label-of-other-cluster", "another cluster's", basis=Basis.OWNER)
 SAYS_RELEASED = Rule("label-of-release", "the time at which it was released, with its addresses", basis=Basis.OWNER)
 SAYS_ADOPTED = Rule(
-    "label-of-adoption", "the mark of one that was not made for a Service, and outlives it", basis=Basis.OWNER
+    "label-of-adoption", "the mark of one that was not created for a Service and is kept after it", basis=Basis.OWNER
 )
 SAYS_FORMER = Rule("label-of-former-service", "whose it was", basis=Basis.OWNER)
-SAYS_HEIR = Rule("label-of-heir", "whose it was, and who gets it back", basis=Basis.OWNER)
+SAYS_HEIR = Rule("label-of-heir", "whose it was, and to whom it is returned", basis=Basis.OWNER)
 SAYS_DELETION = Rule("label-of-deletion", "the time after which it is deleted", basis=Basis.OWNER)
 SAYS_NOTHING = Rule("label-of-nothing", "nothing", basis=Basis.OWNER)
 BECOMES = Rule("label-becomes", "becomes {wanted}", basis=Basis.OWNER)
@@ -58,25 +58,25 @@ PRIVATE_ADDRESS = Rule(
     "address-private", "the address of load balancer {balancer} in network {network}", basis=Basis.BALANCER
 )
 STRANGE_ADDRESS = Rule("address-strange", "no address of load balancer {balancer}", basis=Basis.BALANCER)
-ADDRESS_OF_NONE = Rule("address-of-none", "of a load balancer that is not there, or not known", basis=Basis.BALANCER)
+ADDRESS_OF_NONE = Rule("address-of-none", "of a load balancer that does not exist or is unknown", basis=Basis.BALANCER)
 ADDRESS_ASKED = Rule("address-asked", "{annotation}", basis=Basis.ASKED)
-ADDRESS_GOES = Rule("address-goes", "goes away: {source}", basis=Basis.BALANCER)
+ADDRESS_GOES = Rule("address-goes", "removed: {source}", basis=Basis.BALANCER)
 CONDITION_LACKING = Rule("condition-lacking", "not there (optional)", basis=Basis.BALANCER)
 CONDITION_DUE = Rule("condition-due", "{present}; would be {wanted}: {cause}", basis=Basis.BALANCER)
 
 # Ports and targets.
 
-COMES_WITH = Rule("comes-with-balancer", "comes with the load balancer")
-GOES_WITH = Rule("goes-with-balancer", "goes with the load balancer")
-STAYS_WITH = Rule("stays-with-balancer", "stays with the load balancer, which is released")
+COMES_WITH = Rule("comes-with-balancer", "created with the load balancer")
+GOES_WITH = Rule("goes-with-balancer", "deleted with the load balancer")
+STAYS_WITH = Rule("stays-with-balancer", "kept with the load balancer, which is released")
 FIRST = Rule("port-changes-first", "{cause}; before that {listener}")
-TARGET_FOREIGN = Rule("target-foreign", "not ours, left as it is")
-TARGET_WITHOUT_NODE = Rule("target-left", "no Node is {server}; left as it is")
-TARGET_UNPLANNED = Rule("target-unplanned", "{target}; nothing is planned as things are")
+TARGET_FOREIGN = Rule("target-foreign", "not managed here")
+TARGET_WITHOUT_NODE = Rule("target-left", "{server} belongs to no Node; not managed here")
+TARGET_UNPLANNED = Rule("target-unplanned", "{target}; no change is planned")
 
 # What is waited for.
 
 APPROVAL = Rule("waits-for-approval", "needs approval: {cause}")
-NODE_PORT = Rule("waits-for-node-port", "the API server has still to choose its node port")
-FINALIZERS = Rule("waits-for-finalizers", "others have to release the Service as well: {finalizers}")
-ADDRESSES = Rule("waits-for-addresses", "the addresses are known once there is a load balancer")
+NODE_PORT = Rule("waits-for-node-port", "the API server has not assigned its node port yet")
+FINALIZERS = Rule("waits-for-finalizers", "the Service has other finalizers: {finalizers}")
+ADDRESSES = Rule("waits-for-addresses", "the addresses are known once the load balancer exists")

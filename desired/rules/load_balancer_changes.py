@@ -10,115 +10,115 @@ def _row(of: ChangeKind, name: str, says: str, remedy: str = "") -> Rule:
 
 # The load balancer as a whole.
 
-CLAIMED = _row(ChangeKind.SERVICE_CLAIM, "claimed", "keeps the Service from going before its load balancer has gone")
+CLAIMED = _row(ChangeKind.SERVICE_CLAIM, "claimed", "keeps the Service until its load balancer is deleted")
 FINALIZER_LOST = Rule(
     "finalizer-lost",
-    "the Service has a load balancer and lost the finalizer, which another controller shares and takes away: deleted"
-    " like that, it would leave the load balancer behind",
+    "the finalizer was removed by another controller that shares it: deleted without it, the Service would leave its"
+    " load balancer behind",
     "k3s: --disable servicelb, others: spec.loadBalancerClass",
     ChangeKind.SERVICE_CLAIM,
 )
-CREATED = _row(ChangeKind.LB_CREATE, "created", "Service {service} wants a load balancer and has none")
+CREATED = _row(ChangeKind.LB_CREATE, "created", "Service {service} has no load balancer yet")
 CERTIFICATE_CREATED = _row(
     ChangeKind.CERTIFICATE_CREATE,
     "certificate-created",
-    "the Service asks for a managed certificate for {domains}, and there is none",
+    "the Service requests a managed certificate for {domains}, which does not exist yet",
 )
 ADDRESSES_CHANGE = _row(
-    ChangeKind.LB_CREATE, "addresses-change", "the Service was reachable as {addresses}; it gets other addresses"
+    ChangeKind.LB_CREATE, "addresses-change", "the Service loses its addresses {addresses} and gets others"
 )
 ADDRESSES_LIKELY_CHANGE = _row(
     ChangeKind.LB_CREATE,
     "addresses-likely-change",
-    "the Service published {addresses}, likely of a load balancer that is gone; it gets other addresses",
+    "the Service loses its addresses {addresses}, likely of a deleted load balancer, and gets others",
 )
 GIVEN_BACK = _row(
     ChangeKind.LB_ADOPT,
     "given-back",
-    "load balancer {balancer} was released when a Service {service} went, and goes back to it",
+    "load balancer {balancer} was released by a former Service {service} and is returned to it",
 )
 ADOPTED_AS_PUBLISHED = _row(
     ChangeKind.LB_ADOPT,
     "adopted-as-published",
-    "load balancer {balancer} has lost label and name, and an address that the Service publishes is its{outlives}",
+    "load balancer {balancer} has an address that the Service publishes, but lost its label and name{outlives}",
 )
 ADOPTED_BY_NAME = _row(
     ChangeKind.LB_ADOPT,
     "adopted-by-name",
-    "load balancer {balancer} has the name {name} that the Service asks for{outlives}",
+    "load balancer {balancer} has the name {name} that the Service requests{outlives}",
 )
-OUTLIVES = "; it was not made for it, and will outlive it"
+OUTLIVES = "; it was not created for the Service and is kept after it"
 """Of a load balancer that an adoption does not make the Service's for good."""
 LOST_BY_ADOPTION = _row(
-    ChangeKind.LB_ADOPT, "lost-by-adoption", "{part} is removed from it: the Service does not ask for that"
+    ChangeKind.LB_ADOPT, "lost-by-adoption", "{part} is removed from it: not requested by the Service"
 )
-RENAMED = _row(ChangeKind.LB_IDENTITY, "renamed", "the Service names it otherwise")
-TYPE_CHANGED = _row(ChangeKind.LB_TYPE, "type-changed", "the Service asks for another type")
-ALGORITHM_CHANGED = _row(ChangeKind.LB_ALGORITHM, "algorithm-changed", "the Service asks for another algorithm")
-REVERSE_NAME_CHANGED = _row(ChangeKind.LB_RDNS, "reverse-name-changed", "the Service asks for another reverse name")
+RENAMED = _row(ChangeKind.LB_IDENTITY, "renamed", "the Service requests another name")
+TYPE_CHANGED = _row(ChangeKind.LB_TYPE, "type-changed", "the Service requests another type")
+ALGORITHM_CHANGED = _row(ChangeKind.LB_ALGORITHM, "algorithm-changed", "the Service requests another algorithm")
+REVERSE_NAME_CHANGED = _row(ChangeKind.LB_RDNS, "reverse-name-changed", "the Service requests another reverse DNS name")
 
 # Its end.
 
 SERVICE_DELETED = _row(ChangeKind.LB_DELETE, "service-deleted", "the Service is being deleted")
-SERVICE_WANTS_NONE = _row(ChangeKind.LB_DELETE, "service-wants-none", "the Service no longer wants a load balancer")
+SERVICE_WANTS_NONE = _row(ChangeKind.LB_DELETE, "service-wants-none", "the Service no longer needs a load balancer")
 RETAINED = _row(
     ChangeKind.LB_RETAIN,
     "retained-for-good",
-    "{going}, and {cause}: its label goes, and another says when it was released",
+    "{going}; its load balancer is retained, with the time of release instead of its owner label: {cause}",
 )
 RETAINED_UNLABELLED = _row(
     ChangeKind.LB_RETAIN,
     "retained-unlabelled",
-    "{going}, and {cause}",
+    "{going}; {cause}",
     "to delete it: reconcile orphans --delete {balancer}",
 )
 RETAINED_FOR_A_WHILE = _row(
     ChangeKind.LB_RETAIN,
     "retained-for-a-while",
-    "{going}: its load balancer is released now, and deleted after {until}",
+    "{going}; its load balancer is released now and deleted after {until}",
 )
-STAYS_PAID = _row(ChangeKind.LB_RETAIN, "stays-paid", "load balancer {balancer} {name} stays, and is paid for")
+STAYS_PAID = _row(ChangeKind.LB_RETAIN, "stays-paid", "load balancer {balancer} {name} is kept and still billed")
 DELETED_LATER = _row(
     ChangeKind.LB_RETAIN,
     "deleted-later",
-    "load balancer {balancer} {name} is deleted after {until}, unless Service {service} comes back before",
+    "load balancer {balancer} {name} is deleted after {until} unless Service {service} is created again",
 )
 UNDO_WINDOW_ENDED = _row(
-    ChangeKind.LB_DELETE, "undo-window-ended", "{service} is gone, and its undo window ends at {until}"
+    ChangeKind.LB_DELETE, "undo-window-ended", "{service} no longer exists, and its undo window ends at {until}"
 )
 UNDO_WINDOW_ENDED_PROTECTED = _row(
     ChangeKind.LB_RETAIN,
     "undo-window-ended-protected",
-    "{service} is gone, and its undo window ends at {until}; it is protected against deletion, and stays",
+    "{service} no longer exists, and its undo window ends at {until}; it is protected against deletion and kept",
 )
-CLAIM_ENDED = _row(ChangeKind.SERVICE_RELEASE, "claim-ended", "{going}, and it has no load balancer")
+CLAIM_ENDED = _row(ChangeKind.SERVICE_RELEASE, "claim-ended", "{going} and has no load balancer")
 CLAIM_ENDED_WITH_BALANCER = _row(ChangeKind.SERVICE_RELEASE, "claim-ended-with-balancer", "its load balancer is {done}")
 
 # The status of the Service.
 
 PUBLISHED_NEW = _row(ChangeKind.SERVICE_STATUS, "published-new", "publishes the addresses of the new load balancer")
 PUBLISHED_NEW_HOSTNAME = _row(
-    ChangeKind.SERVICE_STATUS, "published-new-hostname", "publishes {hostname} once there is a load balancer"
+    ChangeKind.SERVICE_STATUS, "published-new-hostname", "publishes {hostname} once the load balancer exists"
 )
 PUBLISHED_AS_IS = _row(
-    ChangeKind.SERVICE_STATUS, "published-as-is", "publishes what load balancer {balancer} really has"
+    ChangeKind.SERVICE_STATUS, "published-as-is", "publishes the current addresses of load balancer {balancer}"
 )
 PUBLISHED_AFTERWARDS = _row(
     ChangeKind.SERVICE_STATUS,
     "published-afterwards",
-    "publishes what load balancer {balancer} has once its parts have changed",
+    "publishes the addresses of load balancer {balancer} after its changes",
 )
 UNPUBLISHED = _row(
     ChangeKind.SERVICE_STATUS,
     "unpublished",
     "load balancer {balancer} has no public interface, and its private addresses are not published",
 )
-PUBLISHED_NOWHERE = _row(ChangeKind.SERVICE_STATUS, "published-nowhere", "the Service is published at no address")
+PUBLISHED_NOWHERE = _row(ChangeKind.SERVICE_STATUS, "published-nowhere", "the Service publishes no address")
 
 # Ports.
 
 PORT_ADDED = _row(ChangeKind.LB_LISTENER, "port-added", "the Service has port {port}")
-PORT_CHANGED = _row(ChangeKind.LB_LISTENER, "port-changed", "differs from what the Service asks of port {port}")
+PORT_CHANGED = _row(ChangeKind.LB_LISTENER, "port-changed", "differs from port {port} of the Service")
 PORT_REMOVED = _row(ChangeKind.LB_LISTENER, "port-removed", "the Service has no TCP port {port}")
 PORT_CLOSED = _row(ChangeKind.LB_LISTENER, "port-closed", "clients cannot connect to port {port} any more")
 
@@ -130,13 +130,13 @@ def _loss(name: str, says: str) -> Rule:
 
 
 TLS_ENDS = _loss("tls-ends", "clients of port {port} get no TLS from the load balancer any more")
-TLS_BEGINS = _loss("tls-begins", "clients of port {port} have to speak TLS")
-HTTP_BEGINS = _loss("http-begins", "clients of port {port} have to speak http")
+TLS_BEGINS = _loss("tls-begins", "clients of port {port} must use TLS")
+HTTP_BEGINS = _loss("http-begins", "clients of port {port} must use http")
 FORWARDED_FOR_ENDS = _loss(
     "forwarded-for-ends", "backends of port {port} get no X-Forwarded-For from the load balancer any more"
 )
-CERTIFICATE_TAKEN_OFF = _loss("certificate-taken-off", "certificate {certificates} is taken off")
-CERTIFICATES_TAKEN_OFF = _loss("certificates-taken-off", "certificates {certificates} are taken off")
+CERTIFICATE_TAKEN_OFF = _loss("certificate-taken-off", "certificate {certificates} is removed")
+CERTIFICATES_TAKEN_OFF = _loss("certificates-taken-off", "certificates {certificates} are removed")
 REDIRECT_ENDS = _loss("redirect-ends", "http is not redirected to port {port} any more")
 STICKINESS_ENDS = _loss("stickiness-ends", "sticky sessions of port {port} end")
 COOKIE_CHANGES = _loss("cookie-changes", "sticky sessions of port {port} start anew with the cookie {wanted}")
@@ -152,39 +152,39 @@ CHECK_CHANGES = _loss("check-changes", "targets of port {port} are checked by {w
 
 # Interface and networks.
 
-PUBLIC_ON = _row(ChangeKind.LB_PUBLIC_INTERFACE, "public-on", "the Service asks for a public interface")
-PUBLIC_OFF = _row(ChangeKind.LB_PUBLIC_INTERFACE, "public-off", "the Service asks for no public interface")
+PUBLIC_ON = _row(ChangeKind.LB_PUBLIC_INTERFACE, "public-on", "the Service requests a public interface")
+PUBLIC_OFF = _row(ChangeKind.LB_PUBLIC_INTERFACE, "public-off", "the Service requests no public interface")
 UNREACHABLE_OUTSIDE = _row(
     ChangeKind.LB_PUBLIC_INTERFACE,
     "unreachable-outside",
-    "it cannot be reached by its public addresses any more",
+    "it is no longer reachable at its public addresses",
 )
 NETWORK_ADDED = _row(ChangeKind.LB_NETWORK, "network-added", "HCLOUD_NETWORK names this network")
 NETWORK_REPLACED = _row(ChangeKind.LB_NETWORK, "network-replaced", "HCLOUD_NETWORK names another network")
 NETWORK_DROPPED = _row(ChangeKind.LB_NETWORK, "network-dropped", "HCLOUD_NETWORK names no network")
 PRIVATE_ADDRESS_CHANGED = _row(
-    ChangeKind.LB_NETWORK, "private-address-changed", "the Service asks for the private address {address}"
+    ChangeKind.LB_NETWORK, "private-address-changed", "the Service requests the private address {address}"
 )
 PRIVATE_ADDRESS_LOST = _row(ChangeKind.LB_NETWORK, "private-address-lost", "its private address {address} is lost")
 PRIVATE_TRAFFIC_STOPS = _row(
     ChangeKind.LB_NETWORK,
     "private-traffic-stops",
-    "its private address {address} is lost, and traffic to private targets stops meanwhile",
+    "its private address {address} is lost, and traffic to private targets is interrupted",
 )
 
 # Targets.
 
-TARGET_ADDED = _row(ChangeKind.LB_TARGET, "target-added", "{node} gets traffic by its {address}")
+TARGET_ADDED = _row(ChangeKind.LB_TARGET, "target-added", "{node} gets traffic at its {address}")
 TARGET_RETURNS = _row(
-    ChangeKind.LB_TARGET, "target-returns", "{target} is added again: it goes with the place in the network"
+    ChangeKind.LB_TARGET, "target-returns", "{target} is added again: it is removed with the attachment to the network"
 )
 TARGET_LEFT_BEHIND = _row(
     ChangeKind.LB_TARGET,
     "target-left-behind",
-    "{target} cannot be reached any more once the load balancer has left the network",
+    "{target} is unreachable once the load balancer is detached from the network",
 )
 TARGET_WITHOUT_TRAFFIC = _row(ChangeKind.LB_TARGET, "target-without-traffic", "{target} gets no traffic any more")
-TARGET_GONE = _row(ChangeKind.LB_TARGET, "target-gone", "{server} is gone")
-TARGET_WITHOUT_NODE = _row(ChangeKind.LB_TARGET, "target-without-node", "no Node is {server}")
-TARGET_TWICE = _row(ChangeKind.LB_TARGET, "target-twice", "{server} is a target by its other address")
-TARGET_EXCLUDED = _row(ChangeKind.LB_TARGET, "target-excluded", "Node {node} is no target: {cause}")
+TARGET_GONE = _row(ChangeKind.LB_TARGET, "target-gone", "{server} no longer exists")
+TARGET_WITHOUT_NODE = _row(ChangeKind.LB_TARGET, "target-without-node", "{server} belongs to no Node")
+TARGET_TWICE = _row(ChangeKind.LB_TARGET, "target-twice", "{server} is also a target at its other address")
+TARGET_EXCLUDED = _row(ChangeKind.LB_TARGET, "target-excluded", "Node {node} is not a target: {cause}")

@@ -35,56 +35,58 @@ def _refused(name: str, says: str, remedy: str = "", noted: NoteKind = NoteKind.
 # Whose a load balancer is.
 
 BALANCER_OF_SERVICE = _refused("balancer-of-service", "load balancer {balancer} {name!r} belongs to Service {service}")
-BALANCER_GOES_BACK = _refused("balancer-goes-back", "load balancer {balancer} {name!r} goes back to Service {service}")
+BALANCER_GOES_BACK = _refused(
+    "balancer-goes-back", "load balancer {balancer} {name!r} is returned to Service {service}"
+)
 BALANCER_OF_CLUSTER = _refused(
     "balancer-of-cluster",
-    "load balancer {balancer} {name!r} belongs to cluster {cluster}",
-    f"its label {LABEL_CLUSTER_UID} says so: to have it released there, kubectl annotate service NAME -n NAMESPACE"
-    f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service, or where that cluster is gone, hcloud"
-    f" load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
+    f"load balancer {{balancer}} {{name!r}} belongs to cluster {{cluster}} (label {LABEL_CLUSTER_UID})",
+    "to release it there, kubectl annotate service NAME -n NAMESPACE"
+    f" {_key('deletion_policy')}={DeletionPolicy.RETAIN} and delete that Service, or if that cluster no longer exists,"
+    f" hcloud load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
 )
 BALANCER_WAITS_ELSEWHERE = _refused(
     "balancer-waits-elsewhere",
-    "load balancer {balancer} {name!r} belongs to cluster {cluster}",
-    f"its label {LABEL_CLUSTER_UID} says so: its Service is gone, and it is deleted there when its undo window ends. To"
-    f" have it here: hcloud load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
+    f"load balancer {{balancer}} {{name!r}} belongs to cluster {{cluster}} (label {LABEL_CLUSTER_UID}) and is deleted"
+    " there after the undo window of its deleted Service",
+    f"to adopt it here, hcloud load-balancer remove-label {{balancer}} {LABEL_CLUSTER_UID}",
 )
 NAME_CONTESTED = _refused(
     "name-contested",
-    "load balancer name {name!r} is asked for by {services} as well",
-    "give each a name of its own",
+    "load balancer name {name!r} is also requested by {services}",
+    "give each Service a name of its own",
     NoteKind.AMBIGUOUS,
 )
 NAME_KEPT = Rule(
     "name-kept",
-    "load balancer {balancer} stays {present!r}: the name {name!r} is asked for by {services} as well",
-    "give each a name of its own",
+    "load balancer {balancer} keeps the name {present!r}: {name!r} is also requested by {services}",
+    "give each Service a name of its own",
     NoteKind.AMBIGUOUS,
 )
 SEVERAL_BALANCERS = Rule(
     "several-balancers",
     "load balancers {balancers} all have the label of this Service",
-    "remove the label from those that are not its",
+    "remove the label from all but its own",
     NoteKind.AMBIGUOUS,
 )
 BALANCER_UNKNOWN = Rule("balancer-unknown", "cannot determine its load balancer: {cause}", of=NoteKind.UNKNOWN)
 BALANCER_MAYBE_ANOTHERS = Rule(
     "balancer-maybe-anothers",
-    "load balancer {balancer} {name!r} may be another Service's: {cause}",
+    "load balancer {balancer} {name!r} may belong to another Service: {cause}",
     of=NoteKind.UNKNOWN,
 )
 
-# What a load balancer keeps though it is asked for otherwise.
+# What a load balancer keeps though another value is requested.
 
 NAME_TAKEN = Rule(
     "name-taken",
-    f"{_key('name')} is {{wanted}}: load balancer {{other}} has that name, and {{balancer}} stays {{present}}",
+    f"{_key('name')} is {{wanted}}: load balancer {{other}} has that name, and {{balancer}} keeps the name {{present}}",
     "choose another name, or rename the other one",
     NoteKind.MALFORMED,
 )
 PUBLIC_INTERFACE_NEEDED = Rule(
     "public-interface-needed",
-    f"{_set_by('disable_public_network')} is true: the public interface stays while {{target}} needs it",
+    f"{_set_by('disable_public_network')} is true: the public interface is kept while {{target}} needs it",
     f"set {_key('use_private_ip')} to true",
     NoteKind.KEPT,
 )
@@ -93,8 +95,8 @@ PUBLIC_INTERFACE_NEEDED_STILL = Rule(
 )
 PUBLIC_INTERFACE_NEEDED_BY_OTHERS = Rule(
     "public-interface-needed-by-others",
-    f"{_set_by('disable_public_network')} is true: the public interface stays while {{target}} of another owner needs"
-    " it",
+    f"{_set_by('disable_public_network')} is true: the public interface is kept while {{target}} of another owner"
+    " needs it",
     "remove that target",
     NoteKind.KEPT,
 )
@@ -112,14 +114,13 @@ NO_OTHER_TARGET_REACHED = Rule(
 )
 STAYS_IN_PLACE = Rule(
     "stays-in-place",
-    "{option} is {wanted}, and load balancer {balancer} is in {present}: it stays there, as moving it would lose its"
-    " addresses",
-    "delete the Service and create it anew to move it",
+    "{option} is {wanted}, but load balancer {balancer} is in {present} and is not moved: its addresses would be lost",
+    "to move it, delete the Service and create it again",
     NoteKind.KEPT,
 )
 VALUE_KEPT = Rule(
     "value-kept",
-    "the load balancer keeps {values}, which no annotation or variable asks for",
+    "load balancer keeps {values}, set by no annotation or variable",
     "set {option} to {default}, or to {value} to keep it",
     NoteKind.KEPT,
 )
@@ -131,17 +132,17 @@ VALUES_KEPT = Rule(
 )
 DELETION_STUCK = Rule(
     "deletion-stuck",
-    f"its deletion waits for finalizer {FINALIZER_BALANCER}, and load balancers are switched off here",
-    "switch them on until its load balancer is gone (HCLOUD_LOAD_BALANCERS_ENABLED, --controllers), or let"
-    " hcloud-cloud-controller-manager delete it (k3s' servicelb takes off what it set). As the last resort take the"
-    " finalizer off, and delete the load balancer in Hetzner's console, as it costs money: kubectl patch service"
-    " {service} -n {namespace} --type=json -p '{patch}'",
+    f"deletion waits for finalizer {FINALIZER_BALANCER}, but load balancers are disabled here",
+    "enable them until its load balancer is deleted (HCLOUD_LOAD_BALANCERS_ENABLED, --controllers), or let"
+    " hcloud-cloud-controller-manager delete it (k3s servicelb removes its own finalizer). As a last resort, delete the"
+    " load balancer in Hetzner's console (it is billed) and remove the finalizer: kubectl patch service {service} -n"
+    " {namespace} --type=json -p '{patch}'",
     NoteKind.STUCK,
 )
 
 # The type.
 
-TYPE_NOT_READ = Rule("type-not-read", "type {wanted} could not be looked up: {cause}; {instead}", of=NoteKind.UNKNOWN)
+TYPE_NOT_READ = Rule("type-not-read", "lookup of type {wanted} failed: {cause}; {instead}", of=NoteKind.UNKNOWN)
 TYPE_MISSING = Rule(
     "type-missing",
     f"{_set_by('type')} {{asked}}: Hetzner has no such type; {{instead}}",
@@ -150,7 +151,7 @@ TYPE_MISSING = Rule(
 )
 TYPE_NOT_SOLD = Rule(
     "type-not-sold",
-    f"{_set_by('type')} {{asked}}: Hetzner has not sold it since {{since}}; {{instead}}",
+    f"{_set_by('type')} {{asked}}: not sold by Hetzner since {{since}}; {{instead}}",
     "choose another type",
     NoteKind.MALFORMED,
 )
@@ -162,14 +163,14 @@ TYPE_NOT_THERE = Rule(
 )
 TYPE_TOO_SMALL = Rule(
     "type-too-small",
-    f"{_set_by('type')} {{asked}}, which is too small: it takes {{holds}}, and {{needed}} are needed; {{instead}}",
+    f"{_set_by('type')} {{asked}}: too small, it takes {{holds}} and {{needed}} are needed; {{instead}}",
     "choose {larger}",
     NoteKind.LIMIT,
 )
 TYPE_DEPRECATED = Rule(
     "type-deprecated",
-    "Hetzner sells type {type} until {until} only",
-    "choose another type in time",
+    "type {type} is deprecated: sold by Hetzner until {until}",
+    "choose another type",
     NoteKind.DEPRECATED,
 )
 
@@ -184,12 +185,12 @@ PORT_OVER_LIMIT = Rule(
 
 NETWORK_WITHOUT_SUBNET = Rule(
     "network-without-subnet",
-    "network {network} has no subnet, and no load balancer can be attached",
+    "network {network} has no subnet to attach a load balancer to",
     "add a subnet of type cloud",
 )
 NETWORK_ELSEWHERE = Rule(
     "network-elsewhere",
-    "network {network} is in {zones}, and the load balancer in {zone}: Hetzner attaches none of another network zone",
+    "network {network} is in {zones}, but the load balancer is in {zone}: both must be in one network zone",
     "create it in {zones}, or name a network of {zone} in HCLOUD_NETWORK",
 )
 PRIVATE_NETWORK_NEEDED = Rule(
@@ -197,7 +198,7 @@ PRIVATE_NETWORK_NEEDED = Rule(
 )
 TARGETS_STAY = Rule(
     "targets-stay",
-    "the targets stay as they are, and none is added or removed: {cause}",
+    "targets are not changed: {cause}",
     of=NoteKind.KEPT,
 )
 NO_TARGET_IN_NETWORK = Rule(
@@ -205,7 +206,7 @@ NO_TARGET_IN_NETWORK = Rule(
     "no target can be reached by a private address: {cause}",
     of=NoteKind.UNREACHABLE,
 )
-STAYS_OUTSIDE = Rule("stays-outside", "it stays outside of the network: {cause}", of=NoteKind.UNSUPPORTED)
+STAYS_OUTSIDE = Rule("stays-outside", "load balancer is not attached to the network: {cause}", of=NoteKind.UNSUPPORTED)
 
 
 def _private_ipv4(name: str, why: str) -> Rule:
@@ -218,7 +219,7 @@ PRIVATE_IP_OUTSIDE = _private_ipv4("private-ip-outside", "network {network} has 
 PRIVATE_IP_RESERVED = _private_ipv4("private-ip-reserved", "Hetzner reserves it in network {network}")
 PRIVATE_IP_OF_SERVER = _private_ipv4("private-ip-of-server", "server {server} has it")
 PRIVATE_IP_OF_BALANCER = _private_ipv4("private-ip-of-balancer", "load balancer {balancer} has it")
-PRIVATE_IP_CONTESTED = _private_ipv4("private-ip-contested", "it is asked for by {services} as well")
+PRIVATE_IP_CONTESTED = _private_ipv4("private-ip-contested", "it is also requested by {services}")
 RANGE_OUTSIDE = Rule(
     "range-outside",
     f"{_set_by('private_subnet_ip_range')} is {{wanted}}: network {{network}} has the subnets {{subnets}}",
@@ -230,13 +231,13 @@ RANGE_OUTSIDE = Rule(
 
 PRIMARY_IP_UNKNOWN = Rule(
     "primary-ip-unknown",
-    "{option} is {wanted}, and it is not known whether the load balancer can have it: {cause}",
+    "{option} is {wanted}: cannot determine whether it is available: {cause}",
     of=NoteKind.UNKNOWN,
 )
 PRIMARY_IP_MISSING = Rule(
     "primary-ip-missing",
     "{option} is {wanted}: the project has no such Primary IP",
-    "create it, correct this, or remove it",
+    "create it, or correct or remove the annotation",
     NoteKind.MALFORMED,
 )
 PRIMARY_IP_OF_ANOTHER_VERSION = Rule(
@@ -248,18 +249,18 @@ PRIMARY_IP_OF_ANOTHER_VERSION = Rule(
 PRIMARY_IP_BLOCKED = Rule(
     "primary-ip-blocked",
     "{option} is {wanted}: Hetzner has blocked {address}",
-    "ask its support, or name another one",
+    "contact Hetzner's support, or name another one",
     NoteKind.MALFORMED,
 )
 PRIMARY_IP_ELSEWHERE = Rule(
     "primary-ip-elsewhere",
-    "{option} is {wanted}: {address} is bound to {location}, and the load balancer goes to {place}",
+    "{option} is {wanted}: {address} is bound to {location}, but the load balancer is created in {place}",
     f"set {_key('location')} to {{location}}, or name one of {{place}}",
     NoteKind.MALFORMED,
 )
 PRIMARY_IP_IN_ANOTHER_ZONE = Rule(
     "primary-ip-in-another-zone",
-    "{option} is {wanted}: {address} is bound to {location} in {zone}, and the load balancer goes to {place}",
+    "{option} is {wanted}: {address} is bound to {location} in {zone}, but the load balancer is created in {place}",
     "name one of {place}",
     NoteKind.MALFORMED,
 )
@@ -268,28 +269,28 @@ PRIMARY_IP_UNREADABLE = Rule(
 )
 PRIMARY_IP_NOT_TAKEN = Rule(
     "primary-ip-not-taken",
-    "{option} is {wanted}, and load balancer {balancer} keeps {address}: addresses are chosen at creation only",
-    "to move to another one, let a second Service have it, change DNS records, and delete this Service then",
+    "{option} is {wanted}, but load balancer {balancer} keeps {address}: addresses are set at creation only",
+    "to use it, create a second Service with it, change the DNS records and delete this Service",
     NoteKind.PRIMARY_IP,
 )
 PRIMARY_IP_GOES_ALONG = Rule(
     "primary-ip-goes-along",
-    "{address} is deleted together with its load balancer, as its auto_delete is on",
+    "{address} is deleted with its load balancer: its auto_delete is on",
     "to keep it, run hcloud primary-ip update --auto-delete=false {primary_ip}",
     NoteKind.PRIMARY_IP,
 )
 ADDRESSES_GO = Rule("addresses-go", "its public addresses {addresses} are lost for good", of=ChangeKind.LB_DELETE)
 PRIMARY_IP_MAY_GO = Rule(
     "primary-ip-may-go",
-    "Primary IP {primary_ip} ({address}) is deleted with it if its auto_delete is on, which is not known here",
+    "Primary IP {primary_ip} ({address}) is deleted with it if its auto_delete is on (not known here)",
     of=ChangeKind.LB_DELETE,
 )
 PRIMARY_IP_STAYS = Rule(
-    "primary-ip-stays", "Primary IP {primary_ip} ({address}) stays, and is paid for", of=ChangeKind.LB_DELETE
+    "primary-ip-stays", "Primary IP {primary_ip} ({address}) is kept and still billed", of=ChangeKind.LB_DELETE
 )
 PRIMARY_IP_GOES = Rule(
     "primary-ip-goes",
-    "Primary IP {primary_ip} ({address}) is deleted with it, as its auto_delete is on: the address is lost for good",
+    "Primary IP {primary_ip} ({address}) is deleted with it (its auto_delete is on): the address is lost for good",
     of=ChangeKind.LB_DELETE,
 )
 
@@ -301,17 +302,17 @@ NODE_OVER_LIMIT = Rule("node-over-limit", "no target for {nodes}: {cause}", of=N
 NODE_UNCERTAIN = Rule("node-uncertain", "target of {nodes} unchanged: {cause}", of=NoteKind.KEPT)
 LOST_IPV4 = Rule(
     "lost-ipv4",
-    "{nodes} out of reach: the target has a public IPv4 address that its server has lost",
-    "remove it in Hetzner's console, and it comes back by IPv6",
+    "{nodes} unreachable: the target uses a public IPv4 address that its server no longer has",
+    "remove the target in Hetzner's console (it is added again by IPv6)",
     NoteKind.UNUSABLE_TARGET,
 )
 UNREAD_IPV4 = Rule(
     "unread-ipv4",
-    "{nodes} out of reach: the target has a public IPv4 address, and the Service takes IPv6 alone (spec.ipFamilies)",
+    "{nodes} unreachable: the target uses a public IPv4 address, but the Service accepts IPv6 only (spec.ipFamilies)",
     LOST_IPV4.remedy,
     NoteKind.UNUSABLE_TARGET,
 )
-TARGET_OF_OTHERS = Rule("target-of-others", "target {target} is of another owner, and stays", of=NoteKind.FOREIGN)
+TARGET_OF_OTHERS = Rule("target-of-others", "target {target} belongs to another owner and is kept", of=NoteKind.FOREIGN)
 
 # The end of a load balancer.
 
@@ -322,15 +323,15 @@ RELEASE_UNCLEAR = Rule(
 )
 PUBLISHED_STAYS = Rule(
     "published-stays",
-    "it publishes an address of {balancer}; nothing else says that it was its, so that it stays",
-    "if it is of no use: hcloud load-balancer delete {id}",
+    "Service publishes an address of {balancer}, which is kept: nothing else identifies it as the Service's",
+    "if it is unused: hcloud load-balancer delete {id}",
     NoteKind.ORPHAN,
 )
 LOST_ITS_LABEL = Rule("lost-its-label", "{balancer} has lost its label", of=ChangeKind.LB_RETAIN)
 RETAINED_PROTECTED = Rule("retained-protected", "it is protected against deletion", of=ChangeKind.LB_RETAIN)
 RETAINED_ADOPTED = Rule(
     "retained-adopted",
-    f"it was not made for a Service, and {_key('deletion_policy')} is not delete",
+    f"it was not created for a Service, and {_key('deletion_policy')} is not delete",
     of=ChangeKind.LB_RETAIN,
 )
 RETAINED_UNREADABLE = Rule(
@@ -338,51 +339,53 @@ RETAINED_UNREADABLE = Rule(
     f"{_key('deletion_policy')} is {{value}}, which is neither delete nor retain",
     of=ChangeKind.LB_RETAIN,
 )
-RETAINED_AS_ASKED = Rule("retained-as-asked", "the Service's deletion policy is to retain it", of=ChangeKind.LB_RETAIN)
+RETAINED_AS_ASKED = Rule("retained-as-asked", "the Service's deletion policy is retain", of=ChangeKind.LB_RETAIN)
 ORPHANED = Rule(
     "orphaned",
     "load balancer {balancer} {name} is orphaned: {cause}",
     "to delete it: reconcile orphans --delete {balancer}",
     NoteKind.ORPHAN,
 )
-SERVICE_GONE = Rule("service-gone", "its Service, with the UID {uid}, is gone", of=ChangeKind.LB_DELETE)
-RELEASED = Rule("released", "it was released, and no Service has asked for it by its name", of=NoteKind.ORPHAN)
+SERVICE_GONE = Rule("service-gone", "its Service (UID {uid}) no longer exists", of=ChangeKind.LB_DELETE)
+RELEASED = Rule("released", "it was released, and its name is requested by no Service", of=NoteKind.ORPHAN)
 RELEASED_SINCE = Rule(
-    "released-since", "it was released on {since}, and no Service has asked for it by its name", of=NoteKind.ORPHAN
+    "released-since", "it was released on {since}, and its name is requested by no Service", of=NoteKind.ORPHAN
 )
 UNDATED = Rule(
     "undated",
-    f"{{service}} has gone, and label {LABEL_DELETE_AFTER} is gone: it is never deleted by itself",
+    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} is missing; not deleted automatically",
     of=NoteKind.ORPHAN,
 )
 MISDATED = Rule(
     "misdated",
-    f"{{service}} has gone, and label {LABEL_DELETE_AFTER} is {{value!r}}, which is no time of ours: it is never"
-    " deleted by itself",
+    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} has value {{value!r}}, which is not a time; not"
+    " deleted automatically",
     of=NoteKind.ORPHAN,
 )
-MAY_RETURN = Rule("may-return", "{service} has gone, and may have it back", of=NoteKind.ORPHAN)
+MAY_RETURN = Rule("may-return", "{service} no longer exists; kept in case it is created again", of=NoteKind.ORPHAN)
 IN_UNDO_WINDOW = Rule(
     "in-undo-window",
-    "{service} has gone: it is deleted after {until}, unless it comes back",
+    "{service} no longer exists; deleted after {until} unless the Service is created again",
     of=NoteKind.ORPHAN,
 )
-PUBLISHED_AT_THE_END = Rule("published-at-the-end", "Service {service}, which goes, publishes its address")
-NAMED_WITHOUT_LABEL = Rule("named-without-label", "it has the default name of Service {service}, and no label")
+PUBLISHED_AT_THE_END = Rule(
+    "published-at-the-end", "its address is published by Service {service}, which no longer needs a load balancer"
+)
+NAMED_WITHOUT_LABEL = Rule("named-without-label", "it has the default name of Service {service} and no label")
 NAMED_FOR_NONE = Rule(
-    "named-for-none", "it has the default name of a Service, and no Service of this cluster has its UID"
+    "named-for-none", "it has the default name of a Service, but no Service of this cluster has that UID"
 )
 ORPHAN_PROTECTED = Rule(
-    "orphan-protected", "it is protected against deletion: take that off in Hetzner's console first"
+    "orphan-protected", "it is protected against deletion", "disable the protection in Hetzner's console first"
 )
 ORPHAN_UNLABELLED = Rule(
-    "orphan-unlabelled", "no label says whose it is: if it is of no use, hcloud load-balancer delete {balancer}"
+    "orphan-unlabelled", "no label names its owner", "if it is unused: hcloud load-balancer delete {balancer}"
 )
-STRAY_PRIVATE = Rule("stray-private", "no Node of the cluster has it, and Robot knows no private addresses")
-STRAY_PUBLIC = Rule("stray-public", "no Node of the cluster has it, and no server of the Robot account does")
+STRAY_PRIVATE = Rule("stray-private", "no Node of the cluster has it; Robot lists no private addresses")
+STRAY_PUBLIC = Rule("stray-public", "no Node of the cluster and no server of the Robot account has it")
 CERTIFICATE_LEFT = Rule(
     "certificate-left",
-    "certificate {certificate} {name} was made for a Service that is gone",
+    "certificate {certificate} {name} was created for a Service that no longer exists",
     "hcloud certificate delete {certificate}",
     NoteKind.ORPHAN,
 )
@@ -395,9 +398,9 @@ _DUAL_STACK = "set ipFamilyPolicy: PreferDualStack"
 _OF_NO_FAMILY = "without an address of the Service's family"
 _WITHOUT_ADDRESS = "without public address"
 
-NODES_LACKING = Rule("nodes-lacking", "0 of 0 Nodes may get traffic: the cluster has no Nodes", of=NoteKind.NO_TARGETS)
+NODES_LACKING = Rule("nodes-lacking", "0 of 0 Nodes can be targets: the cluster has no Nodes", of=NoteKind.NO_TARGETS)
 NODES_INELIGIBLE = Rule(
-    "nodes-ineligible", "0 of {total} Nodes may get traffic: {counts}", "{remedies}", NoteKind.NO_TARGETS
+    "nodes-ineligible", "0 of {total} Nodes can be targets: {counts}", "{remedies}", NoteKind.NO_TARGETS
 )
 EXCLUDED_BY_LABEL = Rule(
     "excluded-by-label",
@@ -421,7 +424,7 @@ UNSELECTED = Rule(
 LEAVING = Rule("being-deleted", "it is being deleted", "a new Node becomes a target", counted="being deleted")
 IGNORED = Rule(
     "ignored",
-    "ignored by --ignore-nodes: it stays what it is",
+    "ignored by --ignore-nodes: its target is not changed",
     "change --ignore-nodes, or the labels that it matches",
     counted="ignored by --ignore-nodes",
 )
@@ -440,7 +443,10 @@ NOT_INITIALIZED = Rule(
     counted="not initialized",
 )
 WITHOUT_SERVER = Rule(
-    "without-server", "the server is gone", "a new Node becomes a target once it has joined", counted="without server"
+    "without-server",
+    "the server no longer exists",
+    "a new Node becomes a target once it has joined",
+    counted="without server",
 )
 ON_UNREAD_ROBOT_SERVER = Rule(
     "on-unread-robot-server",
@@ -450,20 +456,20 @@ ON_UNREAD_ROBOT_SERVER = Rule(
 )
 IN_ANOTHER_ZONE = Rule(
     "in-another-network-zone",
-    "the server is in {location}, network zone {zone}, and the load balancer in {place}: Hetzner takes targets of its"
-    " own zone only",
-    f"add {LABEL_REGION[-1]}!={{location}} to {_key('node_selector')}, or make a Service for each zone",
+    "the server is in {location} (network zone {zone}), but the load balancer is in {place}: both must be in one"
+    " network zone",
+    f"add {LABEL_REGION[-1]}!={{location}} to {_key('node_selector')}, or create a Service for each zone",
     counted="in another network zone",
 )
 IN_NO_VSWITCH = Rule(
     "in-no-vswitch",
     "its InternalIP {address} is in no vSwitch of network {network}, which has {vswitches}",
-    "couple one that has it",
+    "couple a vSwitch with that range",
     counted="in no vSwitch of the network",
 )
 OF_ONE_FAMILY = Rule(
     "of-another-family",
-    "the server has a public {had} address alone, and the Service takes {wanted} alone (spec.ipFamilies)",
+    "the server has a public {had} address only, but the Service accepts {wanted} only (spec.ipFamilies)",
     _DUAL_STACK,
     counted=_OF_NO_FAMILY,
 )
@@ -472,14 +478,14 @@ OF_ONE_FAMILY_IN_NETWORK = Rule(
 )
 IPV6_IN_NETWORK = Rule(
     "without-private-ipv6",
-    "private networks have no IPv6, and the Service takes IPv6 alone (spec.ipFamilies)",
+    "private networks have no IPv6, but the Service accepts IPv6 only (spec.ipFamilies)",
     _DUAL_STACK,
     counted=_OF_NO_FAMILY,
 )
 WITHOUT_NETWORK = Rule(
     "without-private-network",
-    "traffic should go to private addresses, and there is no network (HCLOUD_NETWORK)",
-    f"set that, or {_PRIVATE} to false",
+    "private addresses are requested, but no network is configured (HCLOUD_NETWORK)",
+    f"configure one, or set {_PRIVATE} to false",
     counted="without private network",
 )
 NOT_ATTACHED = Rule(
@@ -491,7 +497,7 @@ NOT_ATTACHED = Rule(
 WITHOUT_PUBLIC_ADDRESS = Rule(
     "without-public-address",
     "the server has no public address",
-    f"give it one, or a network and {_PRIVATE}",
+    f"assign one, or attach it to a network and set {_PRIVATE} to true",
     counted=_WITHOUT_ADDRESS,
 )
 PRIVATE_ALONE = Rule(
@@ -503,14 +509,14 @@ WITHOUT_INTERNAL_IP = Rule(
     f"give its Node an InternalIP, and set {_PRIVATE} to true",
     counted=_WITHOUT_ADDRESS,
 )
-TAKES_PRIVATE = Rule("takes-traffic-inside", "server {server} by its private address {address}")
-TAKES_PUBLIC = Rule("takes-traffic", "{server} by its public address {address}")
+TAKES_PRIVATE = Rule("takes-traffic-inside", "server {server} at its private address {address}")
+TAKES_PUBLIC = Rule("takes-traffic", "{server} at its public address {address}")
 TAKES_PUBLIC_INSTEAD = Rule(
-    "takes-traffic-outside", "{server} by its public address {address}, as its Node has no InternalIP"
+    "takes-traffic-outside", "{server} at its public address {address}: its Node has no InternalIP"
 )
-TAKES_INTERNAL = Rule("takes-traffic-as-reported", "{server} by the InternalIP {address} of its Node")
+TAKES_INTERNAL = Rule("takes-traffic-as-reported", "{server} at the InternalIP {address} of its Node")
 ROOM_LACKING = Rule(
-    "over-limit", "the type takes {room}, all taken", "{remedy}", counted="over the limit of the load balancer's type"
+    "over-limit", "the type takes {room}, all in use", "{remedy}", counted="over the limit of the load balancer's type"
 )
 TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "the server is not known: {cause}", counted="with an unknown server")
 NODE_UNREADABLE = Rule("unreadable-node", "the Node could not be read: {cause}", counted="not readable")
@@ -518,18 +524,18 @@ PRIVATE_NETWORK_UNKNOWN = Rule(
     "in-unknown-network", "the network is not known: {cause}", counted="with an unknown network"
 )
 ADDRESS_UNSAID = Rule(
-    "with-unknown-address", "the API did not say which {kind} the server has", counted="with an unknown address"
+    "with-unknown-address", "Hetzner's answer has no {kind} of the server", counted="with an unknown address"
 )
 INTERNAL_IP_LACKING = Rule("without-any-internal-ip", "the Node has no InternalIP", counted="without InternalIP")
 ROBOT_CREDENTIALS_LACKING = Rule(
     "without-robot-credentials",
-    "without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone",
+    "without ROBOT_USER and ROBOT_PASSWORD, only its InternalIP can be used",
     f"set {_PRIVATE} to true",
     counted=ON_UNREAD_ROBOT_SERVER.counted,
 )
 ADDRESS_SHARED = Rule(
     "with-a-shared-address",
-    "{address} is the address of another server or Node as well",
+    "{address} is also the address of another server or Node",
     counted="with a shared address",
 )
 NOT_INITIALIZED_YET = Rule(
@@ -543,7 +549,7 @@ _DOMAINS = _key("http_managed_certificate_domains")
 _REFERENCES = _key("http_certificates")
 _TYPE = _key("certificate_type")
 _RETRY = "retry it in Hetzner's console"
-_STRICT = "as it is never asked for again by itself: the limits of certificate authorities are strict"
+_STRICT = "(not retried automatically: certificate authorities have strict limits)"
 
 
 def _certificate(name: str, says: str, remedy: str = "", of: NoteKind = NoteKind.CERTIFICATE) -> Rule:
@@ -559,123 +565,122 @@ def _pending(name: str, says: str, remedy: str = "", noted: NoteKind | None = No
 CERTIFICATE_MISSING = _certificate(
     "missing",
     f"{_REFERENCES}: the project has no certificate {{wanted}}{{near}}",
-    "upload it, or name one that is there",
+    "upload it, or name an existing one",
 )
 CERTIFICATE_BY_ID = _certificate(
     "by-id",
-    f"{_REFERENCES}: the project has no certificate with id {{wanted}}, and the one that is named {{wanted}} has id"
-    " {certificate}",
-    "write that",
+    f"{_REFERENCES}: the project has no certificate with id {{wanted}}, but certificate {{certificate}} has that name",
+    "use id {certificate}",
 )
 CERTIFICATE_UNKNOWN = _certificate(
-    "unknown", f"{_REFERENCES}: certificate {{wanted}} could not be looked up: {{cause}}", of=NoteKind.UNKNOWN
+    "unknown", f"{_REFERENCES}: lookup of certificate {{wanted}} failed: {{cause}}", of=NoteKind.UNKNOWN
 )
 CERTIFICATE_NOT_ISSUED = _pending(
     "not-issued",
     "certificate {certificate} {name!r} was not issued: {cause}",
-    f"{{fix}}, then {_RETRY}, or delete it there, so that a new one is asked for, {_STRICT}",
+    f"{{fix}}, then {_RETRY} or delete it there to request a new one {_STRICT}",
     NoteKind.CERTIFICATE,
 )
 NAMED_CERTIFICATE_NOT_ISSUED = _pending(
-    "named-not-issued", CERTIFICATE_NOT_ISSUED.says, f"{{fix}}, then {_RETRY}, {_STRICT}", NoteKind.CERTIFICATE
+    "named-not-issued", CERTIFICATE_NOT_ISSUED.says, f"{{fix}}, then {_RETRY} {_STRICT}", NoteKind.CERTIFICATE
 )
 CERTIFICATE_NOT_RENEWED = _certificate(
     "not-renewed",
-    "certificate {certificate} {name!r} is used, and could not be renewed: {cause}",
+    "renewal of certificate {certificate} {name!r}, which is in use, failed: {cause}",
     f"{{fix}}, then {_RETRY}",
 )
 CERTIFICATE_BEING_ISSUED = _pending(
-    "being-issued", "Hetzner is still getting certificate {certificate} {name!r} issued, since {since} UTC"
+    "being-issued", "certificate {certificate} {name!r} is being issued (since {since} UTC)"
 )
-CERTIFICATE_TO_CREATE = _pending("to-create", "the certificate {name!r} is still to be created")
-PORT_KEEPS_CERTIFICATE = _certificate("kept", "port {port} keeps its certificate for now: {cause}")
+CERTIFICATE_TO_CREATE = _pending("to-create", "certificate {name!r} is not created yet")
+PORT_KEEPS_CERTIFICATE = _certificate("kept", "port {port} keeps its current certificate: {cause}")
 PORT_LACKS_CERTIFICATE = _certificate(
     "lacking", "port {port} waits for a certificate", f"name one in {_REFERENCES}, or set {_TYPE}"
 )
 CERTIFICATE_LOOK_UP = _certificate(
-    "look-up", "the Service's managed certificate could not be looked up: {cause}", of=NoteKind.UNKNOWN
+    "look-up", "lookup of the Service's managed certificate failed: {cause}", of=NoteKind.UNKNOWN
 )
 CERTIFICATE_OF_CLUSTER = _certificate(
     "of-cluster",
-    "certificate {certificate} {name!r} has the label of this Service, and that of cluster {cluster}: left alone",
+    "certificate {certificate} {name!r} has the label of this Service but belongs to cluster {cluster}; not used",
     of=NoteKind.FOREIGN,
 )
 CERTIFICATE_UPLOADED = _certificate(
     "uploaded",
-    "certificate {certificate} {name!r} has the label of this Service, and was uploaded: it is not used",
-    f"to use it, remove {_TYPE} and name it in {_REFERENCES}, else take its label {LABEL_SERVICE_UID} off",
+    "certificate {certificate} {name!r} has the label of this Service but was uploaded; not used",
+    f"to use it, remove {_TYPE} and name it in {_REFERENCES}, else remove its label {LABEL_SERVICE_UID}",
 )
 CERTIFICATE_DIFFERS = _certificate(
     "differs",
-    "certificate {certificate} {name!r} stays in use, though {differences}",
-    f"to have another one issued, {{free}}take the label {LABEL_SERVICE_UID} off this one, which serves until then, or"
-    " set the annotations back",
+    "certificate {certificate} {name!r} remains in use, but {differences}",
+    f"to have another one issued, {{free}}remove label {LABEL_SERVICE_UID} from this one (it serves until then), or"
+    " restore the annotations",
 )
 CERTIFICATES_SEVERAL = _certificate(
     "several",
-    "certificates {certificates} all have the label of this Service, and none of them is exactly as asked for",
-    f"take the label {LABEL_SERVICE_UID} off all but one",
+    "certificates {certificates} all have the label of this Service, and none matches its annotations",
+    f"remove label {LABEL_SERVICE_UID} from all but one",
     NoteKind.AMBIGUOUS,
 )
 CERTIFICATE_NAME_TAKEN = _certificate(
     "name-taken",
-    "certificate {certificate} {name!r} is not this Service's managed certificate, and has the name that one would get",
+    "certificate {certificate} {name!r} has the name of this Service's managed certificate but not its label",
     f"choose another in {_NAME}, or, to use this one, remove {_TYPE} and name it in {_REFERENCES}",
 )
 
 # Stages of a Service, for explanations.
 
 OF_ANOTHER_CONTROLLER = Rule(
-    "of-another-controller", "spec.loadBalancerClass {cls!r} makes it another controller's; left alone"
+    "of-another-controller", "has spec.loadBalancerClass {cls!r} of another controller; not managed here"
 )
-WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type}, and asks for no load balancer; left alone")
-NEVER_CLAIMED = Rule("never-claimed", "is being deleted, and was never claimed here: there is nothing to release")
+WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type} and needs no load balancer; not managed here")
+NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed here; nothing to release")
 SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
-RETURNING = Rule("returning", "had load balancer {balancer} when it was deleted last; {change}")
-ADOPTING = Rule("adopting", "asks for the name of load balancer {balancer}, which no Service that lives has; {change}")
+RETURNING = Rule("returning", "had load balancer {balancer} before it was created again; {change}")
+ADOPTING = Rule("adopting", "requests the name of load balancer {balancer}, which has no existing Service; {change}")
 ADOPTING_PUBLISHED = Rule(
     "adopting-published",
-    "publishes an address of load balancer {balancer}, which no Service that lives has; {change}",
+    "publishes an address of load balancer {balancer}, which has no existing Service; {change}",
 )
-JOINING = Rule("joining", "wants a load balancer and has none; {change}")
-NOTHING_PLANNED = Rule("nothing-planned", "nothing is planned as things are")
-MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is right")
+JOINING = Rule("joining", "has no load balancer yet; {change}")
+NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
+MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is corrected")
 MALFORMED_SERVED = Rule(
     "malformed-served",
-    "{problem}{more}; nothing but the targets of load balancer {balancer} is looked after until it is right",
+    "{problem}{more}; only the targets of load balancer {balancer} are updated until it is corrected",
 )
-MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is taken over until it is right")
-LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}, and {cause}")
-LEAVING_ALONE = Rule("leaving-alone", "{going}, and has no load balancer; {change}")
-LEAVING_TOGETHER = Rule("leaving-together", "{going}, and load balancer {balancer} goes with it; {change}")
+MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is adopted until it is corrected")
+LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}; {cause}")
+LEAVING_ALONE = Rule("leaving-alone", "{going} and has no load balancer; {change}")
+LEAVING_TOGETHER = Rule("leaving-together", "{going}; load balancer {balancer} is deleted with it; {change}")
 LEAVING_FOR_A_WHILE = Rule(
-    "leaving-for-a-while", "{going}; load balancer {balancer} is released first, and deleted after {until}; {change}"
+    "leaving-for-a-while", "{going}; load balancer {balancer} is released first and deleted after {until}; {change}"
 )
-LEAVING_RETAINED = Rule("leaving-retained", "{going}; load balancer {balancer} stays, as {cause}; {change}")
+LEAVING_RETAINED = Rule("leaving-retained", "{going}; load balancer {balancer} is retained: {cause}; {change}")
 
 # Ports, for explanations.
 
-PORT_STAYS = Rule("port-stays", "stays as it is")
-PORT_NOT_PLANNED = Rule("port-not-planned", "nothing is planned for it as things are")
+PORT_STAYS = Rule("port-stays", "not changed")
+PORT_NOT_PLANNED = Rule("port-not-planned", "no change is planned for it")
 PORT_WITHOUT_NODE_PORT = Rule(
-    "port-without-node-port", "waits for its node port, which the API server has still to choose"
+    "port-without-node-port", "waits for its node port: the API server has not assigned it yet"
 )
 PORT_WITHOUT_CERTIFICATE = Rule("port-without-certificate", "waits for a certificate: {cause}")
-PORT_AS_ASKED = Rule("port-as-asked", "as the Service asks")
+PORT_AS_ASKED = Rule("port-as-asked", "matches the Service")
 
 # Conditions of a Service.
 
 BALANCER_DELETED = Rule("balancer-deleted", "the load balancer is being deleted")
 BALANCER_RELEASED = Rule("balancer-released", "the load balancer is released")
 BALANCER_LACKING = Rule("balancer-lacking", "there is no load balancer")
-BALANCER_UNCERTAIN = Rule("balancer-uncertain", "it is not known whether there is a load balancer")
+BALANCER_UNCERTAIN = Rule("balancer-uncertain", "cannot determine whether there is a load balancer")
 ADDRESS_UNPUBLISHED = Rule("address-unpublished", "load balancer {balancer} has no address published")
 OTHERS_PUBLISHED = Rule(
     "others-published",
     "published {others}{writer}, which load balancer {balancer} does not have; its own addresses are {own}{hostname}",
 )
 PORTS_LACKING = Rule("ports-lacking", "load balancer {balancer} listens on no port")
-LEADS_NOWHERE = Rule("leads-nowhere", "load balancer {balancer} leads to no Node{cause}")
+LEADS_NOWHERE = Rule("leads-nowhere", "load balancer {balancer} has no targets{cause}")
 ADDRESS_PUBLISHED = Rule("address-published", "published {addresses}")
-IN_SYNC = Rule("in-sync", "the load balancer is as the Service asks")
-STILL_TO_COME = Rule("still-to-come", "still to come: {cause}")
+IN_SYNC = Rule("in-sync", "the load balancer matches the Service")
+STILL_TO_COME = Rule("still-to-come", "pending: {cause}")

@@ -177,20 +177,20 @@ POWER = Rule("power", "{server} is {status}", of=ChangeKind.NODE_SHUTDOWN_TAINT,
 POWER_READY = Rule(
     "power-ready", "{server} is on, as its Node is Ready", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN
 )
-POWER_CHANGING = Rule("power-changing", "stays as it is: {server} is {status}", basis=Basis.SHUTDOWN)
-TAINT_GOES = Rule("taint-goes", "goes away as the Node is initialized", basis=Basis.UNINITIALISED)
-ANNOUNCES = Rule("taint-announces", "announces that the Node goes away", basis=Basis.ANNOUNCING)
+POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}", basis=Basis.SHUTDOWN)
+TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
+ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
 
 BEING_DELETED = Rule("node-being-deleted", "it is being deleted")
 CORDONED = Rule("node-cordoned", "it is cordoned")
 TAINTED = Rule("node-tainted", "it has the taint {taint}")
 GIVEN_UP = Rule("node-given-up", "it has not been Ready since {since}")
 
-READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it says so", basis=Basis.READY)
+READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it is Ready", basis=Basis.READY)
 READY_COUNTS = Rule(
     "ready-counts",
-    "since {since}; without a server the Node is deleted after {wait} of it, and after {silence} of silence its loss"
-    " counts as planned",
+    "since {since}; without a server, the Node is deleted after {wait} of NotReady and counts as a planned removal"
+    " after {silence}",
     basis=Basis.READY,
 )
 READY_IDLE = Rule("ready-idle", "since {since}; no deletion depends on it", basis=Basis.READY)
@@ -203,15 +203,15 @@ REGION_OF_SERVER = Rule("region-of-server", "the server's location", basis=Basis
 REGION_OF_DATA_CENTER = Rule("region-of-data-center", "the location of the server's data center", basis=Basis.SERVER)
 PROVIDED_BY_CLOUD = Rule("provided-by-cloud", "the same for all servers of Hetzner Cloud", basis=Basis.SERVER)
 PROVIDED_BY_ROBOT = Rule("provided-by-robot", "the same for all Robot servers", basis=Basis.SERVER)
-ZONE_OFF = Rule("zone-off", "stays as it is: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false", basis=Basis.UNTOUCHED)
-LABEL_UNKNOWN = Rule("label-unknown", "stays as it is: the server's {field} is not known", basis=Basis.UNTOUCHED)
+ZONE_OFF = Rule("zone-off", "not changed: HCLOUD_INSTANCES_ZONE_LABEL_ENABLED is false", basis=Basis.UNTOUCHED)
+LABEL_UNKNOWN = Rule("label-unknown", "not changed: the server's {field} is unknown", basis=Basis.UNTOUCHED)
 LABEL_UNUSABLE = Rule(
     "label-unusable",
-    "label {label} stays as it is: the server's {field} {wanted!r} is not a valid label value",
+    "label {label} is not changed: the server's {field} {wanted!r} is not a valid label value",
     of=NoteKind.UNUSABLE_LABEL,
     basis=Basis.UNTOUCHED,
 )
-LABEL_IN_STEP = Rule("label-in-step", "follows label {label}, as the server has no value for either", basis=Basis.KEPT)
+LABEL_IN_STEP = Rule("label-in-step", "copied from label {label}: the server has no value for either", basis=Basis.KEPT)
 LABEL_KEPT = Rule(
     "label-kept",
     "label {label} keeps {value!r}, which differs from the server's {wanted!r}",
@@ -220,10 +220,10 @@ LABEL_KEPT = Rule(
 )
 LABEL_MIRRORED = Rule("label-mirrored", "the server's label {name}", basis=Basis.MIRRORED)
 MIRROR_GONE = Rule(
-    "mirror-gone", "label {label} goes away: the server has no label that is mirrored as it", basis=Basis.MIRRORED
+    "mirror-gone", "label {label} is removed: the server has no label to mirror as it", basis=Basis.MIRRORED
 )
 MIRROR_UNKNOWN = Rule(
-    "mirror-unknown", "stays as it is: Hetzner's answer has no labels of the server", basis=Basis.UNTOUCHED
+    "mirror-unknown", "not changed: Hetzner's answer has no labels of the server", basis=Basis.UNTOUCHED
 )
 MIRROR_AMBIGUOUS = Rule(
     "mirror-ambiguous",
@@ -243,13 +243,13 @@ MIRROR_DIFFERS = Rule("mirror-differs", "differs from the labels of {server}", o
 HOSTNAME_OF_SERVER = Rule("hostname-of-server", "the server's name", basis=Basis.SERVER)
 HOSTNAME_KEPT = Rule(
     "hostname-kept",
-    "Hostname {hostname} stays although {server} is called {name}",
+    "Hostname {hostname} is kept, but {server} is named {name}",
     of=NoteKind.KEPT,
     basis=Basis.KEPT,
 )
 HOSTNAME_TAKEN = Rule(
     "hostname-taken",
-    "Hostname is the Node's own name: {name}, the name of {server}, is that of Node {node} or of its server",
+    "Hostname is the Node's own name: {name}, the name of {server}, is also that of Node {node} or of its server",
     of=NoteKind.KEPT,
     basis=Basis.KEPT,
 )
@@ -263,9 +263,9 @@ INTERNAL_IP_FORWARDED = Rule(
     "internal-ip-forwarded", "reported by the kubelet, kept by ROBOT_FORWARD_INTERNAL_IPS", basis=Basis.SERVER
 )
 INTERNAL_IP_KEPT = Rule("internal-ip-kept", "reported by the kubelet, kept by --keep-internal-ips", basis=Basis.KEPT)
-ON_NODE_IP = Rule("on-node-ip", "the kubelet's --node-ip, so that no other {type} counts", basis=Basis.NODE_IP)
+ON_NODE_IP = Rule("on-node-ip", "the kubelet's --node-ip, the only {type}", basis=Basis.NODE_IP)
 
-_GOES = "{type} {address} goes away: "
+_GOES = "{type} {address} is removed: "
 HOSTNAME_OF_OTHERS = Rule(
     "hostname-of-others", _GOES + "it is the name of Node {node} or of its server", basis=Basis.SERVER
 )
@@ -277,7 +277,7 @@ NOT_ON_NODE_IP = Rule(
 OTHER_FAMILY = Rule("other-family", _GOES + "HCLOUD_INSTANCES_ADDRESS_FAMILY is {family}", basis=Basis.SERVER)
 FORWARD_OFF = Rule("forward-off", _GOES + "ROBOT_FORWARD_INTERNAL_IPS is false", basis=Basis.SERVER)
 NETWORK_UNSET = Rule(
-    "network-unset", _GOES + "HCLOUD_NETWORK is not set, so the cloud knows no private address", basis=Basis.SERVER
+    "network-unset", _GOES + "HCLOUD_NETWORK is not set, and no private address is known", basis=Basis.SERVER
 )
 ADDRESS_UNKNOWN = Rule("address-unknown", _GOES + "{server} does not have it", basis=Basis.SERVER)
 
@@ -304,7 +304,7 @@ NETWORK_ABSENT = _undecided("network-absent", NoteKind.UNKNOWN, "the project has
 ADDRESS_CONTESTED = _undecided(
     "address-contested",
     NoteKind.AMBIGUOUS,
-    "{type} {address} of {server} is that of {other} as well",
+    "{type} {address} of {server} is also that of {other}",
 )
 NODE_IP_MALFORMED = _undecided(
     "node-ip-malformed",

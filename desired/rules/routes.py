@@ -16,7 +16,7 @@ _UNATTACHED = "server {server} is not attached to network {network}"
 UNATTACHED = Rule("unattached", _UNATTACHED, of=NoteKind.UNROUTABLE)
 UNATTACHED_JOINING = Rule("unattached-joining", _UNATTACHED)
 
-OWNER_UNASKED = Rule("owner-unasked", "the owner of {address} was not asked for", of=NoteKind.UNKNOWN)
+OWNER_UNASKED = Rule("owner-unasked", "the owner of {address} was not looked up", of=NoteKind.UNKNOWN)
 OWNER_UNREADABLE = Rule("owner-unreadable", "the owner of {address} could not be read: {cause}", of=NoteKind.UNKNOWN)
 OWNER_UNLISTED = Rule(
     "owner-unlisted", "server {server} has {address}, and is in no list of servers", of=NoteKind.UNKNOWN
@@ -61,26 +61,24 @@ PODS_OUTSIDE = _failing(
     kind=NoteKind.CLUSTER_CIDR,
 )
 PODS_OF_TWO = _failing(
-    "pods-of-two-nodes", "pod CIDR {destination} is that of Node {node} as well", "give one of the two another"
+    "pods-of-two-nodes", "pod CIDR {destination} is also that of Node {node}", "change one of the two"
 )
 PODS_OVERLAP = _failing(
     "pods-overlap", "pod CIDR {destination} overlaps with {other} of Node {node}", "change one of the two"
 )
 PODS_NOT_PRIVATE = _failing(
     "pods-not-private",
-    "pod CIDR {destination} is not a private range of RFC 1918, and networks route no other",
+    "pod CIDR {destination} is not a private range of RFC 1918; networks route no other",
 )
 PODS_RESERVED = _failing(
-    "pods-reserved", "pod CIDR {destination} has the address {address} in it, which Hetzner keeps for itself"
+    "pods-reserved", "pod CIDR {destination} contains the address {address}, which Hetzner reserves"
 )
 PODS_IN_SUBNET = _failing("pods-in-subnet", "pod CIDR {destination} overlaps with subnet {subnet} of network {network}")
-PODS_TAKEN = _failing("pods-taken", "the route to {destination} leads to {owner}, and is left alone")
+PODS_TAKEN = _failing("pods-taken", "the route to {destination} leads to {owner} and is not changed")
 PODS_BEHIND_OTHER = _failing(
-    "pods-behind-other", "pod CIDR {destination} overlaps with the route to {other} by {gateway}, which stays"
+    "pods-behind-other", "pod CIDR {destination} overlaps with the route to {other} by {gateway}, which is kept"
 )
-PODS_OVER_LIMIT = _failing(
-    "pods-over-limit", "the network has {most} of {most} routes, and takes no more", kind=NoteKind.LIMIT
-)
+PODS_OVER_LIMIT = _failing("pods-over-limit", "the network has {most} of {most} routes", kind=NoteKind.LIMIT)
 POD_CIDR_MALFORMED = _failing("pod-cidr-malformed", "pod CIDR {cidr} is not a range, and gets no route")
 PODS_ROUTE_UNREADABLE = Rule(
     "pods-route-unreadable", "the route to {destination} could not be read: {cause}", of=NoteKind.UNKNOWN
@@ -100,10 +98,8 @@ PODS_OF_UNREADABLE_NODE = Rule(
     "the route to {destination} may be that of a Node that could not be read",
     of=NoteKind.UNKNOWN,
 )
-PODS_OF_OTHER_NODE = Rule("pods-of-other-node", "the pods are those of Node {nodes}, which decides on the route")
-POD_CIDR_IPV6 = Rule(
-    "pod-cidr-ipv6", "private networks have IPv4 alone, so that there is no route to it, and nothing depends on that"
-)
+PODS_OF_OTHER_NODE = Rule("pods-of-other-node", "the route is decided by Node {nodes}, which has the pods")
+POD_CIDR_IPV6 = Rule("pod-cidr-ipv6", "no route is needed: private networks have IPv4 only")
 
 
 def _condition(name: str, says: str) -> Rule:
@@ -142,13 +138,13 @@ CIDR_COVERS_SUBNET_OF_PODS = Rule(
 )
 CIDR_MISMATCH = Rule(
     "cidr-mismatch",
-    "--cluster-cidr {cidr} does not have the pods of {nodes} in it, and no route is removed",
+    "--cluster-cidr {cidr} does not contain the pods of {nodes}; no route is removed",
     "correct --cluster-cidr or the Nodes' pod CIDRs",
     GuardName.CLUSTER_CIDR,
     Verdict.WAITING,
     noted=NoteKind.CLUSTER_CIDR,
 )
-_CIDR_UNSET = "no pod routes are managed, and NetworkUnavailable stays as it is: --cluster-cidr is not given"
+_CIDR_UNSET = "pod routes and NetworkUnavailable are not managed: --cluster-cidr is not set"
 _GIVE_CIDR = "set --cluster-cidr to the cluster's pod CIDR, or HCLOUD_NETWORK_ROUTES_ENABLED=false"
 CIDR_NEEDED_FOR_PODS = Rule(
     "cidr-needed-for-pods", _CIDR_UNSET + " (the Nodes' pods are in {pods})", _GIVE_CIDR, NoteKind.CLUSTER_CIDR
@@ -167,20 +163,18 @@ CIDR_NEEDED_TO_OPEN_FOR_PODS = Rule(
 )
 NETWORK_NEEDED_TO_OPEN = Rule(
     "network-needed-to-open",
-    "NetworkUnavailable=True of an earlier run keeps pods away, and stays without HCLOUD_NETWORK",
+    "NetworkUnavailable=True of an earlier run keeps pods away and is not removed without HCLOUD_NETWORK",
     "run once with HCLOUD_NETWORK and HCLOUD_NETWORK_ROUTES_ENABLED=false",
     NoteKind.CLUSTER_CIDR,
 )
 NODES_WITHOUT_PODS = Rule("nodes-without-pods", "{nodes} no pod CIDR yet, and so no route", of=NoteKind.NO_POD_CIDR)
 NODES_OF_IPV6 = Rule(
     "nodes-of-ipv6",
-    "{nodes} IPv6 pod CIDRs, for which there are no routes, as private networks have IPv4 alone",
+    "{nodes} IPv6 pod CIDRs without routes: private networks have IPv4 only",
     of=NoteKind.UNSUPPORTED,
 )
 ROUTES_NEARLY_FULL = Rule(
     "routes-nearly-full", "{used}/{most} routes are used, and {wanted} more are wanted", of=NoteKind.LIMIT
 )
-SWAP = Rule(
-    "route-swap", "pods of Node {node} are out of reach for the moment of the swap", of=ChangeKind.ROUTE_REPLACE
-)
+SWAP = Rule("route-swap", "pods of Node {node} are unreachable during the swap", of=ChangeKind.ROUTE_REPLACE)
 DIVERTED = Rule("route-diverted", "traffic to {destination} no longer reaches {owner}", of=ChangeKind.ROUTE_DELETE)

@@ -129,7 +129,7 @@ def _certificate_name(fact: CertificateFact) -> str:
 
 def _certificate_use(fact: CertificateFact) -> str:
     use = f"used by port {', '.join(map(str, fact.ports))}" if fact.ports else "not used"
-    return f"{fact.state}{f': {fact.error}' if fact.error else ''}; {use}{'' if fact.asked_for else ', not asked for'}"
+    return f"{fact.state}{f': {fact.error}' if fact.error else ''}; {use}{'' if fact.asked_for else ', not requested'}"
 
 
 def _is_unset(fact: OptionFact) -> bool:
@@ -317,7 +317,7 @@ def _why_no_deletion(explanation: NodeExplanation | ServiceExplanation | None) -
     if not isinstance(explanation, NodeExplanation):
         return ""
     if explanation.stage is Stage.DELETING:
-        return ", and the Node's deletion was asked for already"
+        return ", and the Node is being deleted already"
     return ", and this Node is never deleted from here"
 
 

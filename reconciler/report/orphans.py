@@ -104,7 +104,7 @@ def _lines(report: OrphanReport) -> Iterator[TextLine]:
         yield TextLine("")
         yield TextLine(f"    {stray.ip} is a target of load balancer {stray.balancer.id} {stray.balancer.spec.name}")
         yield TextLine(f"      why: {stray.reason.text}", Tone.DETAIL)
-        yield TextLine("      stays: if it is of no use, remove it in Hetzner's console", Tone.WARNING)
+        yield TextLine("      kept; if it is unused, remove it in Hetzner's console", Tone.WARNING)
     if report.orphans or report.stray:
         yield TextLine("")
     if report.taken_at is not None and (report.orphans or not report.errors):
@@ -141,12 +141,12 @@ def _orphan(orphan: Orphan, report: OrphanReport) -> Iterator[TextLine]:
         case Failed(why) | Skipped(why):
             yield TextLine(f"      not deleted: {why}", tone)
         case _ if orphan.kept is not None:
-            yield TextLine(f"      stays: {orphan.kept}", Tone.WARNING)
+            yield TextLine(f"      kept: {orphan.kept}", Tone.WARNING)
         case _ if orphan.delete_at is not None:
-            yield TextLine(f"      goes by itself: to delete it now: {_deletion(report, orphan.balancer.id)}")
+            yield TextLine(f"      deleted automatically; to delete it now: {_deletion(report, orphan.balancer.id)}")
         case _ if orphan.was_released:
             command = _deletion(report, orphan.balancer.id)
-            yield TextLine(f"      was released on purpose: to delete it, and its addresses: {command}")
+            yield TextLine(f"      released on purpose; to delete it and its addresses: {command}")
 
 
 def _summary(report: OrphanReport) -> TextLine:

@@ -12,7 +12,7 @@ PREFIX = "load-balancer.hetzner.cloud/"
 SERVICE = "/api/v1/namespaces/default/services/web"
 EUROPE = {"id": 5, "name": "net", "subnets": [{"ip_range": "10.0.0.0/24", "network_zone": "eu-central"}]}
 BARE = {"id": 5, "name": "net", "ip_range": "10.0.0.0/16", "subnets": []}
-FAR = "network net is in eu-central, and the load balancer in us-east: Hetzner attaches none of another network zone"
+FAR = "network net is in eu-central, but the load balancer is in us-east: both must be in one network zone"
 
 
 @pytest.mark.parametrize(

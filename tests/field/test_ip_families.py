@@ -67,7 +67,7 @@ def test_a_server_without_the_family(field: Callable[[str], Stage], family: str,
     report = one_pass(stage)
 
     assert targets(stage) == []
-    said = f"a public {had} address alone, and the Service takes {family} alone (spec.ipFamilies)"
+    said = f"a public {had} address only, but the Service accepts {family} only (spec.ipFamilies)"
     by_kind: Mapping[str, Any] = {note["kind"]: note["text"] for note in report["notes"]}
     for kind in ("unusable-target", "no-targets"):
         assert said in by_kind[kind]
@@ -87,8 +87,8 @@ def test_an_existing_target_by_the_other_family(field: Callable[[str], Stage]) -
 
     assert targets(stage) == [(IPV4, "unhealthy")]
     (note,) = [note for note in report["notes"] if note["kind"] == "unusable-target"]
-    assert "the Service takes IPv6 alone (spec.ipFamilies)" in note["text"]
-    assert "it comes back by IPv6" in note["text"]
+    assert "the Service accepts IPv6 only (spec.ipFamilies)" in note["text"]
+    assert "it is added again by IPv6" in note["text"]
 
 
 def test_a_server_that_loses_the_family_keeps_its_target(field: Callable[[str], Stage]) -> None:

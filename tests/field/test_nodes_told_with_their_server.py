@@ -81,7 +81,7 @@ def test_the_empty_load_balancer_says_why(field: Callable[[str], Stage]) -> None
 
     (text,) = [note["text"] for note in report["notes"] if note["kind"] == "no-targets"]
     counts = "3 of another cloud, 1 without providerID"
-    assert text == f"0 of 4 Nodes may get traffic: {counts}; cp-1: {K3S}; w-3: {NONE}"
+    assert text == f"0 of 4 Nodes can be targets: {counts}; cp-1: {K3S}; w-3: {NONE}"
     _, service = stage.cluster.request("GET", "/api/v1/namespaces/default/services/web")
     said = {each["type"]: each["message"] for each in service["status"]["conditions"]}
     assert said["LoadBalancerInSync"] == text

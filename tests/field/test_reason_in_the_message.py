@@ -7,7 +7,7 @@ from tests.support.stage import Stage
 
 LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 EXCLUDED = (
-    f"0 of 1 Nodes may get traffic: 1 excluded by label; kubectl label node node-1 {LABEL}- (kubeadm, Talos and k3s set"
+    f"0 of 1 Nodes can be targets: 1 excluded by label; kubectl label node node-1 {LABEL}- (kubeadm, Talos and k3s set"
     " it on control planes)"
 )
 SERVICE = "/api/v1/namespaces/default/services/web-app"
@@ -38,7 +38,7 @@ def test_all_nodes_excluded(field: Callable[[str], Stage]) -> None:
     assert conditions["LoadBalancerInSync"] == ("False", "NoTargets", EXCLUDED)
     status, reason, message = conditions["LoadBalancerReady"]
     assert (status, reason) == ("False", "NoTargets")
-    assert message.endswith(f" leads to no Node; {EXCLUDED}")
+    assert message.endswith(f" has no targets; {EXCLUDED}")
 
 
 def test_the_command_makes_a_target(field: Callable[[str], Stage]) -> None:
@@ -68,7 +68,7 @@ def test_another_reason_is_another_message(field: Callable[[str], Stage]) -> Non
 
     _, _, message = conditions_of(stage)["LoadBalancerInSync"]
     assert message == (
-        "0 of 1 Nodes may get traffic: 1 not matched by the node selector; label the Nodes to match 'pool=web', or"
+        "0 of 1 Nodes can be targets: 1 not matched by the node selector; label the Nodes to match 'pool=web', or"
         " kubectl annotate service web-app -n default load-balancer.hetzner.cloud/node-selector-"
     )
     _, before = stage.cluster.request("GET", SERVICE)

@@ -11,7 +11,7 @@ SERVICES = "/api/v1/namespaces/default/services"
 PORT = "load_balancer/default/ingress/listener/443"
 PREFIX = "load-balancer.hetzner.cloud/"
 NO_TLS = (
-    "clients of port 443 get no TLS from the load balancer any more, certificate 77 is taken off, http is not"
+    "clients of port 443 get no TLS from the load balancer any more, certificate 77 is removed, http is not"
     " redirected to port 443 any more"
 )
 CHECKED = "targets of port 443 are checked by tcp on port 31443 instead of http '/ping' on port 31080"

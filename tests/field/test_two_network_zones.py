@@ -15,8 +15,8 @@ SELECTOR = "load-balancer.hetzner.cloud/node-selector"
 
 def _why(location: str, zone: str, other: str) -> str:
     return (
-        f"the server is in {location}, network zone {zone}, and the load balancer in {other}: Hetzner takes targets of"
-        f" its own zone only; add {REGION}!={location} to {SELECTOR}, or make a Service for each zone"
+        f"the server is in {location} (network zone {zone}), but the load balancer is in {other}: both must be in one"
+        f" network zone; add {REGION}!={location} to {SELECTOR}, or create a Service for each zone"
     )
 
 
@@ -94,7 +94,7 @@ def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
     report = one_pass(stage)
 
     assert _targets(stage) == []
-    text = f"0 of 2 Nodes may get traffic: 2 in another network zone; fsn-1: {IN_EUROPE}"
+    text = f"0 of 2 Nodes can be targets: 2 in another network zone; fsn-1: {IN_EUROPE}"
     assert [note["text"] for note in report["notes"] if note["kind"] == "no-targets"] == [text]
     assert ("web", "UnAvailableLoadBalancer", text) in _events(stage, "UnAvailableLoadBalancer")
     _, service = stage.cluster.request("GET", SERVICE)

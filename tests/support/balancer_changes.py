@@ -68,7 +68,7 @@ CLAIM = a_difference(
     "service.claim",
     False,
     True,
-    "keeps the Service from going before its load balancer has gone",
+    "keeps the Service until its load balancer is deleted",
     verb=Verb.ADD,
 )
 PUBLISH = a_difference(
@@ -83,13 +83,15 @@ PUBLISH = a_difference(
 
 def a_publication(*ingress: Ingress, **more: Any) -> Change:
     """What is published of a load balancer that is there."""
-    return replace(PUBLISH, after=ingress, reason="publishes what load balancer 42 really has", cloud_id=42, **more)
+    return replace(
+        PUBLISH, after=ingress, reason="publishes the current addresses of load balancer 42", cloud_id=42, **more
+    )
 
 
 def an_adoption(before: Owner, *consequences: str, outlives: bool = False) -> Change:
     """The adoption of a load balancer that somebody else, or nobody, owns."""
-    why = "load balancer 42 has the name shop that the Service asks for"
-    why += "; it was not made for it, and will outlive it" if outlives else ""
+    why = "load balancer 42 has the name shop that the Service requests"
+    why += "; it was not created for the Service and is kept after it" if outlives else ""
     mark = "true" if outlives else None
     there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
     return a_difference(BALANCER, "lb.adopt", there, after, why, *consequences, depends_on=(CLAIM.key,))
@@ -107,5 +109,5 @@ def a_creation(targets: int = 3, *listeners: Listener) -> Change:
         listeners=MappingProxyType({listener.port: listener for listener in listeners or (a_wish(80, 30080),)}),
         targets=frozenset(ServerTarget(n, use_private_ip=True) for n in range(1, targets + 1)),
     )
-    why = "Service default/web wants a load balancer and has none"
+    why = "Service default/web has no load balancer yet"
     return a_difference(BALANCER, "lb.create", None, wanted, why, depends_on=(CLAIM.key,))

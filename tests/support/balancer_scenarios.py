@@ -94,8 +94,8 @@ def _adopted() -> Report:
     held = (
         an_adoption(
             Owner(None, None),
-            "listener 8080 is removed from it: the Service does not ask for that",
-            "target server:9 is removed from it: the Service does not ask for that",
+            "listener 8080 is removed from it: not requested by the Service",
+            "target server:9 is removed from it: not requested by the Service",
             outlives=True,
         ),
         *removals,
@@ -120,46 +120,46 @@ def _drifted() -> Report:
     place, other_place = (Attachment(7, IPv4Address(ip)) for ip in ("10.0.0.8", "10.0.0.9"))
     moved = {"depends_on": (f"{BALANCER}/network/7",)}
     parts = (
-        a_part("type", "lb11", "lb21", "the Service asks for another type"),
+        a_part("type", "lb11", "lb21", "the Service requests another type"),
         a_part(
             "algorithm",
             Algorithm.ROUND_ROBIN,
             Algorithm.LEAST_CONNECTIONS,
-            "the Service asks for another algorithm",
+            "the Service requests another algorithm",
         ),
         a_part(
             "rdns/ipv4",
             "static.200.example.com",
             "shop.example.com",
-            "the Service asks for another reverse name",
+            "the Service requests another reverse DNS name",
         ),
         a_part(
             "network/7",
             place,
             other_place,
-            "the Service asks for the private address 10.0.0.9",
-            "its private address 10.0.0.8 is lost, and traffic to private targets stops meanwhile",
+            "the Service requests the private address 10.0.0.9",
+            "its private address 10.0.0.8 is lost, and traffic to private targets is interrupted",
         ),
         a_part(
             "public",
             True,
             False,
-            "the Service asks for no public interface",
-            "it cannot be reached by its public addresses any more",
+            "the Service requests no public interface",
+            "it is no longer reachable at its public addresses",
         ),
-        a_part("listener/80", there, wanted, "differs from what the Service asks of port 80"),
+        a_part("listener/80", there, wanted, "differs from port 80 of the Service"),
         a_part(
             "target/server:1",
             ServerTarget(1, use_private_ip=False),
             ServerTarget(1, use_private_ip=True),
-            "Node web-1 gets traffic by its private address",
+            "Node web-1 gets traffic at its private address",
             **moved,
         ),
         a_part(
             "target/server:2",
             None,
             ServerTarget(2, use_private_ip=True),
-            "Node web-2 gets traffic by its private address",
+            "Node web-2 gets traffic at its private address",
             **moved,
         ),
         a_publication(Ingress("10.0.0.9", ip_mode="VIP"), before=_ADDRESSES, depends_on=()),

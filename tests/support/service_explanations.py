@@ -84,7 +84,7 @@ def _served() -> Explained:
         ServiceCondition("example.com/Checked", "True", "Fine", since=BORN),
         ServiceCondition(CONDITION_READY, "True", "AddressPublished", "published 203.0.113.200, 2001:db8::200", BORN),
         ServiceCondition(
-            CONDITION_IN_SYNC, "True", "InSync", "the load balancer is as the Service asks", NOW - timedelta(hours=2)
+            CONDITION_IN_SYNC, "True", "InSync", "the load balancer matches the Service", NOW - timedelta(hours=2)
         ),
     )
     nodes = [

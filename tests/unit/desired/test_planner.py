@@ -50,14 +50,14 @@ JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
 TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
 FROM_SERVER, FROM_LABELS = "differs from server 1 (cpx42 in fsn1)", "differs from the labels of server 1"
-NO_SUCH_LABEL = "label {} goes away: the server has no label that is mirrored as it"
+NO_SUCH_LABEL = "label {} is removed: the server has no label to mirror as it"
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
 I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
 VPN = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.9")
-NOT_THERE = ("InternalIP 10.0.0.9 goes away: server 1 does not have it",)
-LOST = ("InternalIP 10.0.0.9 goes away: HCLOUD_NETWORK is not set, so the cloud knows no private address",)
+NOT_THERE = ("InternalIP 10.0.0.9 is removed: server 1 does not have it",)
+LOST = ("InternalIP 10.0.0.9 is removed: HCLOUD_NETWORK is not set, and no private address is known",)
 
 SHUTDOWN = Taint("node.cloudprovider.kubernetes.io/shutdown", "NoSchedule")
 OTHER_EFFECT = Taint(SHUTDOWN.key, "NoExecute", "x", "2026-07-01T00:00:00Z")

@@ -104,7 +104,7 @@ def test_a_renamed_server(settled: Run) -> None:
 
     assert (report.result, report.lines, settled.sim.nodes()) == (Result.NO_CHANGES, (), before)
     assert [(note.key, note.text) for note in report.notes] == [
-        ("node/web-1", "Hostname web-1 stays although server 1 is called other")
+        ("node/web-1", "Hostname web-1 is kept, but server 1 is named other")
     ]
 
 

@@ -399,8 +399,7 @@ def test_targets_without_credentials(simulate: Simulate) -> None:
     assert served(run) == SERVERS
     (note,) = [note.text for note in run.plan().notes if "db-1" in note.text and note.kind is NoteKind.KEPT]
     assert (
-        "target of Node db-1 unchanged: without ROBOT_USER and ROBOT_PASSWORD it is reached by its InternalIP alone"
-        in note
+        "target of Node db-1 unchanged: without ROBOT_USER and ROBOT_PASSWORD, only its InternalIP can be used" in note
     )
 
 

@@ -107,7 +107,7 @@ def test_a_renamed_server_keeps_its_node(simulate: Simulate) -> None:
     report = a_run_on(simulate, a_node(IPV4), SETTINGS, server_name="db-1-old").converge()
 
     assert report.result is Result.NO_CHANGES
-    assert [note.text for note in report.notes] == ["Hostname db-1 stays although Robot server 1 is called db-1-old"]
+    assert [note.text for note in report.notes] == ["Hostname db-1 is kept, but Robot server 1 is named db-1-old"]
 
 
 @pytest.mark.parametrize(

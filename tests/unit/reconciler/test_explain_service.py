@@ -97,7 +97,7 @@ def test_what_is_said_of_a_served_service(explain: ExplainCommand, world: Simula
         ("web-2", "target", False),
     ]
     assert [(row["port"], row["value"], row["why"]) for row in found["listeners"]] == [
-        (80, "tcp to node port 30080", "as the Service asks")
+        (80, "tcp to node port 30080", "matches the Service")
     ]
     assert [fact["value"] for fact in found["status"]] == [
         f"{balancer['public_net'][family]['ip']} (VIP)" for family in ("ipv4", "ipv6")
@@ -119,7 +119,7 @@ def test_the_settings_are_those_of_a_plan(explain: ExplainCommand) -> None:
     found = explain.document("default/new", "--policy", "observe", HCLOUD_LOAD_BALANCERS_TYPE="lb21")
     options = {option["key"]: option["value"] for option in found["options"]}
 
-    assert found["why"] == "wants a load balancer and has none; its creation is waiting (policy)"
+    assert found["why"] == "has no load balancer yet; its creation is waiting (policy)"
     assert options["load-balancer.hetzner.cloud/type"] == "lb21"
     assert [wait["subject"] for wait in found["pending"]] == ["policy", "status"]
 

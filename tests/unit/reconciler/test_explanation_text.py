@@ -240,7 +240,7 @@ OPTION = OptionFact(f"{PREFIX}type", Origin.ANNOTATION, None, "lb21", "lb11")
         (
             "certificates",
             replace(CERTIFICATE, ports=(443, 444), domains=("a.de", "b.de"), asked_for=False),
-            "    5  shop, for a.de, b.de  uploaded; used by port 443, 444, not asked for",
+            "    5  shop, for a.de, b.de  uploaded; used by port 443, 444, not requested",
             Tone.PLAIN,
         ),
         (
@@ -492,7 +492,7 @@ def test_guards_of_a_service() -> None:
         (NODE, "  none applies: nothing is planned, and this Node is never deleted from here"),
         (
             changed(NODE, stage=Stage.DELETING),
-            "  none applies: nothing is planned, and the Node's deletion was asked for already",
+            "  none applies: nothing is planned, and the Node is being deleted already",
         ),
     ],
 )

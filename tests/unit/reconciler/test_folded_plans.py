@@ -118,14 +118,14 @@ nodes
 load balancers
   + 20 x lb.create  load_balancer/shop/app-00, load_balancer/shop/app-01,
     load_balancer/shop/app-02 and 17 more  +107.80 EUR a month
-      why, the first's: Service shop/app-00 wants a load balancer and has none
+      why, the first's: Service shop/app-00 has no load balancer yet
       type: (none) -> lb11
       location: (none) -> fsn1
       ... 9 more fields
 services
   + 20 x service.claim  service/shop/app-00/finalizer,
     service/shop/app-01/finalizer, service/shop/app-02/finalizer and 17 more
-      why: keeps the Service from going before its load balancer has gone
+      why: keeps the Service until its load balancer is deleted
       finalizer: false -> true
   ~ 20 x service.status  service/shop/app-00/status, service/shop/app-01/status,
     service/shop/app-02/status and 17 more
@@ -140,7 +140,7 @@ Notes
   network/4711  limit: 0/100 routes are used, and 100 more are wanted
   20 x service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
     limit: no target for Nodes w-025, w-026, w-027, w-028, w-029 and 70 more:
-    the type takes 25 targets, all taken; choose a larger type, such as lb31
+    the type takes 25 targets, all in use; choose a larger type, such as lb31
 
                   add  modify
   nodes           100     100

@@ -144,9 +144,9 @@ def test_what_is_listed(orphans: Orphans) -> None:
     found = listed(orphans)
 
     assert {key: orphan["why"] for key, orphan in found.items()} == {
-        42: f"its Service, with the UID {GONE}, is gone",
-        43: "it was released on 20270110T080000Z, and no Service has asked for it by its name",
-        44: "it was released on 20270110T080000Z, and no Service has asked for it by its name",
+        42: f"its Service (UID {GONE}) no longer exists",
+        43: "it was released on 20270110T080000Z, and its name is requested by no Service",
+        44: "it was released on 20270110T080000Z, and its name is requested by no Service",
     }
     assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
 
@@ -159,11 +159,11 @@ def test_one_that_lost_its_labels(orphans: Orphans, world: Simulation) -> None:
 
     found = listed(orphans)[70]
 
-    assert found["why"] == "it has the default name of a Service, and no Service of this cluster has its UID"
+    assert found["why"] == "it has the default name of a Service, but no Service of this cluster has that UID"
     assert float(found["monthly_gross"]) > 0
     said = orphans("--delete", "70")
     assert (said.code, 70 in balancers(world)) == (1, True)
-    assert "no label says whose it is: if it is of no use, hcloud load-balancer delete 70" in said.stdout
+    assert "no label names its owner; if it is unused: hcloud load-balancer delete 70" in said.stdout
 
 
 def test_what_is_said_of_one(orphans: Orphans) -> None:
@@ -256,7 +256,7 @@ def test_text(orphans: Orphans) -> None:
     assert said.code == 0
     assert "    42  left-over  lb11 in fsn1, " in said.stdout
     assert "      12 days old, 5.39 EUR a month\n" in said.stdout
-    assert "      stays: it is protected against deletion" in said.stdout
+    assert "      kept: it is protected against deletion" in said.stdout
     assert "\n3 load balancers left over, 16.17 EUR a month.\n" in said.stdout
     assert "\nTo delete what may go: reconcile orphans --delete --kubeconfig " in said.stdout
 
@@ -291,7 +291,7 @@ def test_deletion(orphans: Orphans, world: Simulation) -> None:
 
     assert (said.code, said.stderr) == (0, "")
     assert "3 load balancers left over: 1 deleted, 0 not deleted, 2 still there." in said.stdout
-    assert "was released on purpose: to delete it, and its addresses: reconcile orphans --delete 43" in said.stdout
+    assert "released on purpose; to delete it and its addresses: reconcile orphans --delete 43" in said.stdout
     assert balancers(world) == EVERYTHING - {42}
     assert {entry.method for entry in world.sent_to_kubernetes()} == {"GET"}
     writes = [(entry.method, entry.path) for entry in world.sent_to_hetzner() if entry.method != "GET"]
@@ -347,9 +347,10 @@ def test_one_in_its_undo_window(orphans: Orphans, world: Simulation) -> None:
     found = listed(orphans)[60]
     assert found["delete_after"] == "2099-01-01T00:00:00+00:00"
     assert found["why"] == (
-        "Service default/gone has gone: it is deleted after 2099-01-01 00:00:00 UTC, unless it comes back"
+        "Service default/gone no longer exists; deleted after 2099-01-01 00:00:00 UTC unless the Service is created"
+        " again"
     )
-    assert "goes by itself: to delete it now: reconcile orphans --delete 60" in orphans("60").stdout
+    assert "deleted automatically; to delete it now: reconcile orphans --delete 60" in orphans("60").stdout
 
     orphans("--delete")
     assert 60 in balancers(world)
@@ -616,12 +617,11 @@ def test_addresses_of_nobody(orphans: Orphans, world: Simulation) -> None:
 
     said = orphans("--output", "json", **with_robot(world))
 
-    nobody = "no Node of the cluster has it, and"
     assert said.document["stray_addresses"] == [
-        {"load_balancer": 50, "name": "a-of-web", "ip": ip, "why": f"{nobody} {why}"}
+        {"load_balancer": 50, "name": "a-of-web", "ip": ip, "why": why}
         for ip, why in {
-            "10.1.0.66": "Robot knows no private addresses",
-            "198.51.100.99": "no server of the Robot account does",
+            "10.1.0.66": "no Node of the cluster has it; Robot lists no private addresses",
+            "198.51.100.99": "no Node of the cluster and no server of the Robot account has it",
         }.items()
     ]
     assert said.code == 0

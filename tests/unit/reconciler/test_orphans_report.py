@@ -43,11 +43,11 @@ def a_left_over(number: int, name: str, **overrides: Any) -> CloudBalancer:
     return a_balancer(number, spec=spec, **defaults | overrides)
 
 
-GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), saying(f"its Service, with the UID {DEAD}, is gone"))
+GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), saying(f"its Service (UID {DEAD}) no longer exists"))
 LABELS = {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}}
 LET_GO = Orphan(
     a_left_over(43, "shop", type=DEAR, created_at=NOW - timedelta(days=400), spec=LABELS),
-    saying("it was released on 20260601T120000Z, and no Service has asked for it by its name"),
+    saying("it was released on 20260601T120000Z, and its name is requested by no Service"),
 )
 PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, spec=LABELS))
 LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")
@@ -56,7 +56,7 @@ DELETED = replace(LIST, orphans=(GONE, LET_GO), outcomes={42: Applied(), 43: Fai
 STRAY = StrayAddress(
     a_left_over(45, "web"),
     "198.51.100.99",
-    saying("no Node of the cluster has it, and no server of the Robot account does"),
+    saying("no Node of the cluster and no server of the Robot account has it"),
 )
 EXAMPLES = {"list": LIST, "deleted": DELETED, "stray": replace(LIST, orphans=(), stray=(STRAY,))}
 
@@ -187,12 +187,12 @@ def test_json() -> None:
         pytest.param(LIST, "To delete what may go: reconcile orphans --delete", id="what to type"),
         pytest.param(
             LIST,
-            "      was released on purpose: to delete it, and its addresses: reconcile orphans --delete 43",
+            "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43",
             id="released on purpose",
         ),
         pytest.param(
             replace(LIST, flags="-o text"),
-            "      was released on purpose: to delete it, and its addresses: reconcile orphans --delete 43 -o text",
+            "      released on purpose; to delete it and its addresses: reconcile orphans --delete 43 -o text",
             id="released on purpose, in another cluster",
         ),
         pytest.param(

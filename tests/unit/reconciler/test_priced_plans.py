@@ -100,7 +100,7 @@ nodes
       labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42
 load balancers
   + load_balancer/default/shop  lb.create  +5.39 EUR a month
-      why: Service default/shop wants a load balancer and has none
+      why: Service default/shop has no load balancer yet
       attachment.network_id: (none) -> 4711
       labels[hcloud-ccm/service-uid]: (none) ->
         UID
@@ -117,7 +117,7 @@ load balancers
       type: (none) -> lb11
 services
   + service/default/shop/finalizer  service.claim
-      why: keeps the Service from going before its load balancer has gone
+      why: keeps the Service until its load balancer is deleted
       finalizer: false -> true
   ~ service/default/shop/status  service.status
       why: publishes the addresses of the new load balancer
@@ -140,7 +140,7 @@ def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F
 
     text = re.sub(r"\d+ of 3600 left", "LEFT of 3600 left", without_uids(shown(report)))
     assert text == dedented(SMALL)
-    wide, wanted = shown(report, 120).splitlines(), "Service default/shop wants a load balancer and has none"
+    wide, wanted = shown(report, 120).splitlines(), "Service default/shop has no load balancer yet"
     assert [line for line in wide if line.startswith(("  ~ n", "  + l", "  - r", "Cost"))] == [
         "  ~ node/worker-2/labels  node.labels: differs from server 102 (cpx42 in nbg1)",
         f"  + load_balancer/default/shop  lb.create: {wanted}  +5.39 EUR a month",

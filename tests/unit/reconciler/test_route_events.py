@@ -83,7 +83,7 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
             [
                 (
                     "FailedToCreateRoute",
-                    "the network has 100 of 100 routes, and takes no more",
+                    "the network has 100 of 100 routes",
                 )
             ],
             id="no room",

@@ -77,7 +77,7 @@ def test_what_was_done(outcomes: list[tuple[str, Outcome]], events: list[tuple[s
 
 def test_a_load_balancer_that_is_created_anew() -> None:
     """Whoever knows the old addresses by heart has to be told: DNS records, firewalls, other people."""
-    lost = "the Service was reachable as 203.0.113.5; it gets other addresses"
+    lost = "the Service loses its addresses 203.0.113.5 and gets others"
     created = replace(tried(("lb.create", DONE))[0].change, consequences=(lost,))
 
     assert said(on_pass([Line(created, DONE)], WORLD, Plan())) == [
@@ -89,7 +89,7 @@ def test_a_load_balancer_that_is_created_anew() -> None:
 
 def test_a_load_balancer_that_its_service_leaves_behind() -> None:
     """Nothing else tells of it once the Service is gone."""
-    text = "it publishes an address of load balancer 42 web (lb11, 5.39 a month)"
+    text = "Service publishes an address of load balancer 42 web (lb11, 5.39 a month)"
     released = replace(tried(("service.release", DONE))[0].change, consequences=(text,))
 
     assert said(on_pass([Line(released, DONE)], WORLD, Plan())) == [
@@ -293,7 +293,9 @@ def test_a_load_balancer_of_another_cluster() -> None:
     ((reason, text),) = real_warnings(a_world([WEB], [theirs]))
 
     assert reason == "LoadBalancerOwnedByOther"
-    assert text.endswith("belongs to cluster 99999999-8888-7777-6666-555555555555")
+    assert text.endswith(
+        "belongs to cluster 99999999-8888-7777-6666-555555555555 (label hcloud-reconciler/cluster-uid)"
+    )
 
 
 def test_a_name_that_two_services_ask_for() -> None:
@@ -315,7 +317,7 @@ def test_no_node_to_lead_to() -> None:
     ((reason, text),) = real_warnings(world)
 
     assert reason == "UnAvailableLoadBalancer"
-    assert text.startswith("0 of 1 Nodes may get traffic")
+    assert text.startswith("0 of 1 Nodes can be targets")
 
 
 def test_a_held_change_of_a_service() -> None:

@@ -402,7 +402,7 @@ def test_a_wrong_token_is_told_once() -> None:
     world = replace(a_routed_world(), servers=Section.missing(REFUSED), routes=Section.missing(REFUSED))
     notes = tuple(Note(key_of(f"service/default/{n}"), NoteKind.UNKNOWN, f"{n}: {REFUSED}") for n in range(20))
     keys = key_of("service/default/1"), key_of("service/default/1/status")
-    notes += tuple(Note(key, NoteKind.UNKNOWN, "type lb11 could not be looked up") for key in keys)
+    notes += tuple(Note(key, NoteKind.UNKNOWN, "lookup of type lb11 failed") for key in keys)
     noted = (*notes, Note(key_of("node/x"), NoteKind.MALFORMED, "its own trouble"))
 
     text = written(Report(snapshot=world, notes=noted, errors=(REFUSED,)))

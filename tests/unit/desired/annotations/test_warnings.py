@@ -14,7 +14,7 @@ from tests.support.rows import rows
 P = "load-balancer.hetzner.cloud/"
 TCP = f"has no effect: the protocol is tcp; {P}protocol decides"
 NO_HTTPS = f"has no effect: the protocol is not https; {P}protocol decides"
-NOT_MANAGED = f"has no effect: no managed certificate is asked for; {P}certificate-type decides"
+NOT_MANAGED = f"has no effect: no managed certificate is requested; {P}certificate-type decides"
 NO_CHECKS = (
     f"has no effect: health checks speak tcp unless {P}health-check-protocol is set, or another option of health checks"
     " beside protocol http or https"
@@ -99,12 +99,12 @@ def said_of(annotations: Mapping[str, str], **defaults: Any) -> list[str]:
         "nodes-of-another-zone": (
             {"node-selector": "topology.kubernetes.io/region in (fsn1,nbg1),a=b", "location": "ash"},
             {},
-            "node-selector chooses Nodes in fsn1, nbg1 (network zone eu-central), and the load balancer is asked for",
+            "node-selector chooses Nodes in fsn1, nbg1 (network zone eu-central), and the load balancer is requested",
         ),
         "nodes-of-another-zone-than-the-default": (
             {"node-selector": "topology.kubernetes.io/region=ash"},
             {"network_zone": "eu-central"},
-            "node-selector chooses Nodes in ash (network zone us-east), and the load balancer is asked for",
+            "node-selector chooses Nodes in ash (network zone us-east), and the load balancer is requested",
         ),
         "cookie-name": ({"http-cookie-name": "x"}, {}, f"http-cookie-name {TCP}"),
         "cookie-lifetime": ({"http-cookie-lifetime": "30s"}, {}, f"http-cookie-lifetime {TCP}"),

@@ -165,7 +165,7 @@ def test_the_fields_of_a_balancer() -> None:
     assert (other.public, other.max_ports, other.max_targets) == (False, None, None)
 
 
-OURS, UNSAID, DEAD = "this cluster's", "no cluster label (optional)", "that of a Service that is gone"
+OURS, UNSAID, DEAD = "this cluster's", "no cluster label (optional)", "a Service that no longer exists"
 ITS, RIVAL = "this Service's", "Service default/api's"
 KEPT = (SERVICE_UID, SERVICE_UID, ITS)
 OF_OURS = (CLUSTER_UID, CLUSTER_UID, OURS)
@@ -200,7 +200,7 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
                 LABEL_ADOPTED: (
                     None,
                     "true",
-                    "becomes the mark of one that was not made for a Service, and outlives it; held (adoption)",
+                    "becomes the mark of one that was not created for a Service and is kept after it; held (adoption)",
                 ),
             },
         ),
@@ -217,7 +217,7 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
                 LABEL_SERVICE_UID: (
                     "far",
                     SERVICE_UID,
-                    f"that of a Service of another cluster, becomes {ITS}; refused (foreign-owner)",
+                    f"a Service of another cluster, becomes {ITS}; refused (foreign-owner)",
                 ),
                 LABEL_CLUSTER_UID: (
                     OTHER,
@@ -244,7 +244,7 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
             {
                 LABEL_SERVICE_UID: (None, SERVICE_UID, f"becomes {ITS}"),
                 LABEL_CLUSTER_UID: OF_OURS,
-                LABEL_FORMER: ("default.web", None, "whose it was, and who gets it back, becomes nothing"),
+                LABEL_FORMER: ("default.web", None, "whose it was, and to whom it is returned, becomes nothing"),
                 LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time after which it is deleted, becomes nothing"),
             },
         ),
@@ -264,7 +264,7 @@ def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | Non
 V4, V6 = Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP")
 IPV4, IPV6 = "203.0.113.200 (VIP)", "2001:db8::200 (VIP)"
 PUBLIC_V4, PUBLIC_V6 = (f"the public {family} address of load balancer 42" for family in ("IPv4", "IPv6"))
-UNKNOWN = "of a load balancer that is not there, or not known"
+UNKNOWN = "of a load balancer that does not exist or is unknown"
 NAMED = a_served_service(claim=a_claim(annotations=annotated(hostname="lb.example")), ingress=())
 COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
 
@@ -277,7 +277,7 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
             served(a_balancer(attachments=(PLACE,)), service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))),
             LOCATED,
             [
-                ("IP", "203.0.113.9", None, "goes away: no address of load balancer 42"),
+                ("IP", "203.0.113.9", None, "removed: no address of load balancer 42"),
                 ("IP", IPV6, IPV6, PUBLIC_V6),
                 ("IP", None, IPV4, PUBLIC_V4),
                 ("IP", None, "10.0.0.9 (VIP)", "the address of load balancer 42 in network 7"),
@@ -297,12 +297,12 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
         (
             served(service=a_served_service(ingress=(V4,))),
             LOCATED,
-            [("IP", IPV4, None, f"goes away: {UNKNOWN}"), COMES],
+            [("IP", IPV4, None, f"removed: {UNKNOWN}"), COMES],
         ),
         (
             served(a_balancer(), service=a_served_service(ingress=(replace(V4, has_ports=True),), **GOES)),
             LOCATED,
-            [("IP", f"{IPV4}, with ports", None, f"goes away: {PUBLIC_V4}")],
+            [("IP", f"{IPV4}, with ports", None, f"removed: {PUBLIC_V4}")],
         ),
         (a_world([a_service(type="ClusterIP", ingress=(V4,))]), LOCATED, [("IP", IPV4, IPV4, UNKNOWN)]),
         (served(a_balancer(), service=NAMED), LOCATED, [("Hostname", None, "lb.example", f"{PREFIX}hostname")]),
@@ -401,14 +401,14 @@ def test_other_conditions() -> None:
     """They are left alone, in their place."""
     _, fact, ours = of_the_service(with_conditions(READY, STRANGE)).conditions
 
-    assert fact == Fact("example.com/Good", "True", "True", Basis.FOREIGN, "not ours, left alone")
+    assert fact == Fact("example.com/Good", "True", "True", Basis.FOREIGN, "not managed here")
     assert ours.subject == CONDITION_IN_SYNC
 
 
 # Ports.
 
 LEADS, STAYS, NOTHING = "tcp to node port 30080", rules.PORT_STAYS.text(), rules.PORT_NOT_PLANNED.text()
-DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), "comes with the load balancer"
+DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), "created with the load balancer"
 UNREADABLE = a_claim(annotations=annotated(use_private_ip="x"))
 
 
@@ -453,14 +453,14 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
             LOCATED,
             (LEADS, None),
             Verb.REMOVE,
-            "goes with the load balancer",
+            "deleted with the load balancer",
         ),
         (
             served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
             LOCATED,
             (LEADS, LEADS),
             None,
-            "stays with the load balancer, which is released",
+            "kept with the load balancer, which is released",
         ),
     ],
     ids=[
@@ -732,12 +732,12 @@ NO_NODE = changes.TARGET_WITHOUT_NODE.text(server="server 8")
 @pytest.mark.parametrize(
     ("target", "subject", "sides", "why"),
     [
-        (IP, "ip:192.0.2.1", ("ip:192.0.2.1", "ip:192.0.2.1"), "not ours, left as it is"),
+        (IP, "ip:192.0.2.1", ("ip:192.0.2.1", "ip:192.0.2.1"), "not managed here"),
         (
             SelectorTarget("a=b", use_private_ip=False),
             "selector:a=b",
             ("selector:a=b", "selector:a=b"),
-            "not ours, left as it is",
+            "not managed here",
         ),
         (PUBLIC[8], "server:8", ("203.0.113.8", None), f"{NO_NODE}; held (silent-cluster)"),
         (PUBLIC[9], "server:9", (UNKNOWN_IP, None), changes.TARGET_GONE.text(server="server 9")),
@@ -761,7 +761,10 @@ def test_a_target_that_may_be_an_unreadable_nodes() -> None:
     found = {fact.subject: fact for fact in of_the_service(replace(snapshot, nodes=nodes)).targets}
 
     assert found["web-2"].membership is Membership.UNCERTAIN
-    assert (found["server:8"].wanted, found["server:8"].why) == ("203.0.113.8", "no Node is server 8; left as it is")
+    assert (found["server:8"].wanted, found["server:8"].why) == (
+        "203.0.113.8",
+        "server 8 belongs to no Node; not managed here",
+    )
 
 
 @pytest.mark.parametrize(
@@ -774,14 +777,14 @@ def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
     (fact,) = targets([WEB_2], [SERVER_2], balancer, service=a_served_service(claim=claim)).values()
 
     assert (fact.membership, fact.value, fact.wanted) == (Membership.TARGET, None, None)
-    assert fact.why == f"{BY_PUBLIC}; nothing is planned as things are"
+    assert fact.why == f"{BY_PUBLIC}; no change is planned"
 
 
 @pytest.mark.parametrize(
     ("is_protected", "wanted", "why"),
     [
-        (False, None, "goes with the load balancer"),
-        (True, "203.0.113.1", "stays with the load balancer, which is released"),
+        (False, None, "deleted with the load balancer"),
+        (True, "203.0.113.1", "kept with the load balancer, which is released"),
     ],
 )
 def test_targets_of_a_service_that_goes(is_protected: bool, wanted: str | None, why: str) -> None:

@@ -70,7 +70,7 @@ OFF = a_server(status=ServerStatus.OFF)
 NO_LIFECYCLE, NO_NODE = (Settings(controllers=frozenset({only})) for only in (Controller.NODE, Controller.LIFECYCLE))
 IGNORING = Settings(ignore_nodes=parse_selector("lab=yes"))
 MIRRORING = Settings(mirror_labels="m.example.com")
-NOT_OURS = "not ours, left alone"
+NOT_OURS = "not managed here"
 
 
 def explained(node: Node, snapshot: Snapshot, settings: Settings | None = None) -> NodeExplanation:
@@ -513,7 +513,7 @@ OUTSIDE = of_routes.ROUTE_OUTSIDE.text(cidr="10.244.0.0/16")
 SERVED = route(PODS, RouteStatus.SERVED, RouteAction.CLAIMED, (2, 2), SERVES)
 TEN, SIX = of_routes.POD_CIDR_MALFORMED.text(cidr="'ten'"), of_routes.POD_CIDR_IPV6.text()
 DEAD = a_route("10.244.0.0/23", "10.0.0.99")
-IN_THE_WAY = f"{MISSES}; comes once the route to 10.244.0.0/23 is gone"
+IN_THE_WAY = f"{MISSES}; created once the route to 10.244.0.0/23 is removed"
 IN_PODS_OF_2 = a_routed_world([a_pod_node(), a_pod_node(2)], routes=[a_route(1), a_route(2, 1)])
 
 
@@ -577,7 +577,7 @@ def test_a_route_to_pods_that_goes() -> None:
     (fact,) = found.routes.destinations
 
     assert fact.wanted is None
-    assert ", and the route goes: " in fact.why
+    assert "; the route is removed: " in fact.why
 
 
 _SHOWN: Mapping[NetworkCondition | None, str | None] = {

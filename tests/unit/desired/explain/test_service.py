@@ -184,13 +184,13 @@ MANAGED = annotated(protocol="https", certificate_type="managed", http_managed_c
 SECURE = a_claim(ClaimedPort(443, "TCP", 30443), annotations=MANAGED)
 NAME = f"ccm-managed-certificate-{SERVICE_UID}"
 PENDING = a_certificate(7, NAME, is_managed=True, labels={LABEL_SERVICE_UID: SERVICE_UID}, issuance=Issuance.PENDING)
-ADDRESSES = Wait("status", "the addresses are known once there is a load balancer")
+ADDRESSES = Wait("status", "the addresses are known once the load balancer exists")
 ISSUING = rules.CERTIFICATE_BEING_ISSUED.text(certificate=7, name=NAME, since="12:00")
 STRANGE = guards.BALANCER_OF_UNKNOWN.text(balancer="load balancer 42 shop", uid="dead")
 OBSERVED = Wait("policy", guards.EXCLUDED_BY_POLICY.text(policy="observe"))
 UNREAD = Wait("incomplete-snapshot", guards.CLUSTER_UNREAD.text(error="403"))
 TO_CREATE = Wait("certificate", rules.CERTIFICATE_TO_CREATE.text(name=NAME))
-PORTS = [Wait(f"port {port}", "the API server has still to choose its node port") for port in (80, 81)]
+PORTS = [Wait(f"port {port}", "the API server has not assigned its node port yet") for port in (80, 81)]
 XY = (FINALIZER_BALANCER, "x", "y")
 
 
@@ -217,7 +217,7 @@ XY = (FINALIZER_BALANCER, "x", "y")
         (
             a_world([a_served_service(**GOES, finalizers=XY)], [a_balancer()]),
             LOCATED,
-            [Wait("finalizers", "others have to release the Service as well: x, y")],
+            [Wait("finalizers", "the Service has other finalizers: x, y")],
         ),
         (a_world([a_served_service(**GOES)], [a_balancer()]), LOCATED, []),
         (a_world([a_served_service(type="ClusterIP", finalizers=XY)], [a_balancer()]), LOCATED, []),
@@ -259,7 +259,7 @@ LACKS, LACKING = (
 )
 UNEXPLAINED = "Service 'default/web' cannot be explained: {}".format
 NEAR = "; nearest: default/web"
-GIVEN_BACK = "; load balancer 42 was-42 goes back to it when it is created again"
+GIVEN_BACK = "; load balancer 42 was-42 is returned to it when it is created again"
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,10 @@ TWO_PORTS = a_balancer(listeners=(a_listener(), a_listener(81, 30081)))
 UNIDENTIFIED = a_world([NEW], cluster_uid=Unknown("403"))
 KEPT = a_world([NEW_SECURE], [a_balancer()], certificates=[], cluster_uid=Unknown("403"))
 ADOPTED_SECURE = a_world([NEW_SECURE], [TO_ADOPT], certificates=[])
-OF_ANOTHER = "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another"
+OF_ANOTHER = (
+    "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another (label"
+    " hcloud-reconciler/cluster-uid)"
+)
 REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, OF_ANOTHER)
 ASTRAY_HELD = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, ASTRAY_WHY)
 BY_POLICY = GuardDecision(Verdict.WAITING, GuardName.POLICY, EXCLUDED_BY_POLICY.text(policy="observe"))

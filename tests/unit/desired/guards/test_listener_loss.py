@@ -90,7 +90,7 @@ def test_the_hold_in_words() -> None:
         service="default/web",
         port=443,
         balancer="load balancer 42",
-        losses="clients of port 443 get no TLS from the load balancer any more, certificate 77 is taken off",
+        losses="clients of port 443 get no TLS from the load balancer any more, certificate 77 is removed",
         keep=f'{prefix}protocol: https, {prefix}http-certificates: "77"',
         drop=f"{prefix}protocol: tcp",
     )

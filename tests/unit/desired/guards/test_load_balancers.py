@@ -62,9 +62,11 @@ def owned_by(service_uid: str | None, cluster_uid: str | None = None, **override
     return a_balancer(service_uid=service_uid, cluster_uid=cluster_uid, spec=spec, **overrides)
 
 
-THEIRS = f"load balancer 42 'shared' belongs to cluster {ELSEWHERE}"
+THEIRS = f"load balancer 42 'shared' belongs to cluster {ELSEWHERE} (label hcloud-reconciler/cluster-uid)"
 TO_SHOP = "load balancer 42 'shared' belongs to Service default/shop"
-ASKED_TWICE = "load balancer name 'shared' is asked for by Service default/shop as well; give each a name of its own"
+ASKED_TWICE = (
+    "load balancer name 'shared' is also requested by Service default/shop; give each Service a name of its own"
+)
 SHOP_INSIDE = a_service("shop", uid="uid-shop", type="ClusterIP")
 
 

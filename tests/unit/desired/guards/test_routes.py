@@ -205,7 +205,7 @@ def test_a_cluster_cidr_that_cannot_be_right(gateway: str | int) -> None:
     """D15: nothing is removed on the word of a range that some Node's pods are not in, and that cannot be approved."""
     plan = judged(a_cluster(1, a_route(200, gateway)), WRONG)
     assert verdicts(plan) == {key_of(200): WAITING}
-    assert "10.244.128.0/17 does not have the pods of web-1 (10.244.1.0/24)" in plan.changes[0].decision.why
+    assert "10.244.128.0/17 does not contain the pods of web-1 (10.244.1.0/24)" in plan.changes[0].decision.why
     assert plan.holds == ()
 
 

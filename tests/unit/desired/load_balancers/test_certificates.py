@@ -30,7 +30,7 @@ MANAGED = replace(UPLOADED, certificate_type=CertificateType.MANAGED, http_manag
 REFUSED = "ca_dns_validation_failed: Certificate Authority: DNS validation failed"
 SHOP, BLOG = a_certificate(5, "shop"), a_certificate(7, "blog")
 """Certificates that were uploaded."""
-ZONES = "its domains have to be in primary zones of Hetzner DNS, and delegated to them"
+ZONES = "delegate its domains to primary zones of Hetzner DNS"
 KEPT = DesiredCertificates(UNMANAGED)
 """The ports keep what they have."""
 
@@ -276,11 +276,11 @@ def test_waiting_for_the_issuance(issuance: Issuance | None, age_s: int, since: 
         "no-reason": (None, ZONES),
         "caa": (
             "caa_record_does_not_allow_ca: no",
-            "let the CAA records of its domains allow the certificate authority",
+            "allow the certificate authority in the CAA records of its domains",
         ),
         "failed-too-often": (
             "ca_too_many_authorizations_failed_recently: no",
-            "wait for an hour, and correct what failed before",
+            "wait for an hour and correct the failed validations",
         ),
         "too-many": (
             "ca_too_many_certificates_issued_for_registered_domain: no",
@@ -304,7 +304,7 @@ def test_a_failed_issuance(error: str | None, fix: str) -> None:
 
 P = "load-balancer.hetzner.cloud/http-managed-certificate-"
 OTHER_NAME = f"its name is not {NAME!r} ({P}name)"
-OTHER_DOMAINS = f"it is for a.de, b.de, and {P}domains asks for shop.example.com, www.de"
+OTHER_DOMAINS = f"it is for a.de, b.de, and {P}domains is shop.example.com, www.de"
 ANOTHER = f"choose another name in {P}name, and "
 
 

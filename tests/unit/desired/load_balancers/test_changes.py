@@ -453,7 +453,7 @@ def test_adoption_of_what_takes_nothing_away(
     adopt = plan.by_key[BALANCER]
     there, ours = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
     assert (adopt.kind, adopt.before, adopt.after, adopt.consequences) == ("lb.adopt", there, ours, ())
-    assert adopt.reason.endswith("will outlive it") is (mark is not None)
+    assert adopt.reason.endswith("is kept after it") is (mark is not None)
     assert in_turn(plan)[0] == "lb.adopt"
 
 

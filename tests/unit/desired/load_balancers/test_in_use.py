@@ -202,7 +202,7 @@ def told(balancer: CloudBalancer, *ports: int, settings: Settings = LOCATED, **o
 
 def kept(text: str) -> str:
     """The values of a note."""
-    return text.removeprefix("the load balancer keeps ").partition(", which no")[0]
+    return text.removeprefix("load balancer keeps ").partition(", set by no")[0]
 
 
 BY_HTTP, HTTP_PORTS = {"health_check_protocol": "http"}, {"protocol": "http"}

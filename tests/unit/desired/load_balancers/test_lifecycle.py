@@ -530,6 +530,6 @@ def test_who_explains_a_service_that_is_gone_says_what_waits_for_it() -> None:
     there, lost = a_world([], [left()]), a_world([], [left("soon")])
     beginning = why_no_service("default/web", lost, LOCATED)
 
-    assert beginning.endswith("load balancer 42 was-42 goes back to it when it is created again")
+    assert beginning.endswith("load balancer 42 was-42 is returned to it when it is created again")
     assert why_no_service("default/web", there, LOCATED) == f"{beginning}, and is deleted after 2026-07-01 12:10:00 UTC"
     assert "goes back" not in why_no_service("default/api", there, LOCATED)

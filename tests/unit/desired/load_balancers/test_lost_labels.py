@@ -312,6 +312,6 @@ def test_what_orphans_lists_without_a_label(
     listed = unlabelled(snapshot, match_balancers(snapshot))
 
     assert [each.balancer.id for each in listed] == ([42] if is_listed else [])
-    assert all("no label says whose it is" in (each.kept or "") for each in listed)
+    assert all("no label names its owner" in (each.kept or "") for each in listed)
     gap = replace(snapshot, services=incomplete(snapshot.services or Section({})))
     assert unlabelled(gap, match_balancers(gap)) == ()

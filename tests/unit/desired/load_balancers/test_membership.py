@@ -184,7 +184,7 @@ def test_by_private_address(server: Server, network_id: int | None, network: Any
 
 
 UNLISTED = "it is not listed, "
-REPORTS, FAILED = f"{UNLISTED}but the kubelet reports Ready", f"{UNLISTED}and asking for it alone failed: GET timed out"
+REPORTS, FAILED = f"{UNLISTED}but the kubelet reports Ready", f"{UNLISTED}and its lookup failed: GET timed out"
 
 
 @rows(

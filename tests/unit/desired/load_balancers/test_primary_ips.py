@@ -106,8 +106,13 @@ NOWHERE, FAR_SIX = a_primary_ip(location=None), a_primary_ipv6(location="nbg1")
         "where both are": (FOUR, a_primary_ipv6(), ("fsn1", None), None),
         "where the one is that says so": (NOWHERE, a_primary_ipv6(), ("fsn1", None), None),
         "nobody says where": (NOWHERE, a_primary_ipv6(location=None), (None, "eu-central"), None),
-        "apart": (FOUR, FAR_SIX, None, "goes to fsn1"),
-        "in another zone": (a_primary_ip(location="ash", zone="us-east"), a_primary_ipv6(), None, "goes to eu-central"),
+        "apart": (FOUR, FAR_SIX, None, "is created in fsn1"),
+        "in another zone": (
+            a_primary_ip(location="ash", zone="us-east"),
+            a_primary_ipv6(),
+            None,
+            "is created in eu-central",
+        ),
     },
 )
 def test_a_zone_leaves_the_place_to_the_address(

@@ -139,7 +139,7 @@ def test_two_who_ask_for_one_private_address() -> None:
     plan = plan_of(new(private_ipv4="10.0.0.9"), others=[other], **INSIDE)
     assert plan.changes == ()
     (text,) = said(plan, NoteKind.MALFORMED)
-    assert "10.0.0.9: it is asked for by Service default/db as well" in text
+    assert "10.0.0.9: it is also requested by Service default/db" in text
     others = [
         called("c", private_ipv4="10.0.0.8"),
         a_served_service("d", uid="uid-d", type="ClusterIP", finalizers=(), claim=other.claim),
@@ -156,7 +156,7 @@ def test_orphans_are_said_to_be_there() -> None:
     orphans = [note for note in plan.notes if note.kind is NoteKind.ORPHAN]
     assert [note.key for note in orphans] == ["load_balancer/#6"]
     assert orphans[0].text == (
-        "load balancer 6 old is orphaned: its Service, with the UID gone, is gone; to delete it: reconcile"
+        "load balancer 6 old is orphaned: its Service (UID gone) no longer exists; to delete it: reconcile"
         " orphans --delete 6"
     )
 

@@ -70,7 +70,7 @@ def test_a_location_without_the_type(
     assert found == (Size(LB11 if present else type_) if is_sold else missing)
 
 
-KEPT = {"new": (None, None, NOTHING), "there": (ON_11, LB11, "it stays lb11")}
+KEPT = {"new": (None, None, NOTHING), "there": (ON_11, LB11, "type lb11 is kept")}
 
 
 @rows("present kept instead", KEPT)
@@ -116,7 +116,7 @@ def test_a_type_that_does_not_exist(
     """A typing error names what there is; a default is not said to be an annotation's."""
     missing = rules.TYPE_MISSING.because(asked="is lb22", near=near, instead=instead)
     assert size(Options(type="lb22"), present, types=types) == Size(kept, missing)
-    unset, such = "is not set, which means lb11", ", such as lb21"
+    unset, such = "is not set (default lb11)", ", such as lb21"
     default = rules.TYPE_MISSING.because(asked=unset, near=such, instead=NOTHING)
     assert size(UNSET, types={"lb21": LB21}) == Size(None, default)
 
@@ -137,7 +137,7 @@ def test_the_next_type(types: Types, expected: str) -> None:
 
 def small(kept: BalancerType | None, holds: str, needed: int, larger: str = "a larger type, such as lb21") -> Size:
     """An lb11 that is too small."""
-    instead = "it stays lb21" if kept else NOTHING
+    instead = "type lb21 is kept" if kept else NOTHING
     row = rules.TYPE_TOO_SMALL
     return Size(kept, row.because(asked="is lb11", holds=holds, needed=needed, instead=instead, larger=larger))
 

@@ -49,7 +49,7 @@ def test_the_remedies() -> None:
 
     assert "HCLOUD_LOAD_BALANCERS_ENABLED, --controllers" in note.text
     assert "let hcloud-cloud-controller-manager delete it" in note.text
-    assert "costs money" in note.text
+    assert "it is billed" in note.text
     assert note.text.endswith(
         f'kubectl patch service web -n default --type=json -p \'[{{"op":"test","path":"{place}",'
         f'"value":"{FINALIZER_BALANCER}"}},{{"op":"remove","path":"{place}"}}]\''

@@ -490,4 +490,4 @@ def test_addresses_that_two_servers_seem_to_have(
         assert (notes, joins and kinds) == ([], joins and ["node.initialise"])
     else:
         assert (kinds, len(notes)) == ([], 1)
-        assert f" {contested} of server 1 is that of server 2 of Node web-2" in notes[0]
+        assert f" {contested} of server 1 is also that of server 2 of Node web-2" in notes[0]

@@ -62,7 +62,7 @@ def test_a_route_that_leads_elsewhere() -> None:
             after=ROUTE,
             reason="it leads to server 2 of Node web-2, and server 1 has the pods of Node web-1",
             owner=key_of("node/web-1"),
-            consequences=("pods of Node web-1 are out of reach for the moment of the swap",),
+            consequences=("pods of Node web-1 are unreachable during the swap",),
         )
     }
 

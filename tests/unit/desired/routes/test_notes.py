@@ -44,7 +44,7 @@ V6 = "fd00:1::/64"
             "unroutable",
             "overlaps with subnet",
         ),
-        "an-owner-that-is-not-known": (a_pod_node(), {"routes": ASTRAY}, "unknown", "of 10.0.0.201 was not asked"),
+        "an-owner-that-is-not-known": (a_pod_node(), {"routes": ASTRAY}, "unknown", "of 10.0.0.201 was not looked up"),
         "no-range": (
             a_pod_node(1, pods_of(1), "pods"),
             {"routes": [a_route(1)]},
@@ -72,7 +72,7 @@ HIDDEN = {"nodes_section": replace(nodes_of(a_pod_node()), unreadable={"web-5": 
         "default": (a_route("0.0.0.0/0", "10.0.0.7"), {}, "foreign", "the default route"),
         "outside": (a_route("192.168.0.0/24", 1), {}, "foreign", "within the cluster CIDR 10.244.0.0/16"),
         "alias": (a_route(5, "10.0.0.9"), {"servers": [a_pod_server(aliases=["10.0.0.9"])]}, "foreign", "of server 1"),
-        "uncertain": (a_route(5, NOWHERE), {}, "unknown", "the owner of 10.0.0.201 was not asked"),
+        "uncertain": (a_route(5, NOWHERE), {}, "unknown", "the owner of 10.0.0.201 was not looked up"),
         "perhaps-a-hidden-nodes": (a_route(5, 1), HIDDEN, "unknown", "of Node web-5, which could not be read"),
     },
 )
@@ -170,7 +170,7 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
 )
 def test_ipv6(nodes: list[Node], who: str | None) -> None:
     """IPv6 is noted, once for all Nodes, and never a failure."""
-    text = f"{who} IPv6 pod CIDRs, for which there are no routes, as private networks have IPv4 alone"
+    text = f"{who} IPv6 pod CIDRs without routes: private networks have IPv4 only"
     of_network = [note for note in noted(a_routed_world(nodes)) if note[0] == NETWORK]
     assert of_network == ([] if who is None else [(NETWORK, NoteKind.UNSUPPORTED, text)])
 
