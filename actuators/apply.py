@@ -202,7 +202,7 @@ class _Round:
             self._free(self._followers.get(lane, ()), lane)
         elif lane in self._in_flight and lane.future is not None:
             outcome = lane.future.result()
-            if isinstance(outcome, Pending) and outcome.retry_after_s == BUSY_AGAIN_S:
+            if isinstance(outcome, Pending) and outcome.is_busy:
                 self._busy |= dict.fromkeys(lane.taken, outcome)
             self._end(lane, outcome)
 
@@ -310,7 +310,7 @@ def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
     try:
         actuator(change, snapshot)
     except Busy as error:
-        return Pending(str(error), BUSY_AGAIN_S)
+        return Pending(str(error), BUSY_AGAIN_S, is_busy=True)
     except (Conflict, Stopped) as error:
         return Pending(str(error))
     except Throttled as error:

@@ -37,6 +37,8 @@ class Pending:
 
     why: str
     retry_after_s: float = 0.0
+    is_busy: bool = False
+    """Whether another change of the object is under way, which any other change of it would meet as well."""
 
 
 PREEMPTED = Pending("gives way to what is more urgent, and goes on after it")

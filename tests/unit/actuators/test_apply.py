@@ -74,7 +74,9 @@ def created(name: str, network_id: int) -> Change:
     ("error", "outcome"),
     [
         pytest.param(Conflict("moved on"), Pending("moved on"), id="conflict: plan again"),
-        pytest.param(Busy("locked"), Pending("locked", 10.0), id="busy through all tries: not in this pass"),
+        pytest.param(
+            Busy("locked"), Pending("locked", 10.0, is_busy=True), id="busy through all tries: not in this pass"
+        ),
         pytest.param(Stopped("told to stop"), Pending("told to stop"), id="stopped while it waited: nothing is wrong"),
         pytest.param(
             Throttled("slow", retry_after_s=7.0), Pending("slow", 7.0), id="throttled: when one more may pass"

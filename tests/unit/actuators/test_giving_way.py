@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actuators.apply import Actuator, Pressure, apply
-from actuators.http.errors import Busy
+from actuators.http.errors import Busy, Throttled
 from actuators.http.requests import note_action
 from actuators.lanes import Lane, UnderWay
 from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, Applied, Outcome, Pending, Skipped
@@ -255,7 +255,18 @@ def test_what_finds_its_object_busy_keeps_the_rest_from_being_tried(
     outcomes = carry_out(act, first, second)
 
     assert outcomes == {
-        first.key: Pending("locked", 10.0),
-        second.key: Applied() if is_tried else Pending("locked", 10.0),
+        first.key: Pending("locked", 10.0, is_busy=True),
+        second.key: Applied() if is_tried else Pending("locked", 10.0, is_busy=True),
     }
     assert sent == [first.key, second.key][: 1 + is_tried]
+
+
+def test_a_429_that_asks_for_ten_seconds_is_not_taken_for_a_busy_object() -> None:
+    """It says nothing of the object: its other changes are tried."""
+    first, second = of_balancer("a", "/x"), of_balancer("a", "/y")
+
+    def act(change: Change, _snapshot: Snapshot) -> None:
+        if change is first:
+            raise Throttled("slow", retry_after_s=10.0)
+
+    assert carry_out(act, first, second) == {first.key: Pending("slow", 10.0), second.key: Applied()}
