@@ -122,7 +122,7 @@ def settings_notes(view: GuardInput) -> tuple[Note, ...]:
 
 def takes(change: Change) -> bool:
     """Whether the change interrupts something, makes it public, or takes it away."""
-    row = _TAKES[change.kind]
+    row = TAKES.get(change.kind, True)
     return row if isinstance(row, bool) else row(change)
 
 
@@ -155,7 +155,7 @@ def _disturbs(change: Change) -> bool:
     return any(isinstance(old, int) and isinstance(new, int) and new < old for old, new in pairs)
 
 
-_TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
+TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
     {
         ChangeKind.NODE_INITIALISE: False,
         ChangeKind.NODE_ADDRESSES: takes_addresses,
@@ -184,4 +184,4 @@ _TAKES: Mapping[str, bool | Callable[[Change], bool]] = MappingProxyType(
         ChangeKind.ROUTE_DELETE: True,
     }
 )
-"""Kind of a change → whether it interrupts, exposes or takes away."""
+"""Kind of a change → whether it interrupts, exposes or takes away. One that is not in here does."""
