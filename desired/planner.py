@@ -139,7 +139,7 @@ def with_evidence(changes: Iterable[Change], snapshot: Snapshot) -> Iterator[Cha
     gateways = Gateways(snapshot)
     for change in changes:
         presumed = tuple(_presumed(change, snapshot, gateways))
-        yield replace(change, rests_on=(*change.rests_on, *presumed)) if presumed else change
+        yield replace(change, presumed=presumed) if presumed else change
 
 
 def _presumed(change: Change, snapshot: Snapshot, gateways: Gateways) -> Iterator[Evidence]:

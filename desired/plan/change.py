@@ -181,9 +181,8 @@ class Change:
     not exist, and for a change that concerns none."""
     server: ServerKey | None = None
     """Of a target the server that it leads to; None for one that leads to none that is known, and for other changes."""
-    rests_on: tuple[Evidence, ...] = field(default=(), compare=False)
-    """What has to be so for it to be right. What follows from its kind, verb and values is always in here; what only a
-    snapshot tells is added by the planner (``with_evidence``)."""
+    presumed: tuple[Evidence, ...] = field(default=(), compare=False)
+    """What it rests on besides its own values: what only a snapshot tells, from the planner (``with_evidence``)."""
     cost: Cost | None = field(default=None, compare=False)
     """What it makes of the price of a load balancer; None where it changes none. For people: nothing is decided by it,
     and a price that Hetzner changes makes no other plan."""
@@ -193,13 +192,17 @@ class Change:
             raise ValueError(f"{self.kind} is never a {self.verb}")
         if self.before == self.after:
             raise ValueError(f"{self.key}: a change that changes nothing")
-        if not self.rests_on:
-            object.__setattr__(self, "rests_on", _evidence(self))
 
     @property
     def row(self) -> Kind:
         """The change's row in the table of kinds."""
         return KINDS[self.kind]
+
+    @property
+    def rests_on(self) -> tuple[Evidence, ...]:
+        """What has to be so for it to be right. What follows from its kind, verb and values is always in here."""
+        evidence = _evidence(self)
+        return (*evidence, *self.presumed) if self.presumed else evidence
 
     @property
     def is_known(self) -> bool:

@@ -167,4 +167,11 @@ def test_every_removal_needs_whole_lists(kind: str) -> None:
 def test_evidence_makes_no_other_change() -> None:
     """Two plans that differ in it alone are the same: nothing is done again, no hold has another hash."""
     change = a_change("node/a", "node.delete")
-    assert replace(change, rests_on=(ServerGone(in_cloud(2)),)) == change
+    assert replace(change, presumed=(ServerGone(in_cloud(2)),)) == change
+
+
+def test_a_change_with_other_values_does_not_rest_on_those_that_it_had() -> None:
+    """The deletion of another lost Node rests on the absence of its own server; what the planner has added stays."""
+    change = replace(a_change("node/a", "node.delete", before=LOSS), presumed=(FREE,))
+    assert replace(change, before=METAL).rests_on == (*a_change("node/a", "node.delete", before=METAL).rests_on, FREE)
+    assert ServerGone(in_cloud(1)) not in replace(change, before=METAL).rests_on
