@@ -90,7 +90,7 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    if change.owner == balancer.key:
+    if change.is_of_no_service:
         delete_now(writers, balancer, lambda now: require_as_observed(now, balancer))
     else:
         delete_now(writers, balancer, lambda now: require_own(now, change, balancer, snapshot))

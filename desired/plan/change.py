@@ -160,7 +160,7 @@ class Change:
     reason: str
     """One sentence for people: why this is wanted."""
     owner: Key
-    """Key of the Node or Service that the change serves."""
+    """Key of the Node or Service that the change serves; of a load balancer that is no Service's any more its own."""
     consequences: tuple[str, ...] = ()
     """What a person would want to be warned of."""
     depends_on: tuple[str, ...] = ()
@@ -199,6 +199,11 @@ class Change:
         return KINDS[self.kind]
 
     @property
+    def is_of_no_service(self) -> bool:
+        """Whether it is about a load balancer that no Service has or wants any more, and that is its own owner."""
+        return self.owner.kind is ObjectKind.LOAD_BALANCER
+
+    @property
     def rests_on(self) -> tuple[Evidence, ...]:
         """What has to be so for it to be right. What follows from its kind, verb and values is always in here."""
         evidence = _evidence(self)
@@ -231,9 +236,8 @@ def _evidence(change: Change) -> tuple[Evidence, ...]:
     if isinstance(before, LostNode):
         lists = _OF_METAL if before.proof.provider is Provider.ROBOT else ()
         return (*needed, *lists, Age(before.proof), ServerGone(before.proof.server))
-    ends_a_window = change.owner.kind is ObjectKind.LOAD_BALANCER
     begins_one = isinstance(after, Owner) and after.delete_after is not None
-    return (*needed, Age()) if ends_a_window or begins_one else needed
+    return (*needed, Age()) if change.is_of_no_service or begins_one else needed
 
 
 @cache

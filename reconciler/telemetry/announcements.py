@@ -13,7 +13,7 @@ from desired.guards.history import suspension_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.model.key import PLAN, ObjectKind
+from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
 from desired.model.route import Route
 from desired.model.service import Service
@@ -327,7 +327,7 @@ def _subject_of(change: Change, snapshot: Snapshot) -> Subject | None:
     owner = snapshot.node(change.owner) or snapshot.service(change.owner)
     if owner is not None:
         return subject_of(owner)
-    if change.owner.kind is ObjectKind.LOAD_BALANCER and isinstance(snapshot.cluster_uid, Present):
+    if change.is_of_no_service and isinstance(snapshot.cluster_uid, Present):
         return Subject("Namespace", IDENTITY_NAMESPACE, snapshot.cluster_uid.value)
     return None
 
