@@ -320,13 +320,18 @@ class _Identified(Protocol):
 V = TypeVar("V", bound=_Identified)
 
 
+_CREATED_AGAIN = "deleted and created again during this pass"
+
+
 def _without_latecomers(first: Section[str, V], now: Section[str, V]) -> Section[str, V]:
     """``now`` without what was not there when the pass began. What could not be read then, or may have been missed,
-    is still not known to be absent."""
+    is still not known to be absent, nor is what was created again under its name: it may use what the former one
+    did."""
     known = {item.uid for item in first}
     names = first.items.keys() | first.unreadable.keys()
     items = {key: item for key, item in now.items.items() if item.uid in known or key in first.unreadable}
-    unreadable = {key: why for key, why in now.unreadable.items() if key in names}
+    anew = dict.fromkeys(now.items.keys() & first.items.keys() - items.keys(), _CREATED_AGAIN)
+    unreadable = anew | {key: why for key, why in now.unreadable.items() if key in names}
     why = now.why_incomplete or first.why_incomplete
     return replace(now, items=items, unreadable=unreadable, complete=why is None, why_incomplete=why)
 
