@@ -102,7 +102,7 @@ def _decided(
             return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OUTSIDE_OF_NODE, facts))
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_OUTSIDE, facts))
     holder = holders.of(route.gateway)
-    if holder.holding is AddressHolding.NOBODY:
+    if holder.holding is AddressHolding.NOBODY and (claimants or not snapshot.nodes.unreadable):
         node = next((endpoint.node.name for endpoint in claimants), None)
         dead = Decided(RouteAction.DEAD, rules.ROUTE_TO_NOBODY, {"address": str(route.gateway)})
         return RouteDecision(route, dead, holder, node)
@@ -113,7 +113,8 @@ def _decided(
 
 
 def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Collection[int]) -> Decided[RouteAction]:
-    """A route within the cluster CIDR to pods that no Node has, with a gateway that has an owner."""
+    """A route within the cluster CIDR to pods that no Node has, by a gateway that has an owner, or that a Node may have
+    that could not be read."""
     facts: dict[str, Plain] = {
         "owner": holder.what,
         "size": route.destination.prefixlen,
@@ -121,6 +122,8 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
     }
     if holder.unknown is not None:
         return Decided(RouteAction.UNCERTAIN, holder.unknown.rule, holder.unknown.facts)
+    if holder.holding is AddressHolding.NOBODY:
+        return _of_unreadable(snapshot)
     if holder.holding not in (AddressHolding.NODE, AddressHolding.SERVER):
         return Decided(RouteAction.FOREIGN, rules.ROUTE_TO_OTHER, facts)
     if holder.holding is AddressHolding.SERVER and route.destination.prefixlen not in masks:
@@ -128,7 +131,12 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
     if not masks:
         return Decided(RouteAction.FOREIGN, rules.ROUTE_WITHOUT_PODS, facts)
     if snapshot.nodes.unreadable:
-        nodes = {"nodes": ", ".join(sorted(snapshot.nodes.unreadable))}
-        return Decided(RouteAction.UNCERTAIN, rules.ROUTE_OF_UNREADABLE_NODE, nodes)
+        return _of_unreadable(snapshot)
     action = RouteAction.SUPERFLUOUS if holder.holding is AddressHolding.NODE else RouteAction.STRANGER
     return Decided(action, rules.ROUTE_UNNEEDED, facts)
+
+
+def _of_unreadable(snapshot: Snapshot) -> Decided[RouteAction]:
+    """A Node that could not be read may have the pods."""
+    nodes = {"nodes": ", ".join(sorted(snapshot.nodes.unreadable))}
+    return Decided(RouteAction.UNCERTAIN, rules.ROUTE_OF_UNREADABLE_NODE, nodes)

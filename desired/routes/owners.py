@@ -128,15 +128,16 @@ class Gateways:
 
     def last_holders(self, gateway: IPv4Address, destination: IPv4Network) -> tuple[int, ...]:
         """Ids of the servers that no list shows and that may be behind the route, sorted; empty while the
-        gateway has an owner by a list."""
+        gateway has an owner by a list. Where no Node of such a server reports the address, it may be any server of the
+        network: a kubelet of another server is no witness."""
         if self.is_held(gateway):
             return ()
-        reporting = self._by_address.get(str(gateway), set())
-        known = reporting | self._by_pods.get(destination, set())
-        if not reporting and self._network is not None:
-            known = known.union(self._network.server_ids)
-        find = self._snapshot.servers.find
-        return tuple(sorted(key for key in known if not isinstance(find(key), Present)))
+        reporting = self._unlisted(self._by_address.get(str(gateway), set()))
+        others = self._network.server_ids if self._network is not None and not reporting else ()
+        return tuple(sorted(reporting | self._unlisted({*self._by_pods.get(destination, set()), *others})))
+
+    def _unlisted(self, server_ids: Collection[int]) -> set[int]:
+        return {key for key in server_ids if not isinstance(self._snapshot.servers.find(key), Present)}
 
     @cached_property
     def _held(self) -> frozenset[IPv4Address]:

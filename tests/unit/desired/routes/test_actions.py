@@ -105,7 +105,7 @@ UNLISTED_BALANCER = a_member(NOWHERE, 77, MemberKind.LOAD_BALANCER)
         "no-member": (BY_NODE, {"servers_section": incomplete(servers_of(), "429")}, "dead route-to-no-owner"),
         "a-hidden-node-and-a-nodes-gateway": (BY_NODE, HIDDEN, "uncertain route-of-unreadable-node"),
         "hidden-nodes-and-a-strangers-gateway": (BY_STRANGER, HIDDEN, "uncertain route-of-unreadable-node"),
-        "a-hidden-node-and-nobody": (BEHIND, HIDDEN, "dead route-to-no-owner"),
+        "a-hidden-node-and-nobody": (BEHIND, HIDDEN, "uncertain route-of-unreadable-node"),
         "no-node-says-what-the-mask-is": (BY_STRANGER, {"nodes": []}, "foreign route-of-other-size"),
         "where-no-node-has-pods": (BY_NODE, {"nodes": [a_pod_node(pod_cidrs=())]}, "foreign route-without-pods"),
     },

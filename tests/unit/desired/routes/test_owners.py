@@ -189,6 +189,7 @@ def test_asking_settles_it() -> None:
         "of-the-networks-servers-where-none-reports-it": ([], [2], {5}, (2, 5)),
         "without-a-network": ([], [2], None, (2,)),
         "of-none-that-is-listed": ([1], [], {3}, (1,)),
+        "a-listed-server-that-reports-it-is-no-witness": ([3], [], {3, 5}, (5,)),
     },
 )
 def test_last_holders(reports: list[int], pods: list[int], network_has: set[int] | None, expected: tuple[int]) -> None:
