@@ -201,6 +201,12 @@ def test_origin(provider_id: str, who: str | None) -> None:
         ),
         "a-distribution": ("talos://x", (), "node-set-by", "set by the cloud controller of Talos"),
         "a-number": ("2", (INSIDE,), "node-set-by-likely", "restart its kubelet with --provider-id=hcloud://2"),
+        "several-of-its-name": (
+            "k3s://x",
+            (a_server(1, "x"), a_server(2, "x")),
+            "node-set-by-likely",
+            "delete the Node and restart its kubelet",
+        ),
         "of-its-name": (
             "k3s://x",
             (a_server(1, "x"),),
