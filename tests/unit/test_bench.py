@@ -223,7 +223,7 @@ def test_a_loop_is_told_by_its_start_and_its_peak(smoke: tuple[str, Mapping[str,
     assert told == [
         "First request of a loop",
         f"Peak of a loop that {_NODES} nodes join",
-        f"A page that nobody asks for adds to a loop that {_NODES} nodes join",
+        f"A page that is not asked for adds to a loop that {_NODES} nodes join",
     ]
 
 
