@@ -106,14 +106,16 @@ def notes_on_targets(
 ) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
     there = {targets.node_targets.led_to(target) for target in present.targets} if present else set()
+    # From the few targets, as there may be thousands of Nodes for each of hundreds of Services.
+    kept = {member.node for server in there for member in targets.claiming(server) if member.keeps_its_target}
     for row, membership in (
         (rows.NODE_NO_TARGET, Membership.UNUSABLE),
         (rows.NODE_OVER_LIMIT, Membership.OVER_LIMIT),
         (rows.NODE_UNCERTAIN, Membership.UNCERTAIN),
     ):
         for why, members in targets.by_why(membership).items():
-            stays = [member for member in members if member.keeps_its_target and member.server in there]
-            others = [member for member in members if member not in stays]
+            stays = [member for member in members if member.node in kept] if kept else ()
+            others = [member for member in members if member.node not in kept] if kept else members
             for found, said in ((stays, rows.NODE_TARGET_STAYS), (others, row)):
                 if found:
                     yield said.note(service.key, nodes=_shown(found), cause=why)
