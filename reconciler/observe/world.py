@@ -20,7 +20,7 @@ from desired.model.load_balancer import BalancerType
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Readiness, Snapshot
+from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.nodes.matching import nodes_of
 from desired.plan.kinds import KINDS
 from desired.routes.owners import asks_for_members
@@ -185,7 +185,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
         reads |= _begin(pool, readers, services, settings, before=old)
     if nodes is not None:
         found_nodes, read_at = nodes.result()
-        node_section = _without_latecomers(node_section, found_nodes)
+        node_section = _with_former(node_section, _without_latecomers(node_section, found_nodes), found_nodes)
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
     # Clocks that differed once differ for the whole pass: what was read by a wrong one may still stand.
@@ -320,20 +320,22 @@ class _Identified(Protocol):
 V = TypeVar("V", bound=_Identified)
 
 
-_CREATED_AGAIN = "deleted and created again during this pass"
-
-
 def _without_latecomers(first: Section[str, V], now: Section[str, V]) -> Section[str, V]:
     """``now`` without what was not there when the pass began. What could not be read then, or may have been missed,
-    is still not known to be absent, nor is what was created again under its name: it may use what the former one
-    did."""
+    is still not known to be absent."""
     known = {item.uid for item in first}
     names = first.items.keys() | first.unreadable.keys()
     items = {key: item for key, item in now.items.items() if item.uid in known or key in first.unreadable}
-    anew = dict.fromkeys(now.items.keys() & first.items.keys() - items.keys(), _CREATED_AGAIN)
-    unreadable = anew | {key: why for key, why in now.unreadable.items() if key in names}
+    unreadable = {key: why for key, why in now.unreadable.items() if key in names}
     why = now.why_incomplete or first.why_incomplete
     return replace(now, items=items, unreadable=unreadable, complete=why is None, why_incomplete=why)
+
+
+def _with_former(first: Section[str, Node], left: Section[str, Node], now: Section[str, Node]) -> Section[str, Node]:
+    """``left`` with each Node as it was that registered again ``now`` under its name. Were it absent, its server would
+    be that of no Node, and its target would go; what is planned for the former Node no write takes, by its UID."""
+    again = now.items.keys() & first.items.keys() - left.items.keys()
+    return replace(left, items={**left.items, **{name: first.items[name] for name in again}})
 
 
 def _failures(before: Mapping[str, ApiError], now: Mapping[str, ApiError | None]) -> Mapping[str, ApiError]:
