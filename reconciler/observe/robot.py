@@ -123,9 +123,9 @@ class RobotCache:
         return self._last
 
     def with_power(self, account: RobotAccount, silent: Collection[int], most: int = _MOST_AT_ONCE) -> RobotAccount:
-        """``account``, as old as its list is by now, with whether those servers are on whose Nodes are ``silent``, by
-        their numbers; of others nothing is asked, and nothing is known. A server whose answer stays the same is asked
-        for less and less, up to every ten minutes, ``most`` at a time. Never raises an ApiError.
+        """``account`` with whether those servers are on whose Nodes are ``silent``, by their numbers; of others nothing
+        is asked, and nothing is known. A server whose answer stays the same is asked for less and less, up to every ten
+        minutes, ``most`` at a time. Never raises an ApiError.
         """
         now = self._clock()
         known = {number: power for number, power in self._power.items() if number in silent}
@@ -143,8 +143,7 @@ class RobotCache:
             number: replace(server, status=known[number].status) if number in known else server
             for number, server in account.servers.items.items()
         }
-        age = timedelta(seconds=now - self._read_at)
-        return replace(account, servers=replace(account.servers, items=items), age=age)
+        return replace(account, servers=replace(account.servers, items=items))
 
     def _ask_power(self, number: int) -> ServerStatus:
         try:
