@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
 from desired.model.key import Key, ObjectKind
@@ -285,6 +285,10 @@ class Network:
 
 
 _NO_NETWORK: Present[Network | None] = Present(None)
+
+
+REGISTERED_AGAIN: Final = "deleted and registered again during this pass"
+"""Why a Node is unknown that is another one by now than when the pass began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import fields as fields_of
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import (
+    REGISTERED_AGAIN,
     AddressType,
     Node,
     NodeAddress,
@@ -333,7 +334,9 @@ def desired_nodes(snapshot: Snapshot, settings: Settings) -> tuple[Mapping[str, 
     nodes = NodeRules(snapshot, settings)
     desired: dict[str, DesiredNode] = {}
     notes = [
-        Note(Key(ObjectKind.NODE, name), NoteKind.UNREADABLE, why) for name, why in snapshot.nodes.unreadable.items()
+        Note(Key(ObjectKind.NODE, name), NoteKind.UNREADABLE, why)
+        for name, why in snapshot.nodes.unreadable.items()
+        if why is not REGISTERED_AGAIN  # nothing is wrong with it, and the next pass decides on it
     ]
     for node in snapshot.nodes:
         desired[node.name], why = nodes.decide(node)

@@ -20,7 +20,7 @@ from desired.model.load_balancer import BalancerType
 from desired.model.route import Route
 from desired.model.service import Service
 from desired.model.settings import Controller, Settings
-from desired.model.snapshot import Node, Readiness, Snapshot
+from desired.model.snapshot import REGISTERED_AGAIN, Node, Readiness, Snapshot
 from desired.nodes.matching import nodes_of
 from desired.plan.kinds import KINDS
 from desired.routes.owners import asks_for_members
@@ -185,7 +185,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
         reads |= _begin(pool, readers, services, settings, before=old)
     if nodes is not None:
         found_nodes, read_at = nodes.result()
-        node_section = _with_former(node_section, _without_latecomers(node_section, found_nodes), found_nodes)
+        node_section = _with_returned(node_section, _without_latecomers(node_section, found_nodes), found_nodes)
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
     # Clocks that differed once differ for the whole pass: what was read by a wrong one may still stand.
@@ -331,11 +331,11 @@ def _without_latecomers(first: Section[str, V], now: Section[str, V]) -> Section
     return replace(now, items=items, unreadable=unreadable, complete=why is None, why_incomplete=why)
 
 
-def _with_former(first: Section[str, Node], left: Section[str, Node], now: Section[str, Node]) -> Section[str, Node]:
-    """``left`` with each Node as it was that registered again ``now`` under its name. Were it absent, its server would
-    be that of no Node, and its target would go; what is planned for the former Node no write takes, by its UID."""
+def _with_returned(first: Section[str, Node], left: Section[str, Node], now: Section[str, Node]) -> Section[str, Node]:
+    """``left``, to which each Node is unknown that registered again ``now`` under its name: were it absent, its server
+    would be that of no Node, and its target would go."""
     again = now.items.keys() & first.items.keys() - left.items.keys()
-    return replace(left, items={**left.items, **{name: first.items[name] for name in again}})
+    return replace(left, unreadable={**left.unreadable, **dict.fromkeys(again, REGISTERED_AGAIN)})
 
 
 def _failures(before: Mapping[str, ApiError], now: Mapping[str, ApiError | None]) -> Mapping[str, ApiError]:
