@@ -818,6 +818,25 @@ def _routes_off_and_then_another_network(stage: Stage) -> None:
     stage.run("a", "HCLOUD_NETWORK=8")
 
 
+def _to_a_name_while_half_a_list_is_missing(stage: Stage) -> None:
+    """The Service asks for a load balancer by name, and the list lacks the one that it has: what clients use until the
+    Service publishes another address goes on to answer."""
+    stage.annotate("web", {"name": "empty"})
+    stage.run("a", "load_balancers:half")
+    stage.settle()
+
+
+def _half_left_before_any_process_looked(stage: Stage) -> None:
+    """Half of the servers are gone from the network before the loop's first pass, which takes a last one that answers:
+    it is measured against what answered when somebody looked who remembers."""
+    for number in (5, 6, 7, 8):
+        stage.leave_network(number)
+    stage.delete_node(1)
+    for number in (6, 7, 8):
+        stage.label(number, EXCLUDED)
+    stage.settle()
+
+
 ROWS = (
     Row(
         "settings-lost-together",
@@ -966,6 +985,18 @@ ROWS = (
             "what a setting has done is undone when it is gone, whatever parts were on meanwhile",
         )
         for name in ("DISABLE_PUBLIC_NETWORK", "USES_PROXYPROTOCOL")
+    ),
+    Row(
+        "to-a-name-while-half-a-list-is-missing",
+        Start(nodes=8, services=(("web", PRIVATE), ("db", {}))),
+        _to_a_name_while_half_a_list_is_missing,
+        "until the Service publishes another address, the load balancer that has the address answers",
+    ),
+    Row(
+        "half-left-before-any-process-looked",
+        Start(nodes=8, services=(("web", PRIVATE), ("db", {}))),
+        _half_left_before_any_process_looked,
+        "no run is measured against what no process remembers",
     ),
     Row(
         "routes-off-and-then-another-network",

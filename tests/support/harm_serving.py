@@ -13,11 +13,13 @@ from tests.support.harm_truth import (
     Cluster,
     Raw,
     Seen,
+    addresses_of,
     balancer_of,
     id_of,
     machine_of,
     may_serve,
     option,
+    published,
     wishes,
 )
 
@@ -93,20 +95,49 @@ def answers(seen: Seen, clusters: Mapping[str, Cluster], wanted: Seen | None = N
     services = seen if wanted is None else replace(wanted, projects=seen.projects)
     for project in seen.projects:
         for owner, service, balancer in wishes(services, clusters, project):
-            if balancer is None:
-                continue
-            led = {each["listen_port"]: each["destination_port"] for each in balancer["services"]}
-            answer = answering(seen, project, balancer)
-            for port in service["spec"]["ports"]:
-                is_led = led.get(port["port"]) == port.get("nodePort")
-                key = (owner, service["metadata"]["uid"], port["port"])
-                found[key] = answer if is_led else frozenset()
+            if balancer is not None:
+                found.update(_at_ports(seen, project, owner, service, balancer))
     return found
+
+
+def answers_where_published(seen: Seen, clusters: Mapping[str, Cluster], project: str) -> Answers:
+    """What answers at each port of the load balancers whose addresses Services publish, whatever their labels say:
+    clients come that way until the Service publishes another one."""
+    found: dict[Port, frozenset[str]] = {}
+    for owner, service, _ in wishes(seen, clusters, project):
+        for balancer in seen.balancers[project].values():
+            if addresses_of(balancer) & published(service):
+                found.update(_at_ports(seen, project, owner, service, balancer))
+    return found
+
+
+def _at_ports(seen: Seen, project: str, owner: str, service: Raw, balancer: Raw) -> Answers:
+    led = {each["listen_port"]: each["destination_port"] for each in balancer["services"]}
+    answer = answering(seen, project, balancer)
+    return {
+        (owner, service["metadata"]["uid"], port["port"]): answer
+        if led.get(port["port"]) == port.get("nodePort")
+        else frozenset()
+        for port in service["spec"]["ports"]
+    }
+
+
+def has_taken(before: Seen, after: Seen, clusters: Mapping[str, Cluster]) -> bool:
+    """Whether anything that was a target, or that answered at a port, is neither any more: such a run leaves its peaks
+    to the next process, and no other run of ``--once`` does."""
+    least = {
+        found["id"]: machine_names(after, found) for each in after.projects for found in after.balancers[each].values()
+    }
+    had = (found for each in before.projects for found in before.balancers[each].values())
+    at_last = answers(after, clusters, before)
+    return any(machine_names(before, found) - least.get(found["id"], frozenset()) for found in had) or any(
+        there - at_last.get(key, frozenset()) for key, there in answers(before, clusters).items()
+    )
 
 
 @dataclass
 class Answered:
-    """What answered when, as far as a controller could see it."""
+    """What answered when, as far as processes remember that could see it."""
 
     moments: list[tuple[float, Answers]] = field(default_factory=list)
 
