@@ -2,11 +2,11 @@
 
 The plan under the former settings, of the same snapshot, tells what would happen without the difference. What the plan
 has beyond that follows from it, whatever kinds of change bring it about. On several objects it is one hold; on a single
-one where it interrupts what alone answers at a port, which no order of changes avoids. Additions go on, and so does
-what takes nothing.
+one where it takes everything: the target that alone answers at a port, which no order of changes avoids, or all
+addresses that a Service publishes. Additions go on, and so does what takes nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -76,7 +76,7 @@ def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     keys, count = sorted(each.key for each in taking), len({each.owner for each in taking})
     row, found = _row(change)
     if change.is_known:
-        row = rows.SETTINGS_TAKE if count > 1 else rows.SETTINGS_INTERRUPT
+        row = rows.SETTINGS_TAKE if count > 1 else _row_of_one(taking)
         found = {**found, "objects": count, "object": str(taking[0].owner)}
     yield GuardResult.of(row, keys, found, value=count, limit=1 if count > 1 else 0)
 
@@ -88,11 +88,20 @@ def _row(change: SettingsChange) -> tuple[Rule, Mapping[str, Plain]]:
     return rows.FORMER_SETTINGS_UNREAD, {"error": change.says}
 
 
+def _row_of_one(taking: Collection[Change]) -> Rule:
+    return rows.SETTINGS_UNPUBLISH if any(map(_unpublishes, taking)) else rows.SETTINGS_INTERRUPT
+
+
 def _taking(change: SettingsChange, snapshot: Snapshot) -> list[Change]:
-    """What of it takes something; empty where that concerns one object alone, and interrupts nothing."""
+    """What of it takes something; empty where that concerns one object alone, and leaves it something."""
     taking = [each for each in change.follows if takes(each)]
-    is_held = len({each.owner for each in taking}) > 1 or any(_interrupts(each, snapshot) for each in taking)
-    return taking if is_held else []
+    takes_all = any(_unpublishes(each) or _interrupts(each, snapshot) for each in taking)
+    return taking if takes_all or len({each.owner for each in taking}) > 1 else []
+
+
+def _unpublishes(change: Change) -> bool:
+    """Whether the Service publishes something, and nothing afterwards."""
+    return change.kind == ChangeKind.SERVICE_STATUS and change.before != () and change.after == ()
 
 
 def _interrupts(change: Change, snapshot: Snapshot) -> bool:

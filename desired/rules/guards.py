@@ -228,6 +228,12 @@ SETTINGS_INTERRUPT = _held(
     "{object} would briefly have no healthy target by changed settings: {settings}",
     _RESTORE,
 )
+SETTINGS_UNPUBLISH = _held(
+    GuardName.SETTINGS_BLAST_RADIUS,
+    "settings-unpublish",
+    "{object} would publish no address by changed settings: {settings}",
+    _RESTORE,
+)
 SETTINGS_DIFFER = Rule("settings-differ", "changed settings: {settings}", of=NoteKind.SETTINGS)
 
 ADDRESSES_LOST = _held(

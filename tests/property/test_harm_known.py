@@ -999,6 +999,12 @@ ROWS = (
         "no run is measured against what no process remembers",
     ),
     Row(
+        "a-setting-takes-all-addresses-of-one-service",
+        Start(nodes=3, variables=INTERNAL),
+        _mistaken(f"{LB}DISABLE_PRIVATE_INGRESS=true"),
+        "no setting leaves a Service without any address while its load balancer has some",
+    ),
+    Row(
         "routes-off-and-then-another-network",
         Start(nodes=3, services=()),
         _routes_off_and_then_another_network,

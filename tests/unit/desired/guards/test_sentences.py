@@ -73,6 +73,8 @@ settings-take: 2 objects would be interrupted, reduced or made public by changed
     restore the settings, or approve if the change was intended
 settings-interrupt: node/web-1 would briefly have no healthy target by changed settings: HCLOUD_NETWORK 7 -> 8; restore
     the settings, or approve if the change was intended
+settings-unpublish: node/web-1 would publish no address by changed settings: HCLOUD_NETWORK 7 -> 8; restore the
+    settings, or approve if the change was intended
 settings-differ: changed settings: HCLOUD_NETWORK 7 -> 8
 addresses-lost: 2 of 4 Nodes would lack an address; check HCLOUD_NETWORK and HCLOUD_INSTANCES_ADDRESS_FAMILY, or
     approve if intended

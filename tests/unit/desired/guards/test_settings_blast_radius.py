@@ -48,6 +48,7 @@ def with_default(settings: Settings = INTERNAL, **defaults: Any) -> Settings:
 
 
 OPENED, FLIPPED = with_default(disable_public_network=False), with_default(uses_proxyprotocol=True)
+UNPUBLISHED = with_default(disable_private_ingress=True)
 
 
 def a_cluster(count: int, settings: Settings = INTERNAL, *, is_public: bool = False, **annotations: str) -> Snapshot:
@@ -190,6 +191,22 @@ def test_an_interruption_that_no_order_avoids_is_held(healths: str, own: str | N
 
     assert held(plan) == expected
     assert [hold.value for hold in plan.holds if hold.rule is GuardName.SETTINGS_BLAST_RADIUS] == ["1"] * len(expected)
+
+
+@pytest.mark.parametrize(
+    ("count", "own", "expected"),
+    [
+        pytest.param(1, None, {"default/s-1"}, id="no address is left"),
+        pytest.param(2, None, {"default/s-1", "default/s-2"}, id="none is left to two"),
+        pytest.param(1, "true", set(), id="the Service asks for it itself"),
+    ],
+)
+def test_a_setting_takes_no_service_all_of_its_addresses(count: int, own: str | None, expected: set[str]) -> None:
+    """DISABLE_PRIVATE_INGRESS=true beside Services whose load balancers have no public interface."""
+    world = a_cluster(count) if own is None else a_cluster(count, disable_private_ingress=own)
+    plan = judged(world, UNPUBLISHED, former())
+
+    assert held(plan) == expected
 
 
 def test_all_that_become_public_are_one_hold() -> None:
