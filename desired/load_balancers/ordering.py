@@ -105,7 +105,6 @@ def _listeners(changes: Sequence[Change], headroom: int) -> list[Change]:
     needed = {key for change in changes for key in change.depends_on}
     taking = {c.key for c in changes if _takes_80(c.after) and not _takes_80(c.before)}
     freeing = [c for c in changes if taking and _takes_80(c.before) and not _takes_80(c.after)]
-    freeing = [*(c for c in freeing if c.verb is Verb.REMOVE), *(c for c in freeing if c.verb is not Verb.REMOVE)]
     first = [c for c in changes if c.key in needed and c.key not in taking]
     early = [*first, *(c for c in freeing if c not in first)]
     late = [_needing(c, freeing) if c.key in taking else c for c in changes if c not in early]
