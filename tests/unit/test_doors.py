@@ -71,7 +71,9 @@ def _found(world: World) -> dict[str, Any]:
 
 
 def _shape(balancer: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in seen(balancer).items() if key not in ("name", "labels", "reverse", "ports")}
+    """Its name follows from a UID, its reverse DNS from an address, and node ports are chosen by the API."""
+    found = {key: value for key, value in seen(balancer).items() if key not in ("name", "labels", "reverse")}
+    return {**found, "ports": sorted(found["ports"])}
 
 
 def _until(world: DirectSimulation, last: str) -> DirectSimulation:
@@ -120,8 +122,6 @@ def test_a_process_that_dies_leaves_no_trace(workload: str, is_done: bool) -> No
     twice."""
     undisturbed = _until(_in_process(), workload)
     Run(undisturbed, undisturbed.settings).converge()
-    writes = sum(entry.method != "GET" for entry in [*undisturbed.written(), *undisturbed.sent_to_hetzner()])
-    assert writes
     wanted = _found(undisturbed)
     for write in range(100):
         world = _until(_in_process(), workload)
