@@ -377,19 +377,21 @@ def test_load_balancers_that_were_not_all_read(
 
 
 @rows(
-    "balancer expected",
+    "service balancer expected",
     {
-        "an owner that was not read": (called("shared", service=SHOP_UID), "undecided"),
-        "an owner of this cluster": (called("shared", 42, SHOP_UID, CLUSTER_UID), "undecided"),
-        "nobody's, and a rival that was not read": (SHARED, "undecided"),
-        "its own": (OF_A, "owned"),
-        "none: the guards wait": (called("x"), "missing"),
-        "another cluster's": (called("shared", cluster=ELSEWHERE), "foreign"),
+        "an owner that was not read": (A, called("shared", service=SHOP_UID), "undecided"),
+        "an owner of this cluster": (A, called("shared", 42, SHOP_UID, CLUSTER_UID), "undecided"),
+        "nobody's, and a rival that was not read": (A, SHARED, "undecided"),
+        "its own": (A, OF_A, "owned"),
+        "none: the guards wait": (A, called("x"), "missing"),
+        "another cluster's": (A, called("shared", cluster=ELSEWHERE), "foreign"),
+        "leaving, and its own": (GOING, OWN, "owned"),
+        "leaving, and nobody's of its default name": (GOING, called(DEFAULT_NAME), "missing"),
     },
 )
-def test_services_that_were_not_all_read(balancer: CloudBalancer, expected: str) -> None:
+def test_services_that_were_not_all_read(service: Service, balancer: CloudBalancer, expected: str) -> None:
     """Nobody is known to be dead, or alone in asking for a name; what needs no other Service is told all the same."""
-    there = {"default/web": A}
+    there = {"default/web": service}
     for section, why in ((incomplete(Section(there)), GAP), (Section(there, unreadable={"default/b": "odd"}), "odd")):
         found = match_balancers(replace(a_world([], [balancer]), services=section))["default/web"]
         maybe = Undecided(rules.BALANCER_MAYBE_ANOTHERS.because(balancer=42, name="shared", cause=why))

@@ -503,6 +503,23 @@ def test_a_kubelet_that_reports_addresses_of_others() -> None:
     assert wanted(candidates([node]), *strangers) == {*strangers, IpTarget("192.0.2.65")}
 
 
+@rows(
+    "account is_known",
+    {
+        "whole": (servers_of(a_robot_server(321), a_robot_server(7)), True),
+        "with a gap": (incomplete(servers_of(a_robot_server(321), a_robot_server(7))), False),
+        "beside one that is unreadable": (replace(servers_of(a_robot_server(7)), unreadable={321: "no ip"}), False),
+    },
+)
+def test_a_robot_server_that_is_no_node(account: Section[int, Server], is_known: bool) -> None:
+    """It loses its target, but for a list with a gap: a Node that joins may be any of those in it."""
+    found = target_candidates(members(a_snapshot([], []), PUBLIC, ROBOT), RobotAccount(account))
+    there = IpTarget("192.0.2.7")
+
+    assert found.led_to(there) == (in_robot(7) if is_known else None)
+    assert wanted(found, there) == (set() if is_known else {there})
+
+
 @rows("options kept", {"public": (PUBLIC, "192.0.2.65"), "private": (PRIVATE, "10.1.0.1")})
 def test_exactly_one_address(options: Options, kept: str) -> None:
     """What leads to the same Node by another address goes, in both directions; strangers stay."""

@@ -6,12 +6,13 @@ from typing import Any
 
 from desired.annotations.choices import Protocol
 from desired.annotations.claims import ClaimedPort
+from desired.guards.filters import withhold
 from desired.load_balancers.ordering import in_sequence, interleaved
 from desired.load_balancers.size import Size
 from desired.model.load_balancer import Attachment, BalancerType, CloudBalancer, HttpOptions, Listener
 from desired.model.service import Service
 from desired.model.snapshot import Network
-from desired.plan.change import Change, Plan
+from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
 from desired.section import Present
@@ -206,19 +207,24 @@ NEW_ADDRESS, MIXED = PRIVATE | {"private_ipv4": "10.0.0.7"}, [*private(1, 9), *p
 
 
 @rows(
-    "options targets world order",
+    "options targets world order back",
     {
-        "another-network": (PRIVATE, private(1, 9), OTHER, "-9 -network/7 +network/8 +1 +2 +3"),
-        "another-address": (NEW_ADDRESS, MIXED, INSIDE, "-9 ~network/7 +1 +3 ~2"),
-        "no-network": ({}, MIXED, {}, "+3 ~1 -9 -network/7"),
-        "by-public-addresses-in-another": ({}, private(1, 9), OTHER, "+2 +3 ~1 -9 -network/7 +network/8"),
+        "another-network": (PRIVATE, private(1, 9), OTHER, "-9 -network/7 +network/8 +1 +2 +3", "123"),
+        "another-address": (NEW_ADDRESS, MIXED, INSIDE, "-9 ~network/7 +1 +3 ~2", "1"),
+        "no-network": ({}, MIXED, {}, "+3 ~1 -9 -network/7", ""),
+        "by-public-addresses-in-another": ({}, private(1, 9), OTHER, "+2 +3 ~1 -9 -network/7 +network/8", ""),
     },
 )
-def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[str, Any], order: str) -> None:
-    """The load balancer leaves after who is lost with it; who needs the next network comes after that."""
+def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[str, Any], order: str, back: str) -> None:
+    """The load balancer leaves after who is lost with it, and together with who comes back through the next network."""
     balancer = a_balancer(attachments=(HERE,), targets=targets)
     nodes = [a_settled_node(f"web-{number}", number) for number in (1, 2, 3)]
-    assert marks(plan_of(asking(**options), balancer, **world, nodes=nodes, servers=BOTH_NETWORKS)) == order
+    plan = plan_of(asking(**options), balancer, **world, nodes=nodes, servers=BOTH_NETWORKS)
+    assert marks(plan) == order
+    (leaving,) = (change for change in steps(plan) if isinstance(change.before, Attachment))
+    assert leaving.together == tuple(f"{BALANCER}/target/server:{number}" for number in back)
+    left = withhold(plan, leaving.together[:1], GuardDecision(Verdict.WAITING, GuardName.ONLY, "left"))
+    assert (left.by_key[leaving.key].decision.verdict is Verdict.WAITING) is bool(back)
 
 
 def test_leaving_a_network_at_the_limit() -> None:

@@ -10,7 +10,7 @@ import pytest
 from desired.model.load_balancer import Attachment, LoadBalancer
 from desired.plan.change import Change, Plan
 from desired.plan.kinds import KINDS, Verb
-from desired.plan.ordering import bridged, in_order, locks_of, not_preemptible, predecessors
+from desired.plan.ordering import bridged, in_order, locks_of, not_preemptible, predecessors, urgent
 from desired.section import UNMANAGED
 from tests.builders import a_change
 from tests.support.keys import key_of
@@ -141,7 +141,7 @@ def test_two_lanes_at_once() -> None:
     }
 
 
-ROUTE = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1")
+ROUTE, NODE = a_change("route/7/10.244.1.0/24", "route.create", owner="node/web-1"), a_change()
 
 
 def test_a_claim_in_a_late_place_keeps_load_balancers_before_routes() -> None:
@@ -208,16 +208,18 @@ def test_a_bridge_over_several() -> None:
 
 
 @rows(
-    "changes keys",
+    "changes kept first",
     {
-        "a route gives way": ([ROUTE], []),
-        "a Node does not": ([ROUTE, a_change()], ["node/web-1"]),
-        "what depends on one comes with it": ([ROUTE, replace(a_change(), depends_on=(ROUTE.key,))], []),
-        "as does what follows it": ([ROUTE, replace(a_change(), follows=(ROUTE.key,))], []),
-        "what it waits for": ([replace(ROUTE, depends_on=("node/web-1",)), a_change()], ["node/web-1"]),
-        "what goes before it in its lane": ([creating(PLACE), ROUTE], [BALANCER]),
+        "a route gives way": ([ROUTE], "", ""),
+        "a Node does not": ([ROUTE, NODE], NODE.key, NODE.key),
+        "what depends on one comes with it": ([ROUTE, replace(NODE, depends_on=(ROUTE.key,))], "", ""),
+        "as does what follows it": ([ROUTE, replace(NODE, follows=(ROUTE.key,))], "", ""),
+        "what it waits for": ([replace(ROUTE, depends_on=(NODE.key,)), NODE], NODE.key, NODE.key),
+        "what goes before it in its lane": ([creating(PLACE), ROUTE], BALANCER, ""),
+        "what follows a creation": ([creating(None), replace(NODE, follows=(BALANCER,))], f"{BALANCER} {NODE.key}", ""),
     },
 )
-def test_what_is_urgent(changes: Sequence[Change], keys: Sequence[str]) -> None:
-    """All that neither gives way nor waits for what does."""
-    assert not_preemptible(changes) == set(keys)
+def test_what_does_not_give_way(changes: Sequence[Change], kept: str, first: str) -> None:
+    """All that neither gives way nor waits for what does; of that urgent is what Hetzner is not needed for."""
+    assert not_preemptible(changes) == set(kept.split())
+    assert urgent(changes) == set(first.split())
