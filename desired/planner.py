@@ -56,7 +56,7 @@ def compute_desired(
     nodes, why = desired_nodes(snapshot, settings)
     if not settings.controllers.isdisjoint({Controller.NODE, Controller.LIFECYCLE}):
         notes = (*notes, *why)
-    balancers = desired_load_balancers(snapshot, settings, nodes, notes, matches)
+    balancers = desired_load_balancers(snapshot, settings, nodes, matches)
     routes, of_routes = desired_routes(snapshot, settings, nodes, setbacks.failed)
     stuck = notes_on_stuck_services(snapshot)
     return DesiredState(

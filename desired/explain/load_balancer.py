@@ -125,7 +125,7 @@ def _labels(service: Service, balancer: CloudBalancer, changes: Sequence[Change]
         if key == LABEL_CLUSTER_UID:
             return _CLUSTERS[ownership(value, snapshot)]
         row = rules.SAYS_HEIR if key == LABEL_FORMER and not is_released else _TRACES[key]
-        return (rules.SAYS_NOTHING if value is None else row).because()
+        return row.because()
 
     for key in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID, *_TRACES):
         value, wanted = there.get(key), later.get(key)
@@ -133,7 +133,7 @@ def _labels(service: Service, balancer: CloudBalancer, changes: Sequence[Change]
             if value is not None or key not in _TRACES:
                 yield Fact.of(key, value, wanted, named(key, value))
             continue
-        row = rules.BECOMES if value is None else rules.BECOMES_INSTEAD
+        row = rules.BECOMES if value is None else rules.GOES if wanted is None else rules.BECOMES_INSTEAD
         source = row.text(value=named(key, value).text, wanted=named(key, wanted).text)
         yield Fact(key, value, wanted, Basis.OWNER, source + withheld)
 
@@ -355,7 +355,7 @@ def explain_targets(
             names = {member.target.name} if member.target else set()
             names |= {name for name, server in led_to.items() if server is not None and server == member.server}
             change = next((planned[name] for name in sorted(names) if name in planned), create)
-            why = (member.note or member.why) + if_withheld(change)
+            why = (member.told.text if member.told else member.why) + if_withheld(change)
             yield line(member.node, member.server, names, why, member.membership)
         claimed = {member.server for member in lb.targets.members}
         for name in dict.fromkeys(target.name for target in there):

@@ -38,6 +38,7 @@ from desired.rules import routes as of_routes
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis, Reason
 from desired.section import Unmanaged
+from desired.syntax.bounds import named
 
 
 def explain_node(
@@ -241,7 +242,7 @@ def _destinations(
             continue
         others = [claim.endpoint.node.name for claim in desired.claims if claim.destination == destination]
         is_theirs = decided.action is RouteAction.CLAIMED and others
-        why = of_routes.PODS_OF_OTHER_NODE.text(nodes=", ".join(others)) if is_theirs else decided.why
+        why = of_routes.PODS_OF_OTHER_NODE.text(nodes=named("Node", others)) if is_theirs else decided.why
         yield route(destination, None, why)
 
 

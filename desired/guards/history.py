@@ -33,7 +33,7 @@ from desired.rules.guards import (
     SUSPENDED_ELSEWHERE_UNTIL,
 )
 from desired.rules.rule import Plain, Rule
-from desired.syntax.bounds import shown_name
+from desired.syntax.bounds import counted, shown_name
 
 
 def flapping(view: GuardInput) -> Iterator[GuardResult]:
@@ -96,15 +96,15 @@ def _suspended(view: GuardInput, rule: GuardName) -> Iterator[GuardResult]:
 
 def _failed(found: Suspension) -> tuple[Rule, dict[str, Plain]]:
     if found.is_unseen:
-        return NOT_VISIBLE, {"times": found.times}
-    return FAILED if found.times == 1 else FAILED_AGAIN, {"times": found.times, "error": found.error}
+        return NOT_VISIBLE, {"times": counted(found.times, "time")}
+    return FAILED if found.times == 1 else FAILED_AGAIN, {"times": counted(found.times, "time"), "error": found.error}
 
 
 def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Rule, dict[str, Plain]]:
     """The row with what is known of the other writer of the field, such as the network plug-in that wrote the condition
     of a Node, and with how either is switched off."""
     said: dict[str, Plain] = {
-        "times": found.times,
+        "times": counted(found.times, "time"),
         "window": f"{WINDOW_S / 60:g} minutes",
         "since": f"{found.since:%H:%M:%S} UTC" if found.since else "an unknown time",
         "wait": f"{SUSPENDED_S / 60:g} minutes",

@@ -25,6 +25,7 @@ from desired.routes.actions import RouteAction
 from desired.rules import guards as rows
 from desired.rules.rule import Rule
 from desired.section import Absent, Present
+from desired.syntax.bounds import counted
 
 STALE_AFTER = timedelta(minutes=100)
 """Longer than what lies between two heartbeats of a kubelet that reports once an hour: nodeStatusReportFrequency, and
@@ -155,7 +156,8 @@ def silent_cluster(view: GuardInput) -> Iterator[GuardResult]:
         return
     report, enough = silence.counted - silence.not_reporting, (silence.counted + 1 + bool(silence.without_node)) // 2
     value, limit = (report, enough) if silence.not_reporting else (0, 1)
-    numbers = asdict(silence) | {"age": _STALE}
+    targets = counted(silence.without_node, "running target")
+    numbers = asdict(silence) | {"age": _STALE, "targets": targets}
     yield GuardResult.of(row_of(silence), held, numbers, value=value, limit=limit, end=_END)
     if silence.is_total:
         yield GuardResult.of(

@@ -30,7 +30,7 @@ from desired.plan.foresight import balancer_after, healthy, is_down, serving
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import guards as rows
 from desired.section import Unmanaged
-from desired.syntax.bounds import several
+from desired.syntax.bounds import counted, several
 from desired.syntax.provider_id import ServerKey
 
 _KINDS = (ServerTarget, IpTarget)
@@ -65,7 +65,7 @@ class _Replacement(BalancerChanges):
                 yield GuardResult.of(
                     rows.NEWCOMERS_UNHEALTHY,
                     keys,
-                    {**named, "targets": str(several(failing)), "kept": len(keys)},
+                    {**named, "targets": str(several(failing)), "kept": counted(len(keys), "former target")},
                     value=0,
                     limit=1,
                     due_in_s=due_in_s,

@@ -134,10 +134,7 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
         yield "Unsupported", _sentence(lacking)
     waiting = [change for change in _ordered(changes) if not _is_done(change) and not _waits_for_data(change)]
     if waiting:
-        yield (
-            "Waiting",
-            _sentence([change.decision.why or rows.STILL_TO_COME.text(cause=change.reason) for change in waiting]),
-        )
+        yield "Waiting", _sentence([change.decision.why or change.reason for change in waiting])
 
 
 def _is_done(change: Change) -> bool:

@@ -78,7 +78,7 @@ from desired.model.load_balancer import (
 from desired.model.service import Service
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.nodes.node import DesiredNode, UnmanagedNode
+from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
 from desired.rules.load_balancers import CERTIFICATE_LEFT, ORPHANED
 from desired.section import UNMANAGED, Unmanaged
@@ -384,7 +384,6 @@ class _Candidates:
     snapshot: Snapshot
     nodes: Mapping[str, DesiredNode]
     settings: Settings
-    said: Mapping[str, str]
     memberships: dict[object, NodeMemberships] = field(default_factory=dict)
     selected: dict[object, TargetCandidates] = field(default_factory=dict)
 
@@ -403,7 +402,7 @@ class _Candidates:
         families = service.claim.families
         way = (*(getattr(options, name) for name in ON_TARGETS if name != "node_selector"), place, families)
         if way not in self.memberships:
-            world = (network_id(self.snapshot), self.snapshot, self.nodes, self.settings, self.said)
+            world = (network_id(self.snapshot), self.snapshot, self.nodes, self.settings)
             self.memberships[way] = node_memberships(options, *world, place, families)
         asked = (options.node_selector, *way)
         if asked not in self.selected:
@@ -416,13 +415,12 @@ def desired_load_balancers(
     snapshot: Snapshot,
     settings: Settings,
     nodes: Mapping[str, DesiredNode],
-    notes_on_nodes: Iterable[Note] = (),
     matches: Mapping[str, BalancerMatch] | None = None,
 ) -> DesiredBalancers:
     """What was decided on the load balancers of all Services, and on those that no Service wants.
 
-    ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have.
-    ``notes_on_nodes`` say why others are left alone. ``matches`` are those of this snapshot; None: they are made here.
+    ``nodes`` is what the Nodes will be: a target is planned from the providerID that a Node will have. ``matches`` are
+    those of this snapshot; None: they are made here.
     """
     if snapshot.services is None:
         return DesiredBalancers()
@@ -432,9 +430,7 @@ def desired_load_balancers(
     if matches is None:
         matches = match_balancers(snapshot)
     asked = _private_addresses(snapshot.services, settings)
-    managed = {name for name, node in nodes.items() if not isinstance(node, UnmanagedNode)}
-    said = {note.key.name: note.text for note in notes_on_nodes if note.key.name not in managed}
-    zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings, said)
+    zones, candidates = zones_of_locations(snapshot), _Candidates(snapshot, nodes, settings)
     for key, match in matches.items():
         service = snapshot.services.items[key]
         if wants_balancer(service):

@@ -140,7 +140,11 @@ def stamped(moment: datetime) -> str:
 
 def due_of(owner: Owner) -> datetime | None:
     """After when the load balancer may be deleted, by its label; None when it has none, or one that we never write."""
-    text = owner.delete_after
+    return _moment(owner.delete_after)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """The time of a label; None where it has another form."""
     if text is None or not _STAMPED.fullmatch(text):
         return None
     try:
@@ -264,9 +268,10 @@ def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:
     if owner.service_uid is not None:
         return Orphan(balancer, rows.SERVICE_GONE.because(uid=owner.service_uid))
     if not may_come_back(owner, snapshot):
-        return Orphan(
-            balancer, rows.RELEASED_SINCE.because(since=owner.released) if owner.released else rows.RELEASED.because()
-        )
+        if owner.released is None:
+            return Orphan(balancer, rows.RELEASED.because())
+        since = _moment(owner.released)
+        return Orphan(balancer, rows.RELEASED_SINCE.because(since=shown_time(since) if since else owner.released))
     if owner.delete_after is None:
         return Orphan(balancer, rows.UNDATED.because(service=whose))
     if due_at is None:

@@ -5,7 +5,7 @@ control plane does not matter: health checks see to the first two, and kubeadm l
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -27,9 +27,11 @@ from desired.model.snapshot import (
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS, TAINT_CLUSTER_AUTOSCALER
 from desired.nodes.addresses import DesiredAddresses, first_host, public_ipv6
 from desired.nodes.matching import is_ignored
-from desired.nodes.node import DesiredNode, InitializedNode, UninitializedNode, is_uninitialized
+from desired.nodes.node import DesiredNode, InitializedNode, UninitializedNode, UnmanagedNode, is_uninitialized
+from desired.plan.notes import NoteKind
 from desired.rules import load_balancers as rows
-from desired.rules.rule import Reason
+from desired.rules.nodes import Stage
+from desired.rules.rule import Decided, Reason
 from desired.section import Absent, Present, Unknown, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.go import parse_bool
@@ -95,8 +97,8 @@ class NodeTarget:
     """Whether its ``node.initialise`` is part of the same plan: its server is then the one that it will have."""
     addresses: tuple[str, ...] = ()
     """Of a Robot server's Node, all by which an existing target may lead to it."""
-    note: str = field(default="", compare=False)
-    """What the Node's own note says where it has no server; "" where it has none."""
+    told: Decided[Stage] | None = None
+    """What the Node's own note says where it has no server; None where it has none."""
 
     @property
     def why(self) -> str:
@@ -196,19 +198,17 @@ def node_memberships(
     snapshot: Snapshot,
     nodes: Mapping[str, DesiredNode],
     settings: Settings,
-    said: Mapping[str, str] = MappingProxyType({}),
     place: Place | None = None,
     families: frozenset[int] = BOTH_FAMILIES,
 ) -> NodeMemberships:
     """The membership of each Node in load balancers with these options, whatever they select.
 
     ``network_id`` is the configured network, None when there is none or it could not be read; ``nodes`` are names with
-    what the Nodes should be, ``said`` names with the notes on Nodes that are left alone. ``place`` is where the load
-    balancer is, and what it has there, None where that changes nothing; ``families`` are the versions of IP by which
-    Nodes take the traffic (``Claim.families``).
+    what the Nodes should be. ``place`` is where the load balancer is, and what it has there, None where that changes
+    nothing; ``families`` are the versions of IP by which Nodes take the traffic (``Claim.families``).
     """
     way = _Way(options.use_private_ip, network_id, snapshot, settings, place, families)
-    members = [way.member(node, nodes.get(node.name), said.get(node.name, "")) for node in snapshot.nodes]
+    members = [way.member(node, nodes.get(node.name)) for node in snapshot.nodes]
     members += [
         NodeTarget(name, Membership.UNCERTAIN, rows.NODE_UNREADABLE.because(cause=why))
         for name, why in snapshot.nodes.unreadable.items()
@@ -244,8 +244,8 @@ class _Way:
     place: Place | None
     families: frozenset[int]
 
-    def member(self, node: Node, desired: DesiredNode | None, note: str) -> NodeTarget:
-        """The membership of a Node that is to be ``desired``; ``note`` is what is said of it."""
+    def member(self, node: Node, desired: DesiredNode | None) -> NodeTarget:
+        """The membership of a Node that is to be ``desired``."""
         key = server_key(node.provider_id)
         if key is not None and key.provider is Provider.ROBOT and not self.settings.robot:
             key = None
@@ -267,8 +267,9 @@ class _Way:
             reason, target = self._in_cloud(node, joining or find_server(key, self.snapshot, [node]))
         addresses = _addresses_of(node, (*node.addresses, *wanted), key, self.snapshot)
         membership = _MEMBERSHIP.get(reason.rule.name, Membership.UNCERTAIN)
-        note = note if membership is Membership.SERVERLESS else ""
-        return NodeTarget(node.name, membership, reason, target, key, joining is not None, addresses, note)
+        told = desired.stage if isinstance(desired, UnmanagedNode) and membership is Membership.SERVERLESS else None
+        told = told if told and isinstance(told.rule.of, NoteKind) else None
+        return NodeTarget(node.name, membership, reason, target, key, joining is not None, addresses, told)
 
     def _in_cloud(self, node: Node, found: Present[Server] | Absent | Unknown) -> tuple[Reason, ServerTarget | None]:
         if isinstance(found, Unknown):
@@ -461,7 +462,7 @@ def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> 
         return found
     asked = snapshot.confirmation(key)
     if isinstance(asked, Unknown):
-        return Unknown(f"it is not listed, and its lookup failed: {asked.why}")
+        return Unknown(f"not in the list, and its lookup failed: {asked.why}")
     if asked is None and any(node.ready is Readiness.TRUE for node in nodes):
-        return Unknown("it is not listed, but the kubelet reports Ready")
+        return Unknown("not in the list, but the kubelet reports Ready")
     return found

@@ -12,7 +12,6 @@ from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
 from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot, is_another_controller
-from desired.names import FINALIZER_BALANCER
 from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
@@ -156,16 +155,9 @@ def notes_on_stuck_services(snapshot: Snapshot) -> Iterator[Note]:
     if snapshot.unserved is None or any(map(is_another_controller, snapshot.controllers or ())):
         return
     for service in filter(is_stuck, snapshot.unserved):
-        found = {"service": service.name, "namespace": service.namespace, "patch": _patch(service)}
-        yield rows.DELETION_STUCK.note(service.key, **found)
+        yield rows.DELETION_STUCK.note(service.key)
 
 
 def is_stuck(service: Service) -> bool:
     """Whether the Service is gone once the finalizer is removed that waits for its load balancer."""
     return service.deleted_at is not None and needs_cleanup(service)
-
-
-def _patch(service: Service) -> str:
-    """What takes the finalizer off, and nothing else."""
-    place = f"/metadata/finalizers/{service.finalizers.index(FINALIZER_BALANCER)}"
-    return f'[{{"op":"test","path":"{place}","value":"{FINALIZER_BALANCER}"}},{{"op":"remove","path":"{place}"}}]'

@@ -248,10 +248,11 @@ def lost_with(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
 def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
     """What becomes of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
     found = list(_addresses(balancer, snapshot))
-    managed = " and ".join(address for address, held, _ in found if held is None)
+    managed = [address for address, held, _ in found if held is None]
+    lost = f"address{'es' if len(managed) > 1 else ''} {' and '.join(managed)}"
     by_fate = {None: rows.PRIMARY_IP_MAY_GO, True: rows.PRIMARY_IP_STAYS, False: rows.PRIMARY_IP_GOES}
     others = (by_fate[survives].text(primary_ip=held, address=at) for at, held, survives in found if held is not None)
-    return (*((rows.ADDRESSES_GO.text(addresses=managed),) if managed else ()), *others)
+    return (*((rows.ADDRESSES_GO.text(addresses=lost),) if managed else ()), *others)
 
 
 def _addresses(balancer: CloudBalancer, snapshot: Snapshot) -> Iterator[tuple[str, int | None, bool | None]]:

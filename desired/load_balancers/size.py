@@ -42,28 +42,27 @@ def fitting_size(
     if present is not None and (isinstance(options.type, Unmanaged) or wanted == present.type.name):
         return _deprecated(present.type)
     kept = present.type if present else None
-    instead = f"type {kept.name} is kept" if kept else "nothing is created"
+    instead = f"{kept.name} kept" if kept else "none created"
     types = snapshot.balancer_types
     if isinstance(types, Unknown):
         return Size(kept, rows.TYPE_NOT_READ.because(wanted=wanted, cause=types.why, instead=instead))
     found = types.get(wanted)
-    asked = f"is not set (default {wanted})" if isinstance(options.type, Unmanaged) else f"is {wanted}"
     if found is None:
         near = ", ".join(sorted(get_close_matches(wanted, sorted(types), n=3, cutoff=0.0)))
         such_as = near and f", such as {near}"
-        return Size(kept, rows.TYPE_MISSING.because(asked=asked, near=such_as, instead=instead))
+        return Size(kept, rows.TYPE_MISSING.because(wanted=wanted, near=such_as, instead=instead))
     if found.unavailable_after is not None and found.unavailable_after <= snapshot.taken_at:
         since = f"{found.unavailable_after:%Y-%m-%d}"
-        return Size(kept, rows.TYPE_NOT_SOLD.because(asked=asked, since=since, instead=instead))
+        return Size(kept, rows.TYPE_NOT_SOLD.because(wanted=wanted, since=since, instead=instead))
     if present is None and location is not None and found.locations and location not in found.locations:
         there = ", ".join(sorted(found.locations))
-        reason = rows.TYPE_NOT_THERE.because(location=location, type=found.name, locations=there, instead=instead)
+        reason = rows.TYPE_NOT_THERE.because(location=location, wanted=wanted, locations=there, instead=instead)
         return Size(None, reason)
     lacking = _lacking(found, demand, kept)
     if lacking is not None:
         holds, needed = lacking
         larger = larger_type(demand, snapshot)
-        small = rows.TYPE_TOO_SMALL.because(asked=asked, holds=holds, needed=needed, instead=instead, larger=larger)
+        small = rows.TYPE_TOO_SMALL.because(wanted=wanted, holds=holds, needed=needed, instead=instead, larger=larger)
         return Size(kept, small)
     return _deprecated(found)
 

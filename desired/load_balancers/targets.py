@@ -286,39 +286,39 @@ def removal_reason(target: Target, server: ServerKey, members: Collection[NodeTa
     others = [member for member in claims if member.membership is not Membership.TARGET or member.target == target]
     if not others:
         return Removal(TARGET_TWICE.text(server=server.name), server_lives=True)
-    whys = sorted(TARGET_EXCLUDED.text(node=member.node, cause=member.why) for member in others)
-    return Removal("; ".join(whys), server_lives=True)
+    whys = sorted(TARGET_EXCLUDED.text(node=member.node, cause=member.reason.says) for member in others)
+    return Removal(", and ".join(whys), server_lives=True)
 
 
 def note_on_no_targets(members: Sequence[NodeTarget], service: Service, options: Options) -> Note:
     """The note that none of these Nodes, all of the cluster, gets traffic of ``service``."""
     if not members:
         return rows.NODES_LACKING.note(service.key)
-    groups: dict[tuple[str, str], list[NodeTarget]] = {}
+    groups: dict[str, list[NodeTarget]] = {}
     for member in members:
-        rule = member.reason.rule
-        groups.setdefault((rule.name, "" if member.is_left_out else member.why), []).append(member)
-    counts = Counter(member.reason.rule.counted for member in members).most_common()
-    said = ", ".join(f"{count} {cause}" for cause, count in counts)
-    room = _LONGEST - len(rows.NODES_INELIGIBLE.text(total=len(members), counts=said, remedies=""))
-    remedies: list[str] = []
+        groups.setdefault(member.reason.rule.name, []).append(member)
+    counted = Counter(member.reason.rule.counted for member in members)
+    counts, remedies = {what: f"{number} {what}" for what, number in counted.most_common()}, dict[str, None]()
+    note = rows.NODES_INELIGIBLE.note(service.key, total=len(members), counts=", ".join(counts.values()), remedies="")
     for found in sorted(groups.values(), key=len, reverse=True):
-        told = _remedy(found, service, options)
-        if len(told) + 2 <= room or not remedies:
-            room -= len(told) + 2
-            remedies.append(told)
-    note = rows.NODES_INELIGIBLE.note(service.key, total=len(members), counts=said, remedies="; ".join(remedies))
+        first = next((member for member in found if member.told), found[0])
+        what, why = first.reason.rule.counted, first.told or first.reason
+        cause = f" ({first.node}: {why.says})" if why.facts else ""
+        remedy = f"{first.node}: {why.advice}" if first.told and why.advice else _remedy(found, service, options)
+        more = {**counts, what: counts[what] + cause}, remedies | ({remedy: None} if remedy else {})
+        facts = {"counts": ", ".join(more[0].values()), "remedies": ", or ".join(more[1])}
+        longer = rows.NODES_INELIGIBLE.note(service.key, total=len(members), **facts)
+        if len(longer.text) <= _LONGEST or not remedies:
+            note, (counts, remedies) = longer, more
     return note if len(note.text) <= _LONGEST else replace(note, text=f"{note.text[: _LONGEST - 3]}...")
 
 
 def _remedy(found: Sequence[NodeTarget], service: Service, options: Options) -> str:
-    """What mends what these Nodes share, or what is said of the first of them."""
-    first = next((member for member in found if member.note), found[0])
-    if not first.is_left_out or first.note:
-        return f"{first.node}: {first.note or first.why}"
+    """What mends what these Nodes share; "" where there is nothing to do."""
+    first = found[0].reason
     names = [member.node for member in found]
-    everybody = f"-l {LABEL_EXCLUDE_FROM_BALANCERS}" if first.reason.rule is rows.EXCLUDED_BY_LABEL else "--all"
-    nodes = " ".join(names) if len(names) <= _NAMED else everybody
+    every = f"-l {LABEL_EXCLUDE_FROM_BALANCERS}" if first.rule is rows.EXCLUDED_BY_LABEL else "--all"
+    nodes = " ".join(names) if len(names) <= _NAMED else every
     selector = "" if isinstance(options.node_selector, Unmanaged) else options.node_selector.text
     facts = {"nodes": nodes, "selector": selector, "service": service.name, "namespace": service.namespace}
-    return first.reason.rule.advice(facts)
+    return first.rule.advice({**first.facts, **facts})

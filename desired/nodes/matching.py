@@ -15,7 +15,7 @@ from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Plain, Rule
 from desired.section import Absent, Present, Section
-from desired.syntax.bounds import NOBODY, PROVIDER_ID, measured_text, several, shown_text
+from desired.syntax.bounds import NOBODY, PROVIDER_ID, measured_text, named, several, shown_text
 from desired.syntax.provider_id import (
     CloudID,
     ForeignID,
@@ -155,7 +155,7 @@ class Matcher:
         rivals = self._claimants.get(key, NOBODY).besides(node.name)
         match servers.section.find(key.id):
             case Present() if rivals:
-                facts = {"provider_id": shown_text(node.provider_id or ""), "nodes": str(rivals)}
+                facts = {"provider_id": shown_text(node.provider_id or ""), "nodes": named("Node", rivals)}
                 return Missed(Decided(Stage.AMBIGUOUS, rules.SERVER_OF_TWO_NODES, facts))
             case Present(server):
                 return Matched(server, "providerID")
@@ -248,7 +248,7 @@ class Matcher:
     def _candidate(self, server: Server, rows: tuple[Rule, Rule], clue: str = "") -> NearServer:
         """``rows`` are those for a server that is no Node's, and for one that is."""
         owners = self._claimants.get(server.key, NOBODY)
-        return Decided(server, rows[bool(owners)], {"clue": clue, "nodes": str(owners)})
+        return Decided(server, rows[bool(owners)], {"clue": clue, "nodes": named("Node", owners)})
 
 
 def matcher_of(snapshot: Snapshot) -> Matcher:

@@ -12,6 +12,7 @@ from desired.routes.owners import AddressHolding, AddressOwner, AddressOwners
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
 from desired.section import Section
+from desired.syntax.bounds import named
 
 
 class RouteAction(StrEnum):
@@ -138,5 +139,5 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
 
 def _of_unreadable(snapshot: Snapshot) -> Decided[RouteAction]:
     """A Node that could not be read may have the pods."""
-    nodes = {"nodes": ", ".join(sorted(snapshot.nodes.unreadable))}
+    nodes = {"nodes": named("Node", sorted(snapshot.nodes.unreadable))}
     return Decided(RouteAction.UNCERTAIN, rules.ROUTE_OF_UNREADABLE_NODE, nodes)

@@ -29,7 +29,7 @@ from desired.routes.owners import AddressOwners
 from desired.rules import routes as rules
 from desired.rules.rule import Decided, Plain
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
-from desired.syntax.bounds import several, shown_text
+from desired.syntax.bounds import named, several, shown_text
 
 _NEARLY_FULL = MOST_ROUTES * 8 // 10
 _ERRORS = (rules.CIDR_COVERS_SUBNET, rules.CIDR_COVERS_SUBNET_OF_PODS)
@@ -54,20 +54,15 @@ def notes_on_routes(snapshot: Snapshot, desired: "DesiredRoutes", network: Netwo
         yield desired.mismatched.rule.note(key, **desired.mismatched.facts)
     only_new = [node.name for node in ours if not node.pod_cidrs]
     if only_new and claims:  # where no Node has one, it is the network plug-in that gives pods their addresses
-        yield rules.NODES_WITHOUT_PODS.note(key, nodes=_named(only_new))
+        yield rules.NODES_WITHOUT_PODS.note(key, nodes=named("Node", only_new))
     dual = [node.name for node in ours if ipv6_cidrs_of(node)]
     if dual:
-        yield rules.NODES_OF_IPV6.note(key, nodes=_named(dual))
+        yield rules.NODES_OF_IPV6.note(key, nodes=named("Node", dual))
     wanted = sum(claim.status in (RouteStatus.MISSING, RouteStatus.OVER_LIMIT) for claim in claims)
     leaves = len({destination for claim in claims for destination in claim.after})
     used = present_routes(snapshot).total
     if used + wanted - leaves >= _NEARLY_FULL:
         yield rules.ROUTES_NEARLY_FULL.note(key, used=used, most=MOST_ROUTES, wanted=wanted)
-
-
-def _named(names: list[str]) -> str:
-    """``Node a has``, ``Nodes a, b, c and 7 more have``."""
-    return f"Node {names[0]} has" if len(names) == 1 else f"Nodes {several(names)} have"
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ def _notes_without_routes(
         yield from (rules.NETWORK_NEEDED_TO_OPEN.note(Key(ObjectKind.NODE, name)) for name in closed)
     elif row is rules.CIDR_UNSET and network is not None:
         pods = covering(nodes)
-        key, facts = Key(ObjectKind.NETWORK, network.id), {"pods": str(pods), "nodes": str(several(closed))}
+        key, facts = Key(ObjectKind.NETWORK, network.id), {"pods": str(pods), "nodes": named("Node", closed)}
         if closed:
             needed = rules.CIDR_NEEDED_TO_OPEN if pods is None else rules.CIDR_NEEDED_TO_OPEN_FOR_PODS
             yield needed.note(key, **facts)

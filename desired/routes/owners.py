@@ -109,10 +109,10 @@ class AddressOwners:
         endpoints = self._places.get(server_id, ())
         ours = next((endpoint.node.name for endpoint in endpoints if endpoint.reach is not Reach.IGNORED), None)
         if any(endpoint.reach is Reach.IGNORED for endpoint in endpoints):
-            return AddressOwner(AddressHolding.IGNORED, f"server {server_id}, whose Node is ignored")
+            return AddressOwner(AddressHolding.IGNORED, f"server {server_id} (Node ignored)")
         if ours is not None:
             return AddressOwner(AddressHolding.NODE, f"server {server_id} of Node {ours}", ours)
-        return AddressOwner(AddressHolding.SERVER, f"server {server_id}, which is no Node of this cluster")
+        return AddressOwner(AddressHolding.SERVER, f"server {server_id} (no Node of this cluster)")
 
 
 class Gateways:
@@ -207,7 +207,7 @@ def _unknown(row: Rule, address: IPv4Address, **facts: Plain) -> AddressOwner:
 
 
 def _alias(server_id: int) -> AddressOwner:
-    return AddressOwner(AddressHolding.ALIAS, f"an alias address of server {server_id}")
+    return AddressOwner(AddressHolding.ALIAS, f"alias address of server {server_id}")
 
 
 def _balancer(balancer_id: int) -> AddressOwner:

@@ -36,16 +36,14 @@ OF_NO_CLUSTER = Rule("label-of-no-cluster", "no cluster label (optional)", basis
 OF_A_CLUSTER = Rule("label-of-a-cluster", "a cluster's; which one this is could not be read", basis=Basis.OWNER)
 OF_THIS_CLUSTER = Rule("label-of-this-cluster", "this cluster's", basis=Basis.OWNER)
 OF_OTHER_CLUSTER = Rule("label-of-other-cluster", "another cluster's", basis=Basis.OWNER)
-SAYS_RELEASED = Rule("label-of-release", "the time at which it was released, with its addresses", basis=Basis.OWNER)
-SAYS_ADOPTED = Rule(
-    "label-of-adoption", "the mark of one that was not created for a Service and is kept after it", basis=Basis.OWNER
-)
-SAYS_FORMER = Rule("label-of-former-service", "whose it was", basis=Basis.OWNER)
-SAYS_HEIR = Rule("label-of-heir", "whose it was, and to whom it is returned", basis=Basis.OWNER)
-SAYS_DELETION = Rule("label-of-deletion", "the time after which it is deleted", basis=Basis.OWNER)
-SAYS_NOTHING = Rule("label-of-nothing", "nothing", basis=Basis.OWNER)
-BECOMES = Rule("label-becomes", "becomes {wanted}", basis=Basis.OWNER)
-BECOMES_INSTEAD = Rule("label-becomes-instead", "{value}, becomes {wanted}", basis=Basis.OWNER)
+SAYS_RELEASED = Rule("label-of-release", "the time of its release", basis=Basis.OWNER)
+SAYS_ADOPTED = Rule("label-of-adoption", "the mark of an adopted one (kept after its Service)", basis=Basis.OWNER)
+SAYS_FORMER = Rule("label-of-former-service", "former Service", basis=Basis.OWNER)
+SAYS_HEIR = Rule("label-of-heir", "former Service (gets it back)", basis=Basis.OWNER)
+SAYS_DELETION = Rule("label-of-deletion", "the time of its deletion", basis=Basis.OWNER)
+BECOMES = Rule("label-becomes", "set to {wanted}", basis=Basis.OWNER)
+GOES = Rule("label-goes", "{value}; removed", basis=Basis.OWNER)
+BECOMES_INSTEAD = Rule("label-becomes-instead", "{value}; set to {wanted}", basis=Basis.OWNER)
 NONE_LABELLED = Rule(
     "none-labelled", f"no load balancer of the project has the label {LABEL_SERVICE_UID} with this Service's UID"
 )
@@ -68,7 +66,7 @@ CONDITION_DUE = Rule("condition-due", "{present}; would be {wanted}: {cause}", b
 
 COMES_WITH = Rule("comes-with-balancer", "created with the load balancer")
 GOES_WITH = Rule("goes-with-balancer", "deleted with the load balancer")
-STAYS_WITH = Rule("stays-with-balancer", "kept with the load balancer, which is released")
+STAYS_WITH = Rule("stays-with-balancer", "kept with the released load balancer")
 FIRST = Rule("port-changes-first", "{cause}; before that {listener}")
 TARGET_FOREIGN = Rule("target-foreign", "not managed here")
 TARGET_WITHOUT_NODE = Rule("target-left", "{server} belongs to no Node; not managed here")

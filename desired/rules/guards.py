@@ -113,25 +113,25 @@ HEARTBEATS_STALE = _held(
 NONE_READY = _held(
     GuardName.SILENT_CLUSTER,
     "none-ready",
-    "0 of {nodes} Nodes are Ready; {running} of their servers are running",
+    "0 of {nodes} Nodes are Ready; {running} of their servers running",
     _COPY,
 )
 NONE_FRESH = _held(
     GuardName.SILENT_CLUSTER,
     "none-fresh",
-    "0 of {nodes} Nodes are Ready with a heartbeat within {age}; {running} of their servers are running",
+    "0 of {nodes} Nodes are Ready with a heartbeat within {age}; {running} of their servers running",
     _RARELY,
 )
 TARGETS_WITHOUT_NODES = _held(
     GuardName.SILENT_CLUSTER,
     "targets-without-nodes",
-    "{not_reporting} of {counted} servers do not report, {without_node} of them load balancer targets without a Node",
+    "{not_reporting} of {counted} servers stopped reporting (targets without a Node: {without_node})",
     _RARELY,
 )
 ONLY_TARGETS_RUN = _held(
     GuardName.SILENT_CLUSTER,
     "only-targets-run",
-    "0 of {nodes} Nodes are Ready; {without_node} running load balancer targets have no Node",
+    "0 of {nodes} Nodes are Ready; {targets} without a Node",
     _RARELY,
 )
 ADDITIONS_WAIT = _waiting(
@@ -286,7 +286,7 @@ CLAIMANT_UNREAD = _waiting(GuardName.UNDO_WINDOW, "claimant-unread", "cannot rea
 PUBLISHED_ADDRESS_LOST = _held(
     GuardName.IP_LOSS,
     "published-address-lost",
-    "Service {service} would stop publishing the address of {balancer}, which is in use ({use})",
+    "Service {service} would stop publishing the address of {balancer}, still in use ({use})",
     "to keep it, label it for the Service: {command}",
 )
 WANTED_ADDRESSES_LOST = _held(
@@ -323,22 +323,22 @@ ADDRESS_OF_OLDER_SERVICE = _refused(
 ADDRESS_OF_UNRELEASED = _waiting(
     GuardName.ADDRESS_IN_USE,
     "address-of-unreleased",
-    "{address} is assigned to {assignee}, whose deletion needs approval (ip-loss)",
+    "{address} is assigned to {assignee} until its deletion is approved (ip-loss)",
 )
 ADDRESS_OF_RETAINED = _waiting(
     GuardName.ADDRESS_IN_USE,
     "address-of-retained",
-    "{address} is assigned to {assignee}, which is deleted after {time}",
+    "{address} is assigned to {assignee} (deleted after {time})",
 )
 ADDRESS_OF_RELEASING = _waiting(
     GuardName.ADDRESS_IN_USE,
     "address-of-releasing",
-    "{address} is assigned to {assignee}, which is being released with Service {service}",
+    "{address} is assigned to {assignee} (being released with Service {service})",
 )
 ADDRESS_OF_KEPT = _waiting(
     GuardName.ADDRESS_IN_USE,
     "address-of-kept",
-    "{address} is assigned to {assignee}, which was released and stays",
+    "{address} is assigned to {assignee} (released and kept)",
     "delete it to free the address (reconcile orphans, {id})",
 )
 
@@ -401,7 +401,7 @@ TARGETS_NOT_ADDED = _waiting(
 NEWCOMERS_UNHEALTHY = _held(
     GuardName.TARGET_HEALTH,
     "newcomers-unhealthy",
-    "{balancer} has unhealthy new targets ({targets}); {kept} former targets stay",
+    "{balancer} keeps {kept}: unhealthy new targets ({targets})",
     "check firewalls (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or"
     " approve to remove all former targets at once",
 )
@@ -444,7 +444,7 @@ ROUTE_OF_WRONG_SERVER = _held(
     "approve if the route is unused",
 )
 
-_REVERTED = "reverted {times} times in {window} (first at {since}); suspended for {wait}"
+_REVERTED = "reverted {times} in {window} (first at {since}); suspended for {wait}"
 _IN_SERVICE = "disable the other writer (Cilium defaultLBServiceIPAM=none, k3s --disable servicelb) or set"
 _IN_SERVICE += " loadBalancerClass"
 _IN_NODE = "set HCLOUD_NETWORK_ROUTES_ENABLED=false if the network plug-in creates the routes"
@@ -458,8 +458,8 @@ CONDITION_REVERTED_BY = _waiting(
     GuardName.FLAPPING, "condition-reverted-by", f"also written by {{writer}}, {_REVERTED}", _IN_NODE
 )
 FAILED = _waiting(GuardName.BACK_OFF, "failed", "failed: {error}")
-FAILED_AGAIN = _waiting(GuardName.BACK_OFF, "failed-again", "failed {times} times in a row, last with: {error}")
-NOT_VISIBLE = _waiting(GuardName.BACK_OFF, "not-visible", "applied {times} times; not yet visible in the API")
+FAILED_AGAIN = _waiting(GuardName.BACK_OFF, "failed-again", "failed {times} in a row, last with: {error}")
+NOT_VISIBLE = _waiting(GuardName.BACK_OFF, "not-visible", "applied {times}; not yet visible in the API")
 KIND_REFUSED = _waiting(
     GuardName.QUOTA, "kind-refused", "Hetzner refused another change of this kind; retried one at a time: {error}"
 )

@@ -22,20 +22,20 @@ CREATED = _row(ChangeKind.LB_CREATE, "created", "Service {service} has no load b
 CERTIFICATE_CREATED = _row(
     ChangeKind.CERTIFICATE_CREATE,
     "certificate-created",
-    "the Service requests a managed certificate for {domains}, which does not exist yet",
+    "the Service requests a managed certificate for {domains}; none exists yet",
 )
 ADDRESSES_CHANGE = _row(
-    ChangeKind.LB_CREATE, "addresses-change", "the Service loses its addresses {addresses} and gets others"
+    ChangeKind.LB_CREATE, "addresses-change", "the Service loses {addresses} and gets other addresses"
 )
 ADDRESSES_LIKELY_CHANGE = _row(
     ChangeKind.LB_CREATE,
     "addresses-likely-change",
-    "the Service loses its addresses {addresses}, likely of a deleted load balancer, and gets others",
+    "the Service loses {addresses}, likely of a deleted load balancer, and gets other addresses",
 )
 GIVEN_BACK = _row(
     ChangeKind.LB_ADOPT,
     "given-back",
-    "load balancer {balancer} was released by a former Service {service} and is returned to it",
+    "load balancer {balancer} was released by deleted Service {service} and is returned to the new one",
 )
 ADOPTED_AS_PUBLISHED = _row(
     ChangeKind.LB_ADOPT,
@@ -89,9 +89,9 @@ UNDO_WINDOW_ENDED = _row(
 UNDO_WINDOW_ENDED_PROTECTED = _row(
     ChangeKind.LB_RETAIN,
     "undo-window-ended-protected",
-    "{service} no longer exists, and its undo window ends at {until}; it is protected against deletion and kept",
+    "{service} no longer exists, and its undo window ends at {until}; kept: protected against deletion",
 )
-CLAIM_ENDED = _row(ChangeKind.SERVICE_RELEASE, "claim-ended", "{going} and has no load balancer")
+CLAIM_ENDED = _row(ChangeKind.SERVICE_RELEASE, "claim-ended", "{going}; no load balancer exists")
 CLAIM_ENDED_WITH_BALANCER = _row(ChangeKind.SERVICE_RELEASE, "claim-ended-with-balancer", "its load balancer is {done}")
 
 # The status of the Service.
@@ -118,7 +118,7 @@ PUBLISHED_NOWHERE = _row(ChangeKind.SERVICE_STATUS, "published-nowhere", "the Se
 # Ports.
 
 PORT_ADDED = _row(ChangeKind.LB_LISTENER, "port-added", "the Service has port {port}")
-PORT_CHANGED = _row(ChangeKind.LB_LISTENER, "port-changed", "differs from port {port} of the Service")
+PORT_CHANGED = _row(ChangeKind.LB_LISTENER, "port-changed", "settings of port {port} differ from the Service")
 PORT_REMOVED = _row(ChangeKind.LB_LISTENER, "port-removed", "the Service has no TCP port {port}")
 PORT_CLOSED = _row(ChangeKind.LB_LISTENER, "port-closed", "clients cannot connect to port {port} any more")
 
@@ -157,7 +157,7 @@ PUBLIC_OFF = _row(ChangeKind.LB_PUBLIC_INTERFACE, "public-off", "the Service req
 UNREACHABLE_OUTSIDE = _row(
     ChangeKind.LB_PUBLIC_INTERFACE,
     "unreachable-outside",
-    "it is no longer reachable at its public addresses",
+    "no longer reachable at its public addresses",
 )
 NETWORK_ADDED = _row(ChangeKind.LB_NETWORK, "network-added", "HCLOUD_NETWORK names this network")
 NETWORK_REPLACED = _row(ChangeKind.LB_NETWORK, "network-replaced", "HCLOUD_NETWORK names another network")
@@ -176,7 +176,7 @@ PRIVATE_TRAFFIC_STOPS = _row(
 
 TARGET_ADDED = _row(ChangeKind.LB_TARGET, "target-added", "{node} gets traffic at its {address}")
 TARGET_RETURNS = _row(
-    ChangeKind.LB_TARGET, "target-returns", "{target} is added again: it is removed with the attachment to the network"
+    ChangeKind.LB_TARGET, "target-returns", "{target} is added again: removed with the attachment to the network"
 )
 TARGET_LEFT_BEHIND = _row(
     ChangeKind.LB_TARGET,

@@ -134,37 +134,35 @@ DELETION_STUCK = Rule(
     "deletion-stuck",
     f"deletion waits for finalizer {FINALIZER_BALANCER}, but load balancers are disabled here",
     "enable them until its load balancer is deleted (HCLOUD_LOAD_BALANCERS_ENABLED, --controllers), or let"
-    " hcloud-cloud-controller-manager delete it (k3s servicelb removes its own finalizer). As a last resort, delete the"
-    " load balancer in Hetzner's console (it is billed) and remove the finalizer: kubectl patch service {service} -n"
-    " {namespace} --type=json -p '{patch}'",
+    " hcloud-cloud-controller-manager delete it (k3s servicelb removes its own finalizer)",
     NoteKind.STUCK,
 )
 
 # The type.
 
-TYPE_NOT_READ = Rule("type-not-read", "lookup of type {wanted} failed: {cause}; {instead}", of=NoteKind.UNKNOWN)
+TYPE_NOT_READ = Rule("type-not-read", "lookup of type {wanted} failed ({instead}): {cause}", of=NoteKind.UNKNOWN)
 TYPE_MISSING = Rule(
     "type-missing",
-    f"{_set_by('type')} {{asked}}: Hetzner has no such type; {{instead}}",
-    "choose another type{near}",
+    "type {wanted} does not exist ({instead})",
+    f"set {_set_by('type')} to another one{{near}}",
     NoteKind.MALFORMED,
 )
 TYPE_NOT_SOLD = Rule(
     "type-not-sold",
-    f"{_set_by('type')} {{asked}}: not sold by Hetzner since {{since}}; {{instead}}",
-    "choose another type",
+    "type {wanted} not sold by Hetzner since {since} ({instead})",
+    f"set {_set_by('type')} to another one",
     NoteKind.MALFORMED,
 )
 TYPE_NOT_THERE = Rule(
     "type-not-there",
-    f"{_set_by('location')} is {{location}}: Hetzner sells {{type}} in {{locations}} only; {{instead}}",
-    "choose one of them",
+    "type {wanted} not sold in {location}, only in {locations} ({instead})",
+    f"set {_set_by('location')} to one of these",
     NoteKind.MALFORMED,
 )
 TYPE_TOO_SMALL = Rule(
     "type-too-small",
-    f"{_set_by('type')} {{asked}}: too small, it takes {{holds}} and {{needed}} are needed; {{instead}}",
-    "choose {larger}",
+    "type {wanted} holds {holds}, {needed} needed ({instead})",
+    f"set {_set_by('type')} to {{larger}}",
     NoteKind.LIMIT,
 )
 TYPE_DEPRECATED = Rule(
@@ -219,7 +217,7 @@ PRIVATE_IP_OUTSIDE = _private_ipv4("private-ip-outside", "network {network} has 
 PRIVATE_IP_RESERVED = _private_ipv4("private-ip-reserved", "Hetzner reserves it in network {network}")
 PRIVATE_IP_OF_SERVER = _private_ipv4("private-ip-of-server", "server {server} has it")
 PRIVATE_IP_OF_BALANCER = _private_ipv4("private-ip-of-balancer", "load balancer {balancer} has it")
-PRIVATE_IP_CONTESTED = _private_ipv4("private-ip-contested", "it is also requested by {services}")
+PRIVATE_IP_CONTESTED = _private_ipv4("private-ip-contested", "also requested by {services}")
 RANGE_OUTSIDE = Rule(
     "range-outside",
     f"{_set_by('private_subnet_ip_range')} is {{wanted}}: network {{network}} has the subnets {{subnets}}",
@@ -231,7 +229,7 @@ RANGE_OUTSIDE = Rule(
 
 PRIMARY_IP_UNKNOWN = Rule(
     "primary-ip-unknown",
-    "{option} is {wanted}: cannot determine whether it is available: {cause}",
+    "{option} is {wanted}: availability unknown: {cause}",
     of=NoteKind.UNKNOWN,
 )
 PRIMARY_IP_MISSING = Rule(
@@ -279,7 +277,7 @@ PRIMARY_IP_GOES_ALONG = Rule(
     "to keep it, run hcloud primary-ip update --auto-delete=false {primary_ip}",
     NoteKind.PRIMARY_IP,
 )
-ADDRESSES_GO = Rule("addresses-go", "its public addresses {addresses} are lost for good", of=ChangeKind.LB_DELETE)
+ADDRESSES_GO = Rule("addresses-go", "loses its public {addresses} for good", of=ChangeKind.LB_DELETE)
 PRIMARY_IP_MAY_GO = Rule(
     "primary-ip-may-go",
     "Primary IP {primary_ip} ({address}) is deleted with it if its auto_delete is on (not known here)",
@@ -302,7 +300,7 @@ NODE_OVER_LIMIT = Rule("node-over-limit", "no target for {nodes}: {cause}", of=N
 NODE_UNCERTAIN = Rule("node-uncertain", "target of {nodes} unchanged: {cause}", of=NoteKind.KEPT)
 LOST_IPV4 = Rule(
     "lost-ipv4",
-    "{nodes} unreachable: the target uses a public IPv4 address that its server no longer has",
+    "{nodes} unreachable: the target uses the former public IPv4 address of its server",
     "remove the target in Hetzner's console (it is added again by IPv6)",
     NoteKind.UNUSABLE_TARGET,
 )
@@ -323,20 +321,20 @@ RELEASE_UNCLEAR = Rule(
 )
 PUBLISHED_STAYS = Rule(
     "published-stays",
-    "Service publishes an address of {balancer}, which is kept: nothing else identifies it as the Service's",
-    "if it is unused: hcloud load-balancer delete {id}",
+    "{balancer} is kept: the Service publishes its address, but neither its label nor its name is the Service's",
+    "if unused: hcloud load-balancer delete {id}",
     NoteKind.ORPHAN,
 )
 LOST_ITS_LABEL = Rule("lost-its-label", "{balancer} has lost its label", of=ChangeKind.LB_RETAIN)
-RETAINED_PROTECTED = Rule("retained-protected", "it is protected against deletion", of=ChangeKind.LB_RETAIN)
+RETAINED_PROTECTED = Rule("retained-protected", "protected against deletion", of=ChangeKind.LB_RETAIN)
 RETAINED_ADOPTED = Rule(
     "retained-adopted",
-    f"it was not created for a Service, and {_key('deletion_policy')} is not delete",
+    f"not created for a Service, and {_key('deletion_policy')} is not delete",
     of=ChangeKind.LB_RETAIN,
 )
 RETAINED_UNREADABLE = Rule(
     "retained-unreadable",
-    f"{_key('deletion_policy')} is {{value}}, which is neither delete nor retain",
+    f"{_key('deletion_policy')} is {{value}}, neither delete nor retain",
     of=ChangeKind.LB_RETAIN,
 )
 RETAINED_AS_ASKED = Rule("retained-as-asked", "the Service's deletion policy is retain", of=ChangeKind.LB_RETAIN)
@@ -347,45 +345,42 @@ ORPHANED = Rule(
     NoteKind.ORPHAN,
 )
 SERVICE_GONE = Rule("service-gone", "its Service (UID {uid}) no longer exists", of=ChangeKind.LB_DELETE)
-RELEASED = Rule("released", "it was released, and its name is requested by no Service", of=NoteKind.ORPHAN)
-RELEASED_SINCE = Rule(
-    "released-since", "it was released on {since}, and its name is requested by no Service", of=NoteKind.ORPHAN
-)
+RELEASED = Rule("released", "released, and no Service requests its name", of=NoteKind.ORPHAN)
+RELEASED_SINCE = Rule("released-since", "released on {since}, and no Service requests its name", of=NoteKind.ORPHAN)
 UNDATED = Rule(
     "undated",
-    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} is missing; not deleted automatically",
+    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} is missing (not deleted automatically)",
     of=NoteKind.ORPHAN,
 )
 MISDATED = Rule(
     "misdated",
-    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} has value {{value!r}}, which is not a time; not"
-    " deleted automatically",
+    f"{{service}} no longer exists, and label {LABEL_DELETE_AFTER} is no time: {{value!r}} (not deleted automatically)",
     of=NoteKind.ORPHAN,
 )
-MAY_RETURN = Rule("may-return", "{service} no longer exists; kept in case it is created again", of=NoteKind.ORPHAN)
+MAY_RETURN = Rule("may-return", "{service} no longer exists (kept in case it is created again)", of=NoteKind.ORPHAN)
 IN_UNDO_WINDOW = Rule(
     "in-undo-window",
-    "{service} no longer exists; deleted after {until} unless the Service is created again",
+    "{service} no longer exists (deleted after {until} unless it is created again)",
     of=NoteKind.ORPHAN,
 )
 PUBLISHED_AT_THE_END = Rule(
-    "published-at-the-end", "its address is published by Service {service}, which no longer needs a load balancer"
+    "published-at-the-end", "Service {service} publishes its address but no longer needs a load balancer"
 )
-NAMED_WITHOUT_LABEL = Rule("named-without-label", "it has the default name of Service {service} and no label")
+NAMED_WITHOUT_LABEL = Rule("named-without-label", "named as the default of Service {service}, without a label")
 NAMED_FOR_NONE = Rule(
-    "named-for-none", "it has the default name of a Service, but no Service of this cluster has that UID"
+    "named-for-none", "named as the default of a Service, but no Service of this cluster has that UID"
 )
 ORPHAN_PROTECTED = Rule(
-    "orphan-protected", "it is protected against deletion", "disable the protection in Hetzner's console first"
+    "orphan-protected", "protected against deletion", "disable the protection in Hetzner's console first"
 )
 ORPHAN_UNLABELLED = Rule(
-    "orphan-unlabelled", "no label names its owner", "if it is unused: hcloud load-balancer delete {balancer}"
+    "orphan-unlabelled", "no label names its owner", "if unused: hcloud load-balancer delete {balancer}"
 )
-STRAY_PRIVATE = Rule("stray-private", "no Node of the cluster has it; Robot lists no private addresses")
-STRAY_PUBLIC = Rule("stray-public", "no Node of the cluster and no server of the Robot account has it")
+STRAY_PRIVATE = Rule("stray-private", "belongs to no Node of the cluster (Robot lists no private addresses)")
+STRAY_PUBLIC = Rule("stray-public", "belongs to no Node of the cluster and no server of the Robot account")
 CERTIFICATE_LEFT = Rule(
     "certificate-left",
-    "certificate {certificate} {name} was created for a Service that no longer exists",
+    "certificate {certificate} {name} was created for a deleted Service",
     "hcloud certificate delete {certificate}",
     NoteKind.ORPHAN,
 )
@@ -404,13 +399,13 @@ NODES_INELIGIBLE = Rule(
 )
 EXCLUDED_BY_LABEL = Rule(
     "excluded-by-label",
-    f"it has the label {LABEL_EXCLUDE_FROM_BALANCERS}",
+    f"label {LABEL_EXCLUDE_FROM_BALANCERS}",
     f"kubectl label node {{nodes}} {LABEL_EXCLUDE_FROM_BALANCERS}- (kubeadm, Talos and k3s set it on control planes)",
     counted="excluded by label",
 )
 LEAVING_BY_AUTOSCALER = Rule(
     "leaving-by-autoscaler",
-    f"it has the taint {TAINT_CLUSTER_AUTOSCALER}",
+    f"taint {TAINT_CLUSTER_AUTOSCALER}",
     f"unless the cluster autoscaler is about to remove them, kubectl taint node {{nodes}} {TAINT_CLUSTER_AUTOSCALER}-",
     counted="with the cluster autoscaler's taint",
 )
@@ -421,10 +416,10 @@ UNSELECTED = Rule(
     f" {_key('node_selector')}-",
     counted="not matched by the node selector",
 )
-LEAVING = Rule("being-deleted", "it is being deleted", "a new Node becomes a target", counted="being deleted")
+LEAVING = Rule("being-deleted", "being deleted", "a new Node becomes a target", counted="being deleted")
 IGNORED = Rule(
     "ignored",
-    "ignored by --ignore-nodes: its target is not changed",
+    "ignored by --ignore-nodes: target not changed",
     "change --ignore-nodes, or the labels that it matches",
     counted="ignored by --ignore-nodes",
 )
@@ -463,7 +458,7 @@ IN_ANOTHER_ZONE = Rule(
 )
 IN_NO_VSWITCH = Rule(
     "in-no-vswitch",
-    "its InternalIP {address} is in no vSwitch of network {network}, which has {vswitches}",
+    "InternalIP {address} is in no vSwitch of network {network} (has {vswitches})",
     "couple a vSwitch with that range",
     counted="in no vSwitch of the network",
 )
@@ -518,11 +513,9 @@ TAKES_INTERNAL = Rule("takes-traffic-as-reported", "{server} at the InternalIP {
 ROOM_LACKING = Rule(
     "over-limit", "the type takes {room}, all in use", "{remedy}", counted="over the limit of the load balancer's type"
 )
-TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "the server is not known: {cause}", counted="with an unknown server")
+TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "server unknown: {cause}", counted="with an unknown server")
 NODE_UNREADABLE = Rule("unreadable-node", "the Node could not be read: {cause}", counted="not readable")
-PRIVATE_NETWORK_UNKNOWN = Rule(
-    "in-unknown-network", "the network is not known: {cause}", counted="with an unknown network"
-)
+PRIVATE_NETWORK_UNKNOWN = Rule("in-unknown-network", "network unknown: {cause}", counted="with an unknown network")
 ADDRESS_UNSAID = Rule(
     "with-unknown-address", "Hetzner's answer has no {kind} of the server", counted="with an unknown address"
 )
@@ -586,7 +579,7 @@ NAMED_CERTIFICATE_NOT_ISSUED = _pending(
 )
 CERTIFICATE_NOT_RENEWED = _certificate(
     "not-renewed",
-    "renewal of certificate {certificate} {name!r}, which is in use, failed: {cause}",
+    "renewal of certificate {certificate} {name!r} (in use) failed: {cause}",
     f"{{fix}}, then {_RETRY}",
 )
 CERTIFICATE_BEING_ISSUED = _pending(
@@ -602,12 +595,12 @@ CERTIFICATE_LOOK_UP = _certificate(
 )
 CERTIFICATE_OF_CLUSTER = _certificate(
     "of-cluster",
-    "certificate {certificate} {name!r} has the label of this Service but belongs to cluster {cluster}; not used",
+    "certificate {certificate} {name!r} has the label of this Service but belongs to cluster {cluster} (not used)",
     of=NoteKind.FOREIGN,
 )
 CERTIFICATE_UPLOADED = _certificate(
     "uploaded",
-    "certificate {certificate} {name!r} has the label of this Service but was uploaded; not used",
+    "certificate {certificate} {name!r} has the label of this Service but was uploaded (not used)",
     f"to use it, remove {_TYPE} and name it in {_REFERENCES}, else remove its label {LABEL_SERVICE_UID}",
 )
 CERTIFICATE_DIFFERS = _certificate(
@@ -637,10 +630,10 @@ WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type} and needs no load
 NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed here; nothing to release")
 SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
 RETURNING = Rule("returning", "had load balancer {balancer} before it was created again; {change}")
-ADOPTING = Rule("adopting", "requests the name of load balancer {balancer}, which has no existing Service; {change}")
+ADOPTING = Rule("adopting", "requests the name of load balancer {balancer} (no existing Service's); {change}")
 ADOPTING_PUBLISHED = Rule(
     "adopting-published",
-    "publishes an address of load balancer {balancer}, which has no existing Service; {change}",
+    "publishes an address of load balancer {balancer} (no existing Service's); {change}",
 )
 JOINING = Rule("joining", "has no load balancer yet; {change}")
 NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
@@ -651,7 +644,7 @@ MALFORMED_SERVED = Rule(
 )
 MALFORMED_ADOPTING = Rule("malformed-adopting", "{problem}{more}; nothing is adopted until it is corrected")
 LEAVING_UNDECIDED = Rule("leaving-undecided", "{going}; {cause}")
-LEAVING_ALONE = Rule("leaving-alone", "{going} and has no load balancer; {change}")
+LEAVING_ALONE = Rule("leaving-alone", "{going}; no load balancer exists; {change}")
 LEAVING_TOGETHER = Rule("leaving-together", "{going}; load balancer {balancer} is deleted with it; {change}")
 LEAVING_FOR_A_WHILE = Rule(
     "leaving-for-a-while", "{going}; load balancer {balancer} is released first and deleted after {until}; {change}"
@@ -677,10 +670,9 @@ BALANCER_UNCERTAIN = Rule("balancer-uncertain", "cannot determine whether there 
 ADDRESS_UNPUBLISHED = Rule("address-unpublished", "load balancer {balancer} has no address published")
 OTHERS_PUBLISHED = Rule(
     "others-published",
-    "published {others}{writer}, which load balancer {balancer} does not have; its own addresses are {own}{hostname}",
+    "published {others}{writer}, no address of load balancer {balancer} (own: {own}{hostname})",
 )
 PORTS_LACKING = Rule("ports-lacking", "load balancer {balancer} listens on no port")
 LEADS_NOWHERE = Rule("leads-nowhere", "load balancer {balancer} has no targets{cause}")
 ADDRESS_PUBLISHED = Rule("address-published", "published {addresses}")
 IN_SYNC = Rule("in-sync", "the load balancer matches the Service")
-STILL_TO_COME = Rule("still-to-come", "pending: {cause}")

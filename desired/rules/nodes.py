@@ -42,22 +42,22 @@ def _miss(name: str, kind: NoteKind, says: str, remedy: str = "") -> Rule:
 
 
 JOINING = Rule("node-joining", "waits to be initialized as {server}")
-JOINS = Rule("node-joins", "joins as {server}, recognized by its {matched}", of=ChangeKind.NODE_INITIALISE)
+JOINS = Rule("node-joins", "initialized as {server} (matched by {matched})", of=ChangeKind.NODE_INITIALISE)
 SETTLED = Rule("node-settled", "is {server}")
 DELETING = Rule("node-deleting", "the Node is being deleted since {since} and waits for {holders}")
 IGNORED = Rule("node-ignored", "ignored: matches {selector}", of=NoteKind.IGNORED)
 NOT_MANAGED = Rule("node-not-managed", "not managed: the Node is {stage}", basis=Basis.UNTOUCHED)
 CONTROLLER_OFF = Rule("controller-off", "not managed: --controllers leaves {controller} out", basis=Basis.UNTOUCHED)
 
-_GONE = "{place} has no {server}"
+_GONE = "{server} not found in {place}"
 SERVER_GONE = Rule("server-gone", _GONE, of=ChangeKind.NODE_DELETE)
 GONE_JOINING = _miss("server-gone-joining", NoteKind.UNMATCHED, _GONE, "delete the Node if its server is gone for good")
-GONE_READY = _miss("server-gone-ready", NoteKind.UNMATCHED, _GONE + ", and the Node's kubelet reports Ready")
+GONE_READY = _miss("server-gone-ready", NoteKind.UNMATCHED, _GONE + ", but the kubelet reports Ready")
 GONE_REPLACED = _miss(
     "server-replaced",
     NoteKind.UNMATCHED,
-    _GONE + ", and {namesake} has the Node's name",
-    "delete the Node, so that the kubelet there registers anew",
+    _GONE + ", but {namesake} has the Node's name",
+    "delete the Node to let the kubelet there register again",
 )
 GONE_DELETING = _miss(
     "server-gone-deleting",
@@ -102,7 +102,7 @@ SERVER_LIKELY_OF_OTHER = _miss(
 SERVER_OF_TWO_NODES = _miss(
     "server-of-two-nodes",
     NoteKind.AMBIGUOUS,
-    "providerID {provider_id} is also that of Node {nodes}",
+    "providerID {provider_id} is also that of {nodes}",
     "delete the stale Node",
 )
 NAME_OF_SERVERS = _miss(
@@ -135,20 +135,18 @@ PROVIDER_ID_MALFORMED = _miss(
     "providerID {provider_id} has no server id (a positive decimal number)",
     "delete the Node and let its kubelet register again",
 )
-SERVER_UNKNOWN = _miss("node-server-unknown", NoteKind.UNKNOWN, "the Node's server is unknown: {cause}")
-SERVERS_UNREAD = _miss("node-servers-unread", NoteKind.UNKNOWN, "the Node's server is unknown: {cause}")
+SERVER_UNKNOWN = _miss("node-server-unknown", NoteKind.UNKNOWN, "server unknown: {cause}")
+SERVERS_UNREAD = _miss("node-servers-unread", NoteKind.UNKNOWN, "server unknown: {cause}")
 SERVERS_INCOMPLETE = _miss(
     "node-servers-incomplete",
     NoteKind.UNKNOWN,
-    "the list of {servers} is incomplete, and a name decides only in a whole list",
+    "list of {servers} is incomplete: a name decides only in a complete one",
 )
-SERVER_UNREADABLE = _miss(
-    "node-server-unreadable", NoteKind.UNKNOWN, "{servers} could not be read and may be the Node's"
-)
+SERVER_UNREADABLE = _miss("node-server-unreadable", NoteKind.UNKNOWN, "cannot read {servers}: may be the Node's")
 NAME_WAS_AT_ROBOT = _miss(
     "name-was-at-robot",
     NoteKind.UNKNOWN,
-    "{server} is named {name!r}, and so was a Robot server in the last whole list of these",
+    "{server} is named {name!r}, and the last complete list of Robot servers had that name too",
 )
 _FOREIGN = "providerID {provider_id} belongs to another cloud"
 _SET_BY = "providerID {provider_id} was set by {setter}"
@@ -165,7 +163,7 @@ UNCLAIMED_LIKELY = _miss(
     "node-unclaimed-likely", NoteKind.LIKELY_SERVER, _UNCLAIMED + ", and is likely {servers}", _CLAIM
 )
 
-_OWNED = ", and it is the server of Node {nodes}"
+_OWNED = ", and the server belongs to {nodes}"
 OTHER_NAME = Rule("other-name", "its name is not the Node's")
 OTHER_NAME_OWNED = Rule("other-name-owned", "its name is not the Node's" + _OWNED)
 OTHER_ID = Rule("other-id", "the Node's providerID has another id")
@@ -181,10 +179,10 @@ POWER_CHANGING = Rule("power-changing", "not changed: {server} is {status}", bas
 TAINT_GOES = Rule("taint-goes", "removed when the Node is initialized", basis=Basis.UNINITIALISED)
 ANNOUNCES = Rule("taint-announces", "announces the removal of the Node", basis=Basis.ANNOUNCING)
 
-BEING_DELETED = Rule("node-being-deleted", "it is being deleted")
-CORDONED = Rule("node-cordoned", "it is cordoned")
-TAINTED = Rule("node-tainted", "it has the taint {taint}")
-GIVEN_UP = Rule("node-given-up", "it has not been Ready since {since}")
+BEING_DELETED = Rule("node-being-deleted", "being deleted")
+CORDONED = Rule("node-cordoned", "cordoned")
+TAINTED = Rule("node-tainted", "taint {taint}")
+GIVEN_UP = Rule("node-given-up", "not Ready since {since}")
 
 READY_KEEPS = Rule("ready-keeps", "since {since}; the Node is not deleted while it is Ready", basis=Basis.READY)
 READY_COUNTS = Rule(
@@ -214,7 +212,7 @@ LABEL_UNUSABLE = Rule(
 LABEL_IN_STEP = Rule("label-in-step", "copied from label {label}: the server has no value for either", basis=Basis.KEPT)
 LABEL_KEPT = Rule(
     "label-kept",
-    "label {label} keeps {value!r}, which differs from the server's {wanted!r}",
+    "label {label} keeps {value!r} (the server's is {wanted!r})",
     of=NoteKind.KEPT,
     basis=Basis.KEPT,
 )
@@ -237,8 +235,8 @@ MIRROR_UNUSABLE = Rule(
     of=NoteKind.UNUSABLE_LABEL,
     basis=Basis.MIRRORED,
 )
-LABELS_DIFFER = Rule("labels-differ", "differs from {server} ({type} in {location})", of=ChangeKind.NODE_LABELS)
-MIRROR_DIFFERS = Rule("mirror-differs", "differs from the labels of {server}", of=ChangeKind.NODE_LABELS)
+LABELS_DIFFER = Rule("labels-differ", "labels differ from {server} ({type} in {location})", of=ChangeKind.NODE_LABELS)
+MIRROR_DIFFERS = Rule("mirror-differs", "labels differ from those of {server}", of=ChangeKind.NODE_LABELS)
 
 HOSTNAME_OF_SERVER = Rule("hostname-of-server", "the server's name", basis=Basis.SERVER)
 HOSTNAME_KEPT = Rule(
@@ -266,11 +264,9 @@ INTERNAL_IP_KEPT = Rule("internal-ip-kept", "reported by the kubelet, kept by --
 ON_NODE_IP = Rule("on-node-ip", "the kubelet's --node-ip, the only {type}", basis=Basis.NODE_IP)
 
 _GOES = "{type} {address} is removed: "
-HOSTNAME_OF_OTHERS = Rule(
-    "hostname-of-others", _GOES + "it is the name of Node {node} or of its server", basis=Basis.SERVER
-)
-ADDRESS_TWICE = Rule("address-twice", _GOES + "it is listed twice", basis=Basis.SERVER)
-ADDRESS_OF_OTHER_TYPE = Rule("address-of-other-type", _GOES + "it is the Node's {other}", basis=Basis.SERVER)
+HOSTNAME_OF_OTHERS = Rule("hostname-of-others", _GOES + "name of Node {node} or of its server", basis=Basis.SERVER)
+ADDRESS_TWICE = Rule("address-twice", _GOES + "listed twice", basis=Basis.SERVER)
+ADDRESS_OF_OTHER_TYPE = Rule("address-of-other-type", _GOES + "already the Node's {other}", basis=Basis.SERVER)
 NOT_ON_NODE_IP = Rule(
     "not-on-node-ip", _GOES + "the kubelet's --node-ip makes {wanted} the only {type}", basis=Basis.NODE_IP
 )
@@ -288,8 +284,8 @@ def _not_forwarded(name: str, why: str) -> Rule:
     return Rule(name, _GOES + why, remedy, kind, basis=Basis.SERVER)
 
 
-INTERNAL_IP_MALFORMED = _not_forwarded("internal-ip-malformed", "it is not an IP address")
-INTERNAL_IP_PUBLIC = _not_forwarded("internal-ip-public", "it is the server's public address")
+INTERNAL_IP_MALFORMED = _not_forwarded("internal-ip-malformed", "not an IP address")
+INTERNAL_IP_PUBLIC = _not_forwarded("internal-ip-public", "the server's public address")
 INTERNAL_IP_OTHER_FAMILY = _not_forwarded("internal-ip-other-family", "HCLOUD_INSTANCES_ADDRESS_FAMILY is {family}")
 
 
@@ -324,4 +320,4 @@ NODE_IP_UNKNOWN = _undecided(
     "the kubelet's --node-ip {address} is none of the server's addresses ({addresses})",
     "correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address",
 )
-ADDRESSES_DIFFER = Rule("addresses-differ", "differs from the addresses of {server}", of=ChangeKind.NODE_ADDRESSES)
+ADDRESSES_DIFFER = Rule("addresses-differ", "addresses differ from those of {server}", of=ChangeKind.NODE_ADDRESSES)

@@ -9,45 +9,40 @@ REACHED = Rule("node-reached", "server {server} has address {address} in network
 NODE_IGNORED = Rule("node-routes-ignored", "ignored by --ignore-nodes")
 NODE_UNINITIALIZED = Rule("node-uninitialized", "the Node is not initialized")
 NODE_ELSEWHERE = Rule("node-elsewhere", "its providerID names no server of Hetzner Cloud")
-NODE_GONE = Rule("node-gone", "the project has no server {server}")
-NODE_UNKNOWN = Rule("node-unknown", "the Node's server is not known: {cause}")
+NODE_GONE = Rule("node-gone", "server {server} not found in the project")
+NODE_UNKNOWN = Rule("node-unknown", "server unknown: {cause}")
 ADDRESSES_UNKNOWN = Rule("private-addresses-unknown", "Hetzner's answer has no private addresses of server {server}")
 _UNATTACHED = "server {server} is not attached to network {network}"
 UNATTACHED = Rule("unattached", _UNATTACHED, of=NoteKind.UNROUTABLE)
 UNATTACHED_JOINING = Rule("unattached-joining", _UNATTACHED)
 
-OWNER_UNASKED = Rule("owner-unasked", "the owner of {address} was not looked up", of=NoteKind.UNKNOWN)
-OWNER_UNREADABLE = Rule("owner-unreadable", "the owner of {address} could not be read: {cause}", of=NoteKind.UNKNOWN)
+OWNER_UNASKED = Rule("owner-unasked", "owner of {address} was not looked up", of=NoteKind.UNKNOWN)
+OWNER_UNREADABLE = Rule("owner-unreadable", "cannot read the owner of {address}: {cause}", of=NoteKind.UNKNOWN)
 OWNER_UNLISTED = Rule(
-    "owner-unlisted", "server {server} has {address}, and is in no list of servers", of=NoteKind.UNKNOWN
+    "owner-unlisted", "server {server} has {address} but is in no list of servers", of=NoteKind.UNKNOWN
 )
 
-DEFAULT_ROUTE = Rule("default-route", "it is the default route", of=NoteKind.FOREIGN)
-ROUTE_OF_NODE = Rule("route-of-node", "it leads to the pods of a Node")
-_OUTSIDE = "it is not within the cluster CIDR {cidr}"
+DEFAULT_ROUTE = Rule("default-route", "default route", of=NoteKind.FOREIGN)
+ROUTE_OF_NODE = Rule("route-of-node", "leads to the pods of a Node")
+_OUTSIDE = "not within the cluster CIDR {cidr}"
 ROUTE_OUTSIDE = Rule("route-outside", _OUTSIDE, of=NoteKind.FOREIGN)
 ROUTE_OUTSIDE_OF_NODE = Rule("route-outside-of-node", _OUTSIDE)
-ROUTE_TO_NOBODY = Rule("route-to-no-owner", "it leads to {address}, which has no owner", of=ChangeKind.ROUTE_DELETE)
-_LEADS = "it leads to {owner}"
+ROUTE_TO_NOBODY = Rule("route-to-no-owner", "gateway {address} has no owner", of=ChangeKind.ROUTE_DELETE)
+_LEADS = "gateway is {owner}"
 ROUTE_TO_OTHER = Rule("route-to-other", _LEADS, of=NoteKind.FOREIGN)
 ROUTE_OF_OTHER_SIZE = Rule("route-of-other-size", _LEADS + ", and no Node's pod CIDR is a /{size}", of=NoteKind.FOREIGN)
 ROUTE_WITHOUT_PODS = Rule("route-without-pods", _LEADS + ", and no Node has a pod CIDR", of=NoteKind.FOREIGN)
-ROUTE_OF_UNREADABLE_NODE = Rule(
-    "route-of-unreadable-node", "it may be of Node {nodes}, which could not be read", of=NoteKind.UNKNOWN
-)
+ROUTE_OF_UNREADABLE_NODE = Rule("route-of-unreadable-node", "may belong to {nodes} (unreadable)", of=NoteKind.UNKNOWN)
 ROUTE_UNNEEDED = Rule(
     "route-unneeded", _LEADS + ", and no Node has the pod CIDR {destination}", of=ChangeKind.ROUTE_DELETE
 )
-ROUTE_UNREADABLE = Rule("route-unreadable", "the route could not be read: {cause}", of=NoteKind.FOREIGN)
+ROUTE_UNREADABLE = Rule("route-unreadable", "cannot read the route: {cause}", of=NoteKind.FOREIGN)
 
-SERVED = Rule("pods-served", "the route leads to {address}, an address of server {server}")
-MISSING = Rule("pods-missing", "server {server} has the pods of Node {node}", of=ChangeKind.ROUTE_CREATE)
-MISLED = Rule("pods-misled", _LEADS + ", and server {server} has the pods of Node {node}", of=ChangeKind.ROUTE_REPLACE)
-MISLED_TO_NOBODY = Rule(
-    "pods-misled-to-no-owner",
-    "it leads to {owner}, which has no owner, and server {server} has the pods of Node {node}",
-    of=ChangeKind.ROUTE_REPLACE,
-)
+SERVED = Rule("pods-served", "gateway {address} is an address of server {server}")
+_PODS = "; pods of Node {node} are on server {server}"
+MISSING = Rule("pods-missing", "no route to the pods of Node {node} on server {server}", of=ChangeKind.ROUTE_CREATE)
+MISLED = Rule("pods-misled", _LEADS + _PODS, of=ChangeKind.ROUTE_REPLACE)
+MISLED_TO_NOBODY = Rule("pods-misled-to-no-owner", "gateway {owner} has no owner" + _PODS, of=ChangeKind.ROUTE_REPLACE)
 
 
 def _failing(name: str, says: str, remedy: str = "", kind: NoteKind = NoteKind.UNROUTABLE) -> Rule:
@@ -70,35 +65,33 @@ PODS_NOT_PRIVATE = _failing(
     "pods-not-private",
     "pod CIDR {destination} is not a private range of RFC 1918; networks route no other",
 )
-PODS_RESERVED = _failing(
-    "pods-reserved", "pod CIDR {destination} contains the address {address}, which Hetzner reserves"
-)
+PODS_RESERVED = _failing("pods-reserved", "pod CIDR {destination} contains {address}, an address reserved by Hetzner")
 PODS_IN_SUBNET = _failing("pods-in-subnet", "pod CIDR {destination} overlaps with subnet {subnet} of network {network}")
-PODS_TAKEN = _failing("pods-taken", "the route to {destination} leads to {owner} and is not changed")
+PODS_TAKEN = _failing("pods-taken", "route to {destination} has gateway {owner} and is not changed")
 PODS_BEHIND_OTHER = _failing(
-    "pods-behind-other", "pod CIDR {destination} overlaps with the route to {other} by {gateway}, which is kept"
+    "pods-behind-other", "pod CIDR {destination} overlaps with the route to {other} by {gateway} (kept)"
 )
-PODS_OVER_LIMIT = _failing("pods-over-limit", "the network has {most} of {most} routes", kind=NoteKind.LIMIT)
-POD_CIDR_MALFORMED = _failing("pod-cidr-malformed", "pod CIDR {cidr} is not a range, and gets no route")
+PODS_OVER_LIMIT = _failing("pods-over-limit", "network has {most} of {most} routes", kind=NoteKind.LIMIT)
+POD_CIDR_MALFORMED = _failing("pod-cidr-malformed", "pod CIDR {cidr} is not a range: no route")
 PODS_ROUTE_UNREADABLE = Rule(
-    "pods-route-unreadable", "the route to {destination} could not be read: {cause}", of=NoteKind.UNKNOWN
+    "pods-route-unreadable", "cannot read the route to {destination}: {cause}", of=NoteKind.UNKNOWN
 )
 PODS_BEHIND_UNREADABLE = Rule(
     "pods-behind-unreadable",
-    "pod CIDR {destination} overlaps with the route to {other}, which could not be read: {cause}",
+    "pod CIDR {destination} overlaps with the unreadable route to {other}: {cause}",
     of=NoteKind.UNKNOWN,
 )
 PODS_BEHIND_UNKNOWN = Rule(
     "pods-behind-unknown",
-    "pod CIDR {destination} overlaps with the route to {other} by {gateway}, which may be of another owner",
+    "pod CIDR {destination} overlaps with the route to {other} by {gateway}, possibly of another owner",
     of=NoteKind.UNKNOWN,
 )
 PODS_OF_UNREADABLE_NODE = Rule(
     "pods-of-unreadable-node",
-    "the route to {destination} may be that of a Node that could not be read",
+    "route to {destination} may belong to an unreadable Node",
     of=NoteKind.UNKNOWN,
 )
-PODS_OF_OTHER_NODE = Rule("pods-of-other-node", "the route is decided by Node {nodes}, which has the pods")
+PODS_OF_OTHER_NODE = Rule("pods-of-other-node", "pod CIDR belongs to {nodes}")
 POD_CIDR_IPV6 = Rule("pod-cidr-ipv6", "no route is needed: private networks have IPv4 only")
 
 
@@ -107,10 +100,10 @@ def _condition(name: str, says: str) -> Rule:
     return Rule(name, says, of=ChangeKind.NODE_NETWORK_CONDITION, basis=Basis.ROUTES)
 
 
-ROUTES_THERE = _condition("routes-there", "there is a route for each of its IPv4 pod CIDRs")
-ROUTES_COMING = _condition("routes-coming", "there will be a route for each of its IPv4 pod CIDRs")
-ROUTE_REFUSED = _condition("route-refused", "the route to {destination} was refused")
-PODS_IPV6_ONLY = _condition("pods-ipv6-only", "its pods have IPv6 addresses alone, for which there are no routes")
+ROUTES_THERE = _condition("routes-there", "routes exist for all IPv4 pod CIDRs")
+ROUTES_COMING = _condition("routes-coming", "routes planned for all IPv4 pod CIDRs")
+ROUTE_REFUSED = _condition("route-refused", "route to {destination} was refused")
+PODS_IPV6_ONLY = _condition("pods-ipv6-only", "pods have IPv6 addresses only: no routes needed")
 CONDITION_UNNEEDED = _condition("condition-unneeded", "routes are switched off")
 
 
@@ -123,58 +116,59 @@ NO_POD_CIDR = _left("no-pod-cidr-yet", "the Node has no pod CIDR yet")
 ROUTES_OFF = _left("routes-off", "not managed: routes are switched off")
 ROUTES_CONTROLLER_OFF = _left("routes-controller-off", "not managed: --controllers leaves {controller} out")
 NETWORK_UNSET = _left("routes-network-unset", "not managed: HCLOUD_NETWORK is not set")
-NETWORK_UNREAD = _left("routes-network-unread", "the network is not known: {cause}")
+NETWORK_UNREAD = _left("routes-network-unread", "network unknown: {cause}")
 NETWORK_MISSING = _left("routes-network-missing", "the project has no network {network!r}")
 CIDR_UNSET = _left("routes-cidr-unset", "not managed: --cluster-cidr is not given")
 ROUTES_UNREAD = _left("routes-unread", "the routes of the network were not read")
 _COVERS = (
-    "--cluster-cidr {cidr} covers subnet {subnet} of network {name} ({network}), where pods cannot have addresses, and"
-    " routes of others would count as the cluster's"
+    "--cluster-cidr {cidr} covers subnet {subnet} of network {name} ({network}): no room for pods, and routes of others"
+    " would count as the cluster's"
 )
-_RANGE_OF_PODS = "set it to the range from which the cluster gives its Nodes pod CIDRs"
+_RANGE_OF_PODS = "set it to the range of the Nodes' pod CIDRs"
 CIDR_COVERS_SUBNET = Rule("cidr-covers-subnet", _COVERS, _RANGE_OF_PODS, basis=Basis.UNTOUCHED)
 CIDR_COVERS_SUBNET_OF_PODS = Rule(
     "cidr-covers-subnet-of-pods", _COVERS, _RANGE_OF_PODS + " (these are in {pods} so far)", basis=Basis.UNTOUCHED
 )
 CIDR_MISMATCH = Rule(
     "cidr-mismatch",
-    "--cluster-cidr {cidr} does not contain the pods of {nodes}; no route is removed",
+    "--cluster-cidr {cidr} does not contain the pods of {nodes} (no route is removed)",
     "correct --cluster-cidr or the Nodes' pod CIDRs",
     GuardName.CLUSTER_CIDR,
     Verdict.WAITING,
     noted=NoteKind.CLUSTER_CIDR,
 )
 _CIDR_UNSET = "pod routes and NetworkUnavailable are not managed: --cluster-cidr is not set"
+_CLOSED = ", and NetworkUnavailable=True keeps pods from being scheduled on {nodes}"
 _GIVE_CIDR = "set --cluster-cidr to the cluster's pod CIDR, or HCLOUD_NETWORK_ROUTES_ENABLED=false"
 CIDR_NEEDED_FOR_PODS = Rule(
     "cidr-needed-for-pods", _CIDR_UNSET + " (the Nodes' pods are in {pods})", _GIVE_CIDR, NoteKind.CLUSTER_CIDR
 )
 CIDR_NEEDED_TO_OPEN = Rule(
     "cidr-needed-to-open",
-    _CIDR_UNSET + ", and NetworkUnavailable=True keeps pods away from {nodes}",
+    _CIDR_UNSET + _CLOSED,
     _GIVE_CIDR,
     NoteKind.CLUSTER_CIDR,
 )
 CIDR_NEEDED_TO_OPEN_FOR_PODS = Rule(
     "cidr-needed-to-open-for-pods",
-    _CIDR_UNSET + " (the Nodes' pods are in {pods}), and NetworkUnavailable=True keeps pods away from {nodes}",
+    _CIDR_UNSET + " (the Nodes' pods are in {pods})" + _CLOSED,
     _GIVE_CIDR,
     NoteKind.CLUSTER_CIDR,
 )
 NETWORK_NEEDED_TO_OPEN = Rule(
     "network-needed-to-open",
-    "NetworkUnavailable=True of an earlier run keeps pods away and is not removed without HCLOUD_NETWORK",
+    "NetworkUnavailable=True of an earlier run keeps pods from being scheduled, and stays without HCLOUD_NETWORK",
     "run once with HCLOUD_NETWORK and HCLOUD_NETWORK_ROUTES_ENABLED=false",
     NoteKind.CLUSTER_CIDR,
 )
-NODES_WITHOUT_PODS = Rule("nodes-without-pods", "{nodes} no pod CIDR yet, and so no route", of=NoteKind.NO_POD_CIDR)
+NODES_WITHOUT_PODS = Rule("nodes-without-pods", "no pod CIDR yet, no route: {nodes}", of=NoteKind.NO_POD_CIDR)
 NODES_OF_IPV6 = Rule(
     "nodes-of-ipv6",
-    "{nodes} IPv6 pod CIDRs without routes: private networks have IPv4 only",
+    "IPv6 pod CIDRs get no routes (private networks have IPv4 only): {nodes}",
     of=NoteKind.UNSUPPORTED,
 )
 ROUTES_NEARLY_FULL = Rule(
-    "routes-nearly-full", "{used}/{most} routes are used, and {wanted} more are wanted", of=NoteKind.LIMIT
+    "routes-nearly-full", "{used} of {most} routes used, {wanted} more planned", of=NoteKind.LIMIT
 )
 SWAP = Rule("route-swap", "pods of Node {node} are unreachable during the swap", of=ChangeKind.ROUTE_REPLACE)
 DIVERTED = Rule("route-diverted", "traffic to {destination} no longer reaches {owner}", of=ChangeKind.ROUTE_DELETE)

@@ -81,6 +81,13 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def named(thing: str, names: "Sequence[str] | Several") -> str:
+    """``Node a``, ``Nodes a, b, c and 97 more``."""
+    number = names.count if isinstance(names, Several) else len(names)
+    shown = names if isinstance(names, Several) else listed(names)
+    return f"{thing} {shown}" if number == 1 else f"{thing}s {shown}"
+
+
 def listed(names: Sequence[str], most: int = _NAMED, count: int | None = None) -> str:
     """``a, b, c and 97 more``: the first ``most`` of ``names``, and how many are left of ``count``, by default of as
     many as there are."""

@@ -41,7 +41,7 @@ def varied(stage: Stage) -> Stage:
         pytest.param(
             "leaving",
             "departing",
-            ["Node must be older than 120 s; due in", "announced to go: it is cordoned"],
+            ["Node must be older than 120 s; due in", "announced to go: cordoned"],
             id="awaiting deletion",
         ),
         pytest.param(

@@ -48,7 +48,7 @@ def test_a_plan_touches_nothing(joining: Stage) -> None:
     ran = joining.reconcile("plan", RECONCILER_ONCE="true")
 
     assert ran.code == 0
-    assert "joins as server 1" in ran.stdout
+    assert "initialized as server 1" in ran.stdout
     assert joining.writes() == []
 
 
@@ -56,7 +56,7 @@ def test_apply_shows_the_plan_and_asks(joining: Stage) -> None:
     """And does what was shown."""
     with at_a_terminal(joining, "apply") as terminal:
         terminal.read_until("Apply 1 change? [y/N] ")
-        assert "joins as server 1" in terminal.shown
+        assert "initialized as server 1" in terminal.shown
         assert provider_id(joining) is None
         terminal.type("y\n")
         assert terminal.end() == 0, terminal.shown
@@ -165,5 +165,5 @@ def test_flags_that_name_what_is_to_be_done(joining: Stage) -> None:
     with at_a_terminal(joining, "--dry-run", "--color", "never") as terminal:
         assert terminal.end() == 0
 
-    assert "joins as server 1" in terminal.shown
+    assert "initialized as server 1" in terminal.shown
     assert joining.writes() == []

@@ -97,8 +97,7 @@ def test_another_hand_keeps_its_address(field: Callable[[str], Stage]) -> None:
     own = stage.balancers()[0]["public_net"]["ipv4"]["ip"]
     assert (ready["status"], ready["reason"]) == ("False", "OtherAddressPublished")
     assert ready["message"].startswith(
-        "published 10.20.0.5 (written by 'cilium-operator'), which load balancer 1 does not have; its own addresses are"
-        f" {own}"
+        f"published 10.20.0.5 (written by 'cilium-operator'), no address of load balancer 1 (own: {own}"
     )
     (event,) = [event for event in events(stage) if event["reason"] == "ChangeSuspended"]
     assert event["message"].startswith(

@@ -18,7 +18,7 @@ FAR = "network net is in eu-central, but the load balancer is in us-east: both m
 @pytest.mark.parametrize(
     ("network", "annotations", "created", "kind", "said"),
     [
-        pytest.param(None, {"location": "moon"}, False, "malformed", "is moon: Hetzner sells lb11 in ash", id="place"),
+        pytest.param(None, {"location": "moon"}, False, "malformed", "type lb11 not sold in moon, only", id="place"),
         pytest.param(EUROPE, {}, True, "unsupported", FAR, id="a network of another zone"),
         pytest.param(EUROPE, {"use-private-ip": "true"}, True, "unreachable", FAR, id="by its private addresses"),
         pytest.param(EUROPE, {"disable-public-network": "true"}, False, "malformed", FAR, id="in it alone"),

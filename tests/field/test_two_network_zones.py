@@ -13,10 +13,14 @@ REGION = "topology.kubernetes.io/region"
 SELECTOR = "load-balancer.hetzner.cloud/node-selector"
 
 
+def _remedy(location: str) -> str:
+    return f"add {REGION}!={location} to {SELECTOR}, or create a Service for each zone"
+
+
 def _why(location: str, zone: str, other: str) -> str:
     return (
         f"the server is in {location} (network zone {zone}), but the load balancer is in {other}: both must be in one"
-        f" network zone; add {REGION}!={location} to {SELECTOR}, or create a Service for each zone"
+        f" network zone; {_remedy(location)}"
     )
 
 
@@ -94,7 +98,8 @@ def test_all_servers_are_in_another_zone(field: Callable[[str], Stage]) -> None:
     report = one_pass(stage)
 
     assert _targets(stage) == []
-    text = f"0 of 2 Nodes can be targets: 2 in another network zone; fsn-1: {IN_EUROPE}"
+    why = IN_EUROPE.removesuffix(f"; {_remedy('fsn1')}")
+    text = f"0 of 2 Nodes can be targets: 2 in another network zone (fsn-1: {why}); {_remedy('fsn1')}"
     assert [note["text"] for note in report["notes"] if note["kind"] == "no-targets"] == [text]
     assert ("web", "UnAvailableLoadBalancer", text) in _events(stage, "UnAvailableLoadBalancer")
     _, service = stage.cluster.request("GET", SERVICE)

@@ -1,6 +1,7 @@
 """A world that was met before is planned as it was then: nothing changes but what a commit gives a reason for."""
 
-from tests.support.corpus import all_differences, differences, read, summary
+from tests.support.corpus import all_differences, differences, read, sentences_of, summary
+from tests.support.rules import rules_by_table
 
 
 def test_every_plan_is_as_it_was() -> None:
@@ -30,3 +31,15 @@ def test_what_differs_is_told() -> None:
     ]
     one, other = {"first": told[:1]}, {"second": ["- node/x node.delete remove allowed None"]}
     assert list(summary(one | other)) == ["2 plans differ:", f"  2 x {told[0]}", "      first"]
+
+
+def test_a_sentence_ends_with_its_remedy() -> None:
+    """Whatever reasons a sentence is made of, it has one remedy, after its last semicolon."""
+    rows = [row for table in rules_by_table().values() for row in table]
+    remedies = {start for row in rows if len(start := row.remedy.partition("{")[0]) > len("approve")}
+    entries = list(read().values())[::5]
+
+    said = {text for entry in entries for text in sentences_of(entry)}
+
+    assert len(said) > 100
+    assert [text for text in said for start in remedies if "; " in text.partition(f"; {start}")[2]] == []

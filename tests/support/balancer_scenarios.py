@@ -145,9 +145,9 @@ def _drifted() -> Report:
             True,
             False,
             "the Service requests no public interface",
-            "it is no longer reachable at its public addresses",
+            "no longer reachable at its public addresses",
         ),
-        a_part("listener/80", there, wanted, "differs from port 80 of the Service"),
+        a_part("listener/80", there, wanted, "settings of port 80 differ from the Service"),
         a_part(
             "target/server:1",
             ServerTarget(1, use_private_ip=False),
@@ -176,7 +176,7 @@ def _deleted() -> Report:
         present.spec,
         None,
         "the Service is being deleted",
-        "its public addresses 203.0.113.200 and 2001:db8::200 are lost for good",
+        "loses its public addresses 203.0.113.200 and 2001:db8::200 for good",
     )
     release = a_difference(
         f"{SERVICE}/release",

@@ -55,12 +55,24 @@ def write(entries: Mapping[str, Entry]) -> None:
     FILE.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
 
 
-def plan_of(entry: Entry) -> Plan:
-    """The plan that is made of it now, without sentences."""
+def _report_of(entry: Entry) -> Mapping[str, Any]:
+    """The report on the plan that is made of it now."""
     readers = readers_of(msgspec.json.decode(entry.world, type=World))
     settings = load_config(Command.PLAN, {"--from": "-", **entry.flags}, entry.variables).settings
     setbacks = msgspec.convert(entry.setbacks, Setbacks)
-    report = report_as_json(plan_once(PlanContext(readers, settings, NAMESPACE, setbacks=lambda: setbacks)))
+    return report_as_json(plan_once(PlanContext(readers, settings, NAMESPACE, setbacks=lambda: setbacks)))
+
+
+def sentences_of(entry: Entry) -> Iterator[str]:
+    """What the plan that is made of it now says of changes, holds and other objects."""
+    report = _report_of(entry)
+    yield from (text for change in report["changes"] for text in (change["reason"], change["why"]) if text)
+    yield from (note["text"] for note in report["notes"])
+
+
+def plan_of(entry: Entry) -> Plan:
+    """The plan that is made of it now, without sentences."""
+    report = _report_of(entry)
     return {
         "result": report["result"],
         "errors": len(report["errors"]),

@@ -49,7 +49,7 @@ DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
 TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
-FROM_SERVER, FROM_LABELS = "differs from server 1 (cpx42 in fsn1)", "differs from the labels of server 1"
+FROM_SERVER, FROM_LABELS = "labels differ from server 1 (cpx42 in fsn1)", "labels differ from those of server 1"
 NO_SUCH_LABEL = "label {} is removed: the server has no label to mirror as it"
 
 H, E4 = WEB_1_ADDRESSES
@@ -88,7 +88,7 @@ def modify(part: str, kind: str, before: State, after: State, reason: str, *cons
     )
 
 
-BY_ID, BY_NAME = (f"joins as server 1, recognized by its {what}" for what in ("providerID", "name"))
+BY_ID, BY_NAME = (f"initialized as server 1 (matched by {what})" for what in ("providerID", "name"))
 
 
 @rows(
@@ -188,7 +188,7 @@ def test_addresses(
 ) -> None:
     """Addresses are compared whole and in their order; one that goes away is a consequence."""
     snapshot = a_snapshot([a_settled_node(addresses=current)], [a_server()], network=Present(a_network()))
-    reason = "differs from the addresses of server 1"
+    reason = "addresses differ from those of server 1"
     expected = modify("addresses", "node.addresses", current, after, reason, *consequences)
     assert compute_plan(snapshot, SETTINGS) == Plan((expected,))
 
@@ -224,7 +224,7 @@ def test_node_whose_server_is_gone() -> None:
         NodeIdentity("hcloud://9", SERVER_LABELS, (), (H, NodeAddress(AddressType.EXTERNAL_IP, "203.0.113.9"))),
         AbsenceProof.of(node, in_cloud(9)),
     )
-    reason = "the project has no server 9"
+    reason = "server 9 not found in the project"
     expected = Change(
         key_of("node/web-1"), ChangeKind.NODE_DELETE, Verb.REMOVE, lost, None, reason, key_of("node/web-1")
     )

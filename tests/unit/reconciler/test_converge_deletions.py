@@ -304,7 +304,7 @@ def test_a_kubelet_that_is_back(lose: Lose) -> None:
 
     assert (report.result, report.lines, left(run)) == (Result.NO_CHANGES, (), ["web-1"])
     (note,) = report.notes
-    assert "and the Node's kubelet reports Ready" in note.text
+    assert "but the kubelet reports Ready" in note.text
     assert announced(run) == []
 
 

@@ -117,8 +117,8 @@ def test_what_is_somebodys_stays_while_all_else_is_put_in_order(simulate: Simula
     assert _named(run) == {*OURS, *astray, pods_of(1), pods_of(8)}
     noted = {note.key.removeprefix("route/7/"): note.text for note in second.notes if note.kind == "foreign"}
     assert noted.keys() == FOREIGN.keys()
-    assert noted["10.244.202.0/24"] == "it leads to load balancer 5"
-    assert noted["0.0.0.0/0"] == "it is the default route"
+    assert noted["10.244.202.0/24"] == "gateway is load balancer 5"
+    assert noted["0.0.0.0/0"] == "default route"
 
 
 @pytest.mark.parametrize("by", ["in the cluster", "on the command line"])

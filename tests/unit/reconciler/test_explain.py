@@ -188,7 +188,7 @@ def test_a_server_that_cannot_be_read(explain: ExplainCommand, world: Simulation
     found = explain.document("web-1")
 
     assert (found["stage"], found["changes"]) == ("unknown", [])
-    assert found["match"]["why"].startswith("the Node's server is unknown: server 1 could not be read: ")
+    assert found["match"]["why"].startswith("server unknown: server 1 could not be read: ")
 
 
 def test_a_cluster_that_cannot_be_addressed(explain: ExplainCommand) -> None:

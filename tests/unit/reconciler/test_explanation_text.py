@@ -449,7 +449,7 @@ def test_guards_of_a_node() -> None:
     explained = changed(
         NODE,
         guards=guards,
-        announced="it is cordoned",
+        announced="cordoned",
         anchor=AnchorFact(AnchorState.UNDETERMINED, found=1, total=4, unknown=2, needed=2),
         losses=LossFact(("node/a",), nodes=4, limit=1),
     )
@@ -457,7 +457,7 @@ def test_guards_of_a_node() -> None:
     assert section("Guards", explained) == [
         "  anchor undetermined: 1 of 4 Ready Nodes found in the project, 2 needed, 2 unknown",
         "  unannounced losses: 1 of 4 Nodes, limit 1",
-        "  announced to go: it is cordoned",
+        "  announced to go: cordoned",
         "  on what is planned:",
         "      policy          passes",
         "    ! project-anchor  refuses, measured 1, limit 2: why",

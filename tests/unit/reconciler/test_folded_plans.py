@@ -60,11 +60,9 @@ def a_small_report() -> Report:
             "node.labels",
             before={"node.kubernetes.io/instance-type": "cpx32"},
             after={"node.kubernetes.io/instance-type": "cpx42"},
-            reason="differs from server 102, a cpx42 in nbg1",
+            reason="labels differ from server 102, a cpx42 in nbg1",
         ),
-        a_change(
-            "route/4/10.244.3.0/24", "route.delete", before=a_route(3), reason="it leads to 10.0.0.4, which nobody has"
-        ),
+        a_change("route/4/10.244.3.0/24", "route.delete", before=a_route(3), reason="gateway 10.0.0.4 has no owner"),
     )
     world = replace(a_routed_world(), routes=routes_of(a_route(), a_route(3)))
     return Report(snapshot=world, lines=tuple(map(Line, changes)), next_step=NEXT)
@@ -77,11 +75,11 @@ def test_a_small_plan(shown: Callable[..., str]) -> None:
         Requests: 0 to Kubernetes, 0 to Hetzner
         nodes
           ~ node/worker-1/labels  node.labels
-              why: differs from server 102, a cpx42 in nbg1
+              why: labels differ from server 102, a cpx42 in nbg1
               labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42
         routes, 2/100 used
           - route/4/10.244.3.0/24  route.delete
-              why: it leads to 10.0.0.4, which nobody has
+              why: gateway 10.0.0.4 has no owner
               gateway: 10.0.0.4 -> (none)
 
         Goes: route/4/10.244.3.0/24
@@ -94,10 +92,10 @@ def test_a_wide_terminal_has_reasons_behind_names(shown: Callable[..., str]) -> 
     """From 100 columns on; in a pipe lines have one shape, whatever their length."""
     lines = shown(a_small_report(), 100).splitlines()
 
-    assert "  ~ node/worker-1/labels  node.labels: differs from server 102, a cpx42 in nbg1" in lines
+    assert "  ~ node/worker-1/labels  node.labels: labels differ from server 102, a cpx42 in nbg1" in lines
     assert not any("why: " in line for line in lines)
-    assert "      why: differs from server 102, a cpx42 in nbg1" in shown(a_small_report(), 99).splitlines()
-    assert "      why: differs from server 102, a cpx42 in nbg1\n" in written(a_small_report())
+    assert "      why: labels differ from server 102, a cpx42 in nbg1" in shown(a_small_report(), 99).splitlines()
+    assert "      why: labels differ from server 102, a cpx42 in nbg1\n" in written(a_small_report())
 
 
 LARGE = """
@@ -105,7 +103,7 @@ Cluster ID, read at TIME
 Requests: 6 to Kubernetes, 6 to Hetzner, 3594 of 3600 left
 nodes
   + 100 x node.initialise  node/w-000, node/w-001, node/w-002 and 97 more
-      why, the first's: joins as server 1000, recognized by its name
+      why, the first's: initialized as server 1000 (matched by name)
       addresses[ExternalIP]: (none) -> 203.0.113.1, 203.0.113.2, 203.0.113.3 and
         97 more
       labels[node.kubernetes.io/instance-type]: (none) -> cpx32, cpx42
@@ -113,7 +111,7 @@ nodes
       ... 8 more fields
   ~ 100 x node.network_condition  node/w-000/network, node/w-001/network,
     node/w-002/network and 97 more
-      why: there will be a route for each of its IPv4 pod CIDRs
+      why: routes planned for all IPv4 pod CIDRs
       NetworkUnavailable: (none) -> False (RouteCreated)
 load balancers
   + 20 x lb.create  load_balancer/shop/app-00, load_balancer/shop/app-01,
@@ -134,10 +132,10 @@ services
 routes, 0/100 used
   + 100 x route.create  route/4711/10.244.0.0/24, route/4711/10.244.1.0/24,
     route/4711/10.244.2.0/24 and 97 more
-      why, the first's: server 1000 has the pods of Node w-000
+      why, the first's: no route to the pods of Node w-000 on server 1000
       gateway: (none) -> 10.0.0.2, 10.0.0.3, 10.0.0.4 and 97 more
 Notes
-  network/4711  limit: 0/100 routes are used, and 100 more are wanted
+  network/4711  limit: 0 of 100 routes used, 100 more planned
   20 x service/shop/app-00, service/shop/app-01, service/shop/app-02 and 17 more
     limit: no target for Nodes w-025, w-026, w-027, w-028, w-029 and 70 more:
     the type takes 25 targets, all in use; choose a larger type, such as lb31
@@ -164,7 +162,7 @@ def test_a_large_plan(simulate: Callable[..., Simulation], shown: Callable[..., 
     assert shown(report) == dedented(LARGE)
     assert LARGE.count("\n") <= 60
     assert len(shown(report, 120).splitlines()) < LARGE.count("\n")
-    assert "node/w-002 and 97 more: the first: joins as server" in shown(report, 120)
+    assert "node/w-002 and 97 more: the first: initialized as server" in shown(report, 120)
     assert max(map(len, written(report).splitlines())) > 120, "a pipe never wraps"
     assert sorted(re.findall(r"^  [-+~] (\S+)  ", full, re.MULTILINE)) == sorted(keys)
     assert full.endswith(
@@ -222,10 +220,10 @@ def test_a_held_plan(simulate: Callable[..., Simulation], shown: Callable[..., s
     assert shown(report).split("\n", 2)[2] == expected
     assert shown(report, 120).split("\n", 2)[2] == expected.replace(
         "worker-3  node.delete  held by node-blast-radius",
-        "worker-3  node.delete  held by node-blast-radius: the project has no server 103",
+        "worker-3  node.delete  held by node-blast-radius: server 103 not found in the project",
     ).replace(
         "worker-4  node.delete  held by node-blast-radius",
-        "worker-4  node.delete  held by node-blast-radius: the project has no server 104",
+        "worker-4  node.delete  held by node-blast-radius: server 104 not found in the project",
     )
     assert "      why: " in shown(replace(report, detail=Detail.FULL))
 

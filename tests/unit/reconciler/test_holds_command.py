@@ -126,7 +126,7 @@ def test_one_of_them(world: World) -> None:
     for prefix in (digits[:6], f"sha256:{digits}", digits):
         said = world.type("holds", "show", prefix)
         assert said.code == 0
-        assert "  - node/worker-1  node.delete\n      why: the project has no server 11\n" in said.stdout
+        assert "  - node/worker-1  node.delete\n      why: server 11 not found in the project\n" in said.stdout
         assert "      provider_id: hcloud://11 -> (none)\n" in said.stdout
         assert f"  approve: reconcile approve {world.hash} --kubeconfig " in said.stdout
     for wrong, code in ((digits[:5], 64), ("sha256:xyz", 64), ("ffffff", 1)):

@@ -145,8 +145,8 @@ def test_what_is_listed(orphans: Orphans) -> None:
 
     assert {key: orphan["why"] for key, orphan in found.items()} == {
         42: f"its Service (UID {GONE}) no longer exists",
-        43: "it was released on 20270110T080000Z, and its name is requested by no Service",
-        44: "it was released on 20270110T080000Z, and its name is requested by no Service",
+        43: "released on 2027-01-10 08:00:00 UTC, and no Service requests its name",
+        44: "released on 2027-01-10 08:00:00 UTC, and no Service requests its name",
     }
     assert [orphan["protected"] for orphan in found.values()] == [False, False, True]
 
@@ -159,11 +159,11 @@ def test_one_that_lost_its_labels(orphans: Orphans, world: Simulation) -> None:
 
     found = listed(orphans)[70]
 
-    assert found["why"] == "it has the default name of a Service, but no Service of this cluster has that UID"
+    assert found["why"] == "named as the default of a Service, but no Service of this cluster has that UID"
     assert float(found["monthly_gross"]) > 0
     said = orphans("--delete", "70")
     assert (said.code, 70 in balancers(world)) == (1, True)
-    assert "no label names its owner; if it is unused: hcloud load-balancer delete 70" in said.stdout
+    assert "no label names its owner; if unused: hcloud load-balancer delete 70" in said.stdout
 
 
 def test_what_is_said_of_one(orphans: Orphans) -> None:
@@ -256,7 +256,7 @@ def test_text(orphans: Orphans) -> None:
     assert said.code == 0
     assert "    42  left-over  lb11 in fsn1, " in said.stdout
     assert "      12 days old, 5.39 EUR a month\n" in said.stdout
-    assert "      kept: it is protected against deletion" in said.stdout
+    assert "      kept: protected against deletion" in said.stdout
     assert "\n3 load balancers left over, 16.17 EUR a month.\n" in said.stdout
     assert "\nTo delete what may go: reconcile orphans --delete --kubeconfig " in said.stdout
 
@@ -347,8 +347,7 @@ def test_one_in_its_undo_window(orphans: Orphans, world: Simulation) -> None:
     found = listed(orphans)[60]
     assert found["delete_after"] == "2099-01-01T00:00:00+00:00"
     assert found["why"] == (
-        "Service default/gone no longer exists; deleted after 2099-01-01 00:00:00 UTC unless the Service is created"
-        " again"
+        "Service default/gone no longer exists (deleted after 2099-01-01 00:00:00 UTC unless it is created again)"
     )
     assert "deleted automatically; to delete it now: reconcile orphans --delete 60" in orphans("60").stdout
 
@@ -384,7 +383,7 @@ def test_a_protected_one_by_its_id(orphans: Orphans, world: Simulation) -> None:
     said = orphans("--delete", "42", "44")
 
     assert said.code == 1
-    assert "not deleted: it is protected against deletion" in said.stdout
+    assert "not deleted: protected against deletion" in said.stdout
     assert balancers(world) == EVERYTHING - {42}
 
 
@@ -620,8 +619,8 @@ def test_addresses_of_nobody(orphans: Orphans, world: Simulation) -> None:
     assert said.document["stray_addresses"] == [
         {"load_balancer": 50, "name": "a-of-web", "ip": ip, "why": why}
         for ip, why in {
-            "10.1.0.66": "no Node of the cluster has it; Robot lists no private addresses",
-            "198.51.100.99": "no Node of the cluster and no server of the Robot account has it",
+            "10.1.0.66": "belongs to no Node of the cluster (Robot lists no private addresses)",
+            "198.51.100.99": "belongs to no Node of the cluster and no server of the Robot account",
         }.items()
     ]
     assert said.code == 0

@@ -47,7 +47,7 @@ GONE = Orphan(a_left_over(42, "a0b9c5b1e7a434c0e9d553f1f5f0c2a1"), saying(f"its 
 LABELS = {"labels": {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}}
 LET_GO = Orphan(
     a_left_over(43, "shop", type=DEAR, created_at=NOW - timedelta(days=400), spec=LABELS),
-    saying("it was released on 20260601T120000Z, and its name is requested by no Service"),
+    saying("released on 2026-06-01 12:00:00 UTC, and no Service requests its name"),
 )
 PROTECTED = replace(LET_GO, balancer=a_left_over(44, "kept", is_protected=True, spec=LABELS))
 LIST = OrphanReport(NOW, CLUSTER_UID, (GONE, LET_GO, PROTECTED), currency="EUR")
@@ -56,7 +56,7 @@ DELETED = replace(LIST, orphans=(GONE, LET_GO), outcomes={42: Applied(), 43: Fai
 STRAY = StrayAddress(
     a_left_over(45, "web"),
     "198.51.100.99",
-    saying("no Node of the cluster and no server of the Robot account has it"),
+    saying("belongs to no Node of the cluster and no server of the Robot account"),
 )
 EXAMPLES = {"list": LIST, "deleted": DELETED, "stray": replace(LIST, orphans=(), stray=(STRAY,))}
 

@@ -95,7 +95,7 @@ Cluster ID, read at TIME
 Requests: 6 to Kubernetes, 5 to Hetzner, LEFT of 3600 left
 nodes
   ~ node/worker-2/labels  node.labels
-      why: differs from server 102 (cpx42 in nbg1)
+      why: labels differ from server 102 (cpx42 in nbg1)
       labels[beta.kubernetes.io/instance-type]: cpx32 -> cpx42
       labels[node.kubernetes.io/instance-type]: cpx32 -> cpx42
 load balancers
@@ -124,7 +124,7 @@ services
       ingress: (none) -> (known after apply)
 routes, 5/100 used
   - route/4711/10.244.9.0/24  route.delete
-      why: it leads to 10.0.0.50, which has no owner
+      why: gateway 10.0.0.50 has no owner
       gateway: 10.0.0.50 -> (none)
 
 Goes: route/4711/10.244.9.0/24
@@ -142,9 +142,9 @@ def test_a_small_plan(small: Run, shown: Callable[..., str]) -> None:  # noqa: F
     assert text == dedented(SMALL)
     wide, wanted = shown(report, 120).splitlines(), "Service default/shop has no load balancer yet"
     assert [line for line in wide if line.startswith(("  ~ n", "  + l", "  - r", "Cost"))] == [
-        "  ~ node/worker-2/labels  node.labels: differs from server 102 (cpx42 in nbg1)",
+        "  ~ node/worker-2/labels  node.labels: labels differ from server 102 (cpx42 in nbg1)",
         f"  + load_balancer/default/shop  lb.create: {wanted}  +5.39 EUR a month",
-        "  - route/4711/10.244.9.0/24  route.delete: it leads to 10.0.0.50, which has no owner",
+        "  - route/4711/10.244.9.0/24  route.delete: gateway 10.0.0.50 has no owner",
         "Cost: 5.39 -> 10.78 EUR a month (+5.39), gross list price, without traffic",
     ]
     assert "lb.create  +5.39 EUR a month\n" in shown(replace(report, detail=Detail.SUMMARY))
@@ -182,7 +182,7 @@ def test_a_larger_type_and_the_end(simulate: Simulate) -> None:
     saved = "Cost: 16.40 -> 0.00 EUR a month (-16.40), gross list price, without traffic"
     assert (heads(plan), total(plan)) == ([f"{BALANCER}  lb.delete  -16.40 EUR a month"], saved)
     assert (heads(gone), total(gone)) == ([f"{BALANCER}  lb.delete  -16.40 EUR a month  applied"], saved)
-    assert re.search(r"consequence: its public addresses \S+ and \S+ are lost for good", written(plan))
+    assert re.search(r"consequence: loses its public addresses \S+ and \S+ for good", written(plan))
     assert asked(run) == 1
 
 

@@ -83,14 +83,14 @@ def said(world: Snapshot) -> list[tuple[str, str]]:
             [
                 (
                     "FailedToCreateRoute",
-                    "the network has 100 of 100 routes",
+                    "network has 100 of 100 routes",
                 )
             ],
             id="no room",
         ),
         pytest.param(
             a_world(with_pods("pods")),
-            [("FailedToCreateRoute", "pod CIDR 'pods' is not a range, and gets no route")],
+            [("FailedToCreateRoute", "pod CIDR 'pods' is not a range: no route")],
             id="no CIDR",
         ),
         pytest.param(a_world(with_pods("10.244.1.0/24")), [], id="about to be created"),

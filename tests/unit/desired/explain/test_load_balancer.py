@@ -182,7 +182,7 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
         ),
         (
             served(a_balancer(cluster_uid=None), service=a_served_service(claim=SHOP)),
-            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"becomes {OURS}")},
+            {LABEL_SERVICE_UID: KEPT, LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}")},
         ),
         (
             served(a_balancer(), cluster_uid=Unknown("403")),
@@ -190,25 +190,25 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
         ),
         (
             shop(named(service_uid="dead", cluster_uid=CLUSTER_UID)),
-            {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}, becomes {ITS}"), LABEL_CLUSTER_UID: OF_OURS},
+            {LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}"), LABEL_CLUSTER_UID: OF_OURS},
         ),
         (
             shop(named(service_uid="dead")),
             {
-                LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}, becomes {ITS}; held (adoption)"),
-                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"becomes {OURS}; held (adoption)"),
+                LABEL_SERVICE_UID: ("dead", SERVICE_UID, f"{DEAD}; set to {ITS}; held (adoption)"),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; held (adoption)"),
                 LABEL_ADOPTED: (
                     None,
                     "true",
-                    "becomes the mark of one that was not created for a Service and is kept after it; held (adoption)",
+                    "set to the mark of an adopted one (kept after its Service); held (adoption)",
                 ),
             },
         ),
         (
             a_world([a_service(claim=SHOP), a_service("api", uid=RIVAL_UID)], [named(service_uid=RIVAL_UID)]),
             {
-                LABEL_SERVICE_UID: (RIVAL_UID, SERVICE_UID, f"{RIVAL}, becomes {ITS}; refused (foreign-owner)"),
-                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"becomes {OURS}; refused (foreign-owner)"),
+                LABEL_SERVICE_UID: (RIVAL_UID, SERVICE_UID, f"{RIVAL}; set to {ITS}; refused (foreign-owner)"),
+                LABEL_CLUSTER_UID: (None, CLUSTER_UID, f"set to {OURS}; refused (foreign-owner)"),
             },
         ),
         (
@@ -217,35 +217,35 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
                 LABEL_SERVICE_UID: (
                     "far",
                     SERVICE_UID,
-                    f"a Service of another cluster, becomes {ITS}; refused (foreign-owner)",
+                    f"a Service of another cluster; set to {ITS}; refused (foreign-owner)",
                 ),
                 LABEL_CLUSTER_UID: (
                     OTHER,
                     CLUSTER_UID,
-                    f"another cluster's, becomes {OURS}; refused (foreign-owner)",
+                    f"another cluster's; set to {OURS}; refused (foreign-owner)",
                 ),
             },
         ),
         (
             served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
             {
-                LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}, becomes no Service's"),
+                LABEL_SERVICE_UID: (SERVICE_UID, None, f"{ITS}; removed"),
                 LABEL_CLUSTER_UID: OF_OURS,
                 LABEL_RELEASED: (
                     None,
                     "20260701T120000Z",
-                    "becomes the time at which it was released, with its addresses",
+                    "set to the time of its release",
                 ),
-                LABEL_FORMER: (None, "default.web", "becomes whose it was"),
+                LABEL_FORMER: (None, "default.web", "set to former Service"),
             },
         ),
         (
             a_world([a_service()], [LEFT_BEHIND]),
             {
-                LABEL_SERVICE_UID: (None, SERVICE_UID, f"becomes {ITS}"),
+                LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"),
                 LABEL_CLUSTER_UID: OF_OURS,
-                LABEL_FORMER: ("default.web", None, "whose it was, and to whom it is returned, becomes nothing"),
-                LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time after which it is deleted, becomes nothing"),
+                LABEL_FORMER: ("default.web", None, "former Service (gets it back); removed"),
+                LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time of its deletion; removed"),
             },
         ),
     ],
@@ -460,7 +460,7 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
             LOCATED,
             (LEADS, LEADS),
             None,
-            "kept with the load balancer, which is released",
+            "kept with the released load balancer",
         ),
     ],
     ids=[
@@ -614,7 +614,7 @@ PRIVATE_1, IN_IT = ServerTarget(1, use_private_ip=True), ((7, IPv4Address("10.0.
 WEB_2, SERVER_2 = a_settled_node("web-2", 2), a_server(2, "web-2")
 EXCLUDED = replace(WEB_2, labels={LABEL_EXCLUDE_FROM_BALANCERS: ""})
 BY_PUBLIC = rules.TAKES_PUBLIC.text(server="server 2", address="203.0.113.2")
-UNLISTED = rules.TARGET_SERVER_UNKNOWN.text(cause="it is not listed, but the kubelet reports Ready")
+UNLISTED = rules.TARGET_SERVER_UNKNOWN.text(cause="not in the list, but the kubelet reports Ready")
 OTHER_CLOUD = a_node("web-2", provider_id="aws://2")
 NO_CLOUD = "providerID 'aws://2' belongs to another cloud"
 OUT = rules.EXCLUDED_BY_LABEL.says
@@ -784,7 +784,7 @@ def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
     ("is_protected", "wanted", "why"),
     [
         (False, None, "deleted with the load balancer"),
-        (True, "203.0.113.1", "kept with the load balancer, which is released"),
+        (True, "203.0.113.1", "kept with the released load balancer"),
     ],
 )
 def test_targets_of_a_service_that_goes(is_protected: bool, wanted: str | None, why: str) -> None:

@@ -552,7 +552,11 @@ IN_PODS_OF_2 = a_routed_world([a_pod_node(), a_pod_node(2)], routes=[a_route(1),
             [
                 SERVED,
                 route(
-                    "10.244.2.0/24", None, RouteAction.CLAIMED, (2, 3), of_routes.PODS_OF_OTHER_NODE.text(nodes="web-2")
+                    "10.244.2.0/24",
+                    None,
+                    RouteAction.CLAIMED,
+                    (2, 3),
+                    of_routes.PODS_OF_OTHER_NODE.text(nodes="Node web-2"),
                 ),
             ],
         ),

@@ -74,10 +74,10 @@ def alone(change: str) -> str:
 BARE = unowned(targets=(), listeners=())
 LABELLED = rules.SEVERAL_BALANCERS.text(balancers="42, 43")
 WHY_BAD = "load-balancer.hetzner.cloud/protocol is 'udp': expect one of tcp, http, https; correct it, or remove it"
-WHY_NO_SUCH_TYPE = rules.TYPE_MISSING.text(asked="is lb99", instead="nothing is created", near=", such as lb11, lb21")
-WHY_NOT_READ = rules.TYPE_NOT_READ.text(wanted="lb99", cause="429", instead="nothing is created")
+WHY_NO_SUCH_TYPE = rules.TYPE_MISSING.text(wanted="lb99", instead="none created", near=", such as lb11, lb21")
+WHY_NOT_READ = rules.TYPE_NOT_READ.text(wanted="lb99", cause="429", instead="none created")
 PROTECTED = rules.LEAVING_RETAINED.text(
-    going=CLUSTER_IP, balancer=42, cause="it is protected against deletion", change=RELEASES
+    going=CLUSTER_IP, balancer=42, cause="protected against deletion", change=RELEASES
 )
 LATER = rules.LEAVING_FOR_A_WHILE.text(going=DYING, balancer=42, until="2026-07-01 12:10:00 UTC", change=RELEASES)
 WHY_OTHERS = rules.BALANCER_OF_CLUSTER.says.format(balancer=42, name="shop", cluster="other")

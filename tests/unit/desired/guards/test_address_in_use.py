@@ -90,7 +90,7 @@ RELEASING, BY_42 = rows.ADDRESS_OF_RELEASING, {**HAD, "assignee_id": 42}
         pytest.param(HAD, (holding(ABROAD),), ASSIGNED, THEIRS, id="another cluster has released it"),
         pytest.param(HAD, (holding(IN_WINDOW),), rows.ADDRESS_OF_RETAINED, {**THEIRS, "time": TIME}, id="undo window"),
         pytest.param(HAD, (holding(RELEASED),), rows.ADDRESS_OF_KEPT, {**THEIRS, "id": 43}, id="released for good"),
-        pytest.param(BY_42, (HOLDING_42,), RELEASING, {**MINE, "service": "default/web"}, id="it is being deleted"),
+        pytest.param(BY_42, (HOLDING_42,), RELEASING, {**MINE, "service": "default/web"}, id="being deleted"),
     ],
 )
 def test_no_address_is_taken_from_anything(

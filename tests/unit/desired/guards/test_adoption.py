@@ -231,7 +231,7 @@ JOINING = {
         pytest.param(PRIVATE, {}, UNREAD, "429", id="private targets, and no network was read"),
         pytest.param(PRIVATE, {}, NOWHERE, NO_NETWORK, id="private targets, and the network is not there"),
         pytest.param(WEB, TWO, NODE_UNREAD, "the Node could not be read: no uid", id="a Node was not read"),
-        pytest.param(WEB, TWO, SERVER_UNREAD, "the server is not known: no type", id="a target's own server"),
+        pytest.param(WEB, TWO, SERVER_UNREAD, "server unknown: no type", id="a target's own server"),
         pytest.param(WEB, TWO, JOINING, "the Node cannot be initialized yet: 429", id="a Node may be the target"),
     ],
 )

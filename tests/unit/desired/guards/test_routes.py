@@ -93,7 +93,7 @@ def test_of_how_many(further: list[Route], is_held: bool) -> None:
     assert verdicts(plan)[key_of(200)] == (HELD if is_held else ALLOWED)
 
 
-STRANGER = "server 90, which is no Node of this cluster"
+STRANGER = "server 90 (no Node of this cluster)"
 
 
 def test_a_living_server_that_is_no_node() -> None:

@@ -32,15 +32,15 @@ not-reporting: 3 of 4 Nodes stopped reporting; their servers are running; approv
 heartbeats-stale: 3 of 4 Nodes stopped reporting, 2 of them Ready with a heartbeat older than 100 minutes; their
     servers are running; approve if no other cluster uses these servers (this may be a copy, such as a restored
     backup), or have kubelets report more often (nodeStatusReportFrequency)
-none-ready: 0 of 4 Nodes are Ready; 3 of their servers are running; approve if no other cluster uses these servers
+none-ready: 0 of 4 Nodes are Ready; 3 of their servers running; approve if no other cluster uses these servers
     (this may be a copy, such as a restored backup)
-none-fresh: 0 of 4 Nodes are Ready with a heartbeat within 100 minutes; 3 of their servers are running; approve if no
+none-fresh: 0 of 4 Nodes are Ready with a heartbeat within 100 minutes; 3 of their servers running; approve if no
     other cluster uses these servers (this may be a copy, such as a restored backup), or have kubelets report more
     often (nodeStatusReportFrequency)
-targets-without-nodes: 3 of 4 servers do not report, 2 of them load balancer targets without a Node; approve if no
+targets-without-nodes: 3 of 4 servers stopped reporting (targets without a Node: 2); approve if no
     other cluster uses these servers (this may be a copy, such as a restored backup), or have kubelets report more
     often (nodeStatusReportFrequency)
-only-targets-run: 0 of 4 Nodes are Ready; 2 running load balancer targets have no Node; approve if no other cluster
+only-targets-run: 0 of 4 Nodes are Ready; 2 running targets without a Node; approve if no other cluster
     uses these servers (this may be a copy, such as a restored backup), or have kubelets report more often
     (nodeStatusReportFrequency)
 additions-wait: 0 of 4 Nodes report; the cluster may be a copy, such as a restored backup
@@ -94,8 +94,8 @@ balancer-in-use-released: load balancer 7 web is in use (1 listener and 2 target
     prod/shop; approve to adopt it
 retained: kept until 2026-07-01 12:10:00 UTC for a Service of the same namespace and name
 claimant-unread: cannot read a Service that may claim it: 503
-published-address-lost: Service default/web would stop publishing the address of load balancer 7 web, which is in use
-    (1 listener and 2 targets); to keep it, label it for the Service: hcloud load-balancer add-label --overwrite 7
+published-address-lost: Service default/web would stop publishing the address of load balancer 7 web, still in
+    use (1 listener and 2 targets); to keep it, label it for the Service: hcloud load-balancer add-label --overwrite 7
     hcloud-ccm/service-uid=uid-1
 wanted-addresses-lost: Service default/web still uses this load balancer and would lose its addresses; approve if
     intended
@@ -105,13 +105,13 @@ unreleased-deleted: load balancer 7 web was not released by its deleted Service 
     its deletion, or protect it against deletion
 address-assigned: Primary IP 7 web (198.51.100.7) is assigned to server 9; unassign it there, or name another one
 address-of-older-service: Primary IP 7 web (198.51.100.7) goes to the older Service default/web; name another one
-address-of-unreleased: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web, whose deletion needs
-    approval (ip-loss)
-address-of-retained: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web, which is deleted after
-    2026-07-01 12:10:00 UTC
-address-of-releasing: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web, which is being released with
-    Service default/web
-address-of-kept: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web, which was released and stays;
+address-of-unreleased: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web until its deletion is
+    approved (ip-loss)
+address-of-retained: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (deleted after
+    2026-07-01 12:10:00 UTC)
+address-of-releasing: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (being released with
+    Service default/web)
+address-of-kept: Primary IP 7 web (198.51.100.7) is assigned to load balancer 7 web (released and kept);
     delete it to free the address (reconcile orphans, 7)
 listener-loss: Service default/web does not ask for this change of port 443 of load balancer 7 web: clients get no TLS;
     set protocol: https to keep it, or set protocol: tcp or approve to drop it
@@ -137,7 +137,7 @@ targets-of-others-meanwhile: load balancer 7 web would lose 2 targets of other o
     not a target; check the Nodes and settings, or approve if an outage is acceptable
 targets-not-added: load balancer 7 web would have too few targets until load_balancer/default/web/target/server:2 can
     be added
-newcomers-unhealthy: load balancer 7 web has unhealthy new targets (2 targets); 2 former targets stay; check firewalls
+newcomers-unhealthy: load balancer 7 web keeps 2 former targets: unhealthy new targets (2 targets); check firewalls
     (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or approve to remove
     all former targets at once
 newcomers-unchecked: new targets of load balancer 7 web are not healthy yet
@@ -205,7 +205,7 @@ FACTS: dict[str, Plain] = {
     "id": 7,
     "image": "hcloud-cloud-controller-manager",
     "keep": "protocol: https",
-    "kept": 2,
+    "kept": "2 former targets",
     "key": "node/x",
     "keys": "node/a, node/b",
     "left": 1,
@@ -235,7 +235,7 @@ FACTS: dict[str, Plain] = {
     "state": "held",
     "targets": "2 targets",
     "time": "2026-07-01 12:10:00 UTC",
-    "times": 3,
+    "times": "3 times",
     "uid": "uid-1",
     "unread": 3,
     "until": "13:00:00 UTC",
@@ -249,6 +249,7 @@ FACTS: dict[str, Plain] = {
 }
 """The example of each fact."""
 OTHERS: dict[str, dict[str, Plain]] = {
+    "only-targets-run": {"targets": "2 running targets"},
     "removals-unverified": {"nodes": "2 Nodes"},
     "machine-clock-off": {"others": "Kubernetes and Hetzner"},
     "api-servers-differ": {"apart": "about 10 days"},

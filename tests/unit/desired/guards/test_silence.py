@@ -272,7 +272,7 @@ def test_a_cluster_of_which_nothing_reports() -> None:
 
 
 def _held(row: Rule, change: Change, silence: Silence, value: int, limit: int) -> GuardResult:
-    found = asdict(silence) | {"age": "100 minutes"}
+    found = asdict(silence) | {"age": "100 minutes", "targets": "0 running targets"}
     return GuardResult.of(row, (change.key,), found, value=value, limit=limit, end=END)
 
 

@@ -215,7 +215,9 @@ def test_what_is_said_of_a_failure() -> None:
 
     assert (hold.rule, hold.said) == (
         "target-health",
-        NEWCOMERS_UNHEALTHY.text(balancer=f"load balancer 42 {DEFAULT_NAME}", targets="server:1", kept=2),
+        NEWCOMERS_UNHEALTHY.text(
+            balancer=f"load balancer 42 {DEFAULT_NAME}", targets="server:1", kept="2 former targets"
+        ),
     )
     assert seen(switching({2: H, 3: H}, {1: X}, approved=[hold.hash])) == Seen(some(2, 3))
     waiting = switching({2: H, 3: H}, {1: U}).by_key[f"{BALANCER}/target/server:2"]

@@ -510,13 +510,13 @@ def test_leaving(going: dict[str, Any], why: str) -> None:
     """First the load balancer, then the Service is released, whatever its annotations say. What is lost is named before
     it is gone."""
     claim = a_claim(annotations=annotated(hostname="not a name", uses_proxyprotocol="perhaps", type=""))
-    lost = ADDRESSES_GO.text(addresses="203.0.113.200 and 2001:db8::200")
+    lost = ADDRESSES_GO.text(addresses="addresses 203.0.113.200 and 2001:db8::200")
     deletion = a_difference(BALANCER, "lb.delete", a_balancer().spec, None, why, lost)
     expected = (deletion, release(rules.CLAIM_ENDED_WITH_BALANCER.text(done="deleted"), BALANCER))
     for service in (a_served_service(**going), a_served_service(**going, claim=claim)):
         assert plan_of(service, a_balancer()).changes == expected
     one, none = (plan_of(a_served_service(**going), a_balancer(ipv6=None, ipv4=ip)) for ip in (a_balancer().ipv4, None))
-    assert one.by_key[BALANCER].consequences == (ADDRESSES_GO.text(addresses="203.0.113.200"),)
+    assert one.by_key[BALANCER].consequences == (ADDRESSES_GO.text(addresses="address 203.0.113.200"),)
     assert none.by_key[BALANCER].consequences == ()
 
 

@@ -285,7 +285,7 @@ def test_ready_while_the_cluster_has_no_identity() -> None:
 
 def coming(cause: str) -> tuple[str, str, str]:
     """What waits for nobody."""
-    return "False", "Waiting", rules.STILL_TO_COME.text(cause=cause)
+    return "False", "Waiting", cause
 
 
 UNISSUED = note(NoteKind.CERTIFICATE, "not issued", "certificate/default/web")

@@ -332,7 +332,7 @@ def test_nodes_that_cannot_be_targets(lately: Mapping[str, int]) -> None:
     unreached = rules.WITHOUT_PUBLIC_ADDRESS.text()
     many = "Nodes far-1, far-2, far-3, far-4, far-5 and 2 more"
     assert said(plan, NoteKind.UNUSABLE_TARGET) == [rules.NODE_NO_TARGET.text(nodes=many, cause=unreached)]
-    unlisted = rules.TARGET_SERVER_UNKNOWN.text(cause="it is not listed, but the kubelet reports Ready")
+    unlisted = rules.TARGET_SERVER_UNKNOWN.text(cause="not in the list, but the kubelet reports Ready")
     late = f"Node{'s' if len(lately) > 1 else ''} {', '.join(lately)}"
     unsaid = rules.ADDRESS_UNSAID.text(kind="public IPv4 address")
     causes = ((late, unlisted), ("Node web-3", unsaid))

@@ -105,7 +105,7 @@ def test_it_is_deleted_and_then_the_service_is_let_go() -> None:
     assert verdicts(found) == {WEB: ("lb.delete", ALLOWED, None), RELEASE: ("service.release", ALLOWED, None)}
     deletion, going = found.by_key[WEB], found.by_key[RELEASE]
     assert (deletion.before, deletion.after) == (balancer.spec, None)
-    assert deletion.consequences == ("its public addresses 203.0.113.200 and 2001:db8::200 are lost for good",)
+    assert deletion.consequences == ("loses its public addresses 203.0.113.200 and 2001:db8::200 for good",)
     assert (going.depends_on, going.before) == ((WEB,), Claimed(finalizer=True, ingress=service.ingress))
 
 

@@ -14,6 +14,7 @@ from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Network, Node, NodeAddress, Readiness, RobotAccount, Server, Snapshot, Taint
 from desired.nodes.node import desired_nodes
 from desired.rules import load_balancers as rules
+from desired.rules.nodes import PROVIDER_ID_MALFORMED
 from desired.rules.rule import Rule
 from desired.section import UNMANAGED, Absent, Present, Section, Unknown, Unmanaged
 from desired.syntax.selector import Selector, parse_selector
@@ -183,7 +184,7 @@ def test_by_private_address(server: Server, network_id: int | None, network: Any
     assert verdict(member(snapshot, PRIVATE, network=network_id)) == expected
 
 
-UNLISTED = "it is not listed, "
+UNLISTED = "not in the list, "
 REPORTS, FAILED = f"{UNLISTED}but the kubelet reports Ready", f"{UNLISTED}and its lookup failed: GET timed out"
 
 
@@ -282,16 +283,17 @@ def test_every_node_is_there_in_the_order_of_names() -> None:
     nodes = (a_settled_node("c", 3), a_settled_node("a", 1), with_id("hcloud://x"), a_lost_node("d", 4))
     section = replace(nodes_of(*nodes), unreadable={"b": "no uid"})
     snapshot = a_snapshot(nodes_section=section, servers=[a_server(3, "c"), a_server(1, "a")])
-    said = dict.fromkeys("abcd", "a note")
-    found = node_memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT, said).members
+    found = node_memberships(PUBLIC, None, snapshot, desired_nodes(snapshot, DEFAULT)[0], DEFAULT).members
 
-    assert [(each.node, each.membership, each.server and each.server.id, each.note) for each in found] == [
-        ("a", TARGET, 1, ""),
-        ("b", UNCERTAIN, None, ""),
-        ("c", TARGET, 3, ""),
-        ("d", SERVERLESS, 4, "a note"),
-        ("web-1", SERVERLESS, None, ""),
+    told = [each.told and each.told.rule for each in found]
+    assert [(each.node, each.membership, each.server and each.server.id) for each in found] == [
+        ("a", TARGET, 1),
+        ("b", UNCERTAIN, None),
+        ("c", TARGET, 3),
+        ("d", SERVERLESS, 4),
+        ("web-1", SERVERLESS, None),
     ]
+    assert told == [None, None, None, None, PROVIDER_ID_MALFORMED]
 
 
 DOOMED = Taint("ToBeDeletedByClusterAutoscaler", "NoSchedule", "1751371200")

@@ -42,7 +42,7 @@ LEFT_OVER = a_balancer(43, service_uid=DEAD, spec={"name": "left-over"})
 SINCE = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_RELEASED: "20260601T120000Z"}
 LET_GO = a_balancer(44, spec={"name": "shop", "labels": SINCE})
 SHOP = a_service("shop", uid="uid-shop", claim=a_claim(annotations=annotated(name="shop")))
-GONE, RELEASED = rules.SERVICE_GONE.because(uid=DEAD), rules.RELEASED_SINCE.because(since="20260601T120000Z")
+GONE, RELEASED = rules.SERVICE_GONE.because(uid=DEAD), rules.RELEASED_SINCE.because(since="2026-06-01 12:00:00 UTC")
 TWINS = (a_balancer(45), a_balancer(46, spec={"name": "twin"}))
 CLAIMED = (FINALIZER_BALANCER,)
 GOING = a_service(deleted_at=NOW, finalizers=CLAIMED)

@@ -190,11 +190,11 @@ STAYS, MAY_GO = rules.PRIMARY_IP_STAYS, rules.PRIMARY_IP_MAY_GO
 @rows(
     "held found texts",
     {
-        "none": ((None, None), {}, [rules.ADDRESSES_GO.text(addresses=f"{V4} and {V6}")]),
+        "none": ((None, None), {}, [rules.ADDRESSES_GO.text(addresses=f"addresses {V4} and {V6}")]),
         "one of the two": (
             (7, None),
             {7: FOUR},
-            [rules.ADDRESSES_GO.text(addresses=V6), STAYS.text(primary_ip=7, address=V4)],
+            [rules.ADDRESSES_GO.text(addresses=f"address {V6}"), STAYS.text(primary_ip=7, address=V4)],
         ),
         "one goes, of one it is not known": (
             (7, 8),

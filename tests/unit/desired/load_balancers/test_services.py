@@ -139,7 +139,7 @@ def test_two_who_ask_for_one_private_address() -> None:
     plan = plan_of(new(private_ipv4="10.0.0.9"), others=[other], **INSIDE)
     assert plan.changes == ()
     (text,) = said(plan, NoteKind.MALFORMED)
-    assert "10.0.0.9: it is also requested by Service default/db" in text
+    assert "10.0.0.9: also requested by Service default/db" in text
     others = [
         called("c", private_ipv4="10.0.0.8"),
         a_served_service("d", uid="uid-d", type="ClusterIP", finalizers=(), claim=other.claim),

@@ -18,7 +18,7 @@ from tests.support.rows import rows
 UNSET, ASKS_11, ASKS_21 = Options(), Options(type="lb11"), Options(type="lb21")
 ON_11, ON_21 = a_balancer(), a_balancer(type=LB21, spec={"type": "lb21"})
 LITTLE = Demand(services=1, targets=1)
-IS_21, NOTHING = "is lb21", "nothing is created"
+NOTHING = "none created"
 Types = Mapping[str, BalancerType] | Unknown
 
 
@@ -66,11 +66,11 @@ def test_a_location_without_the_type(
     type_ = replace(LB11, locations=frozenset(sold_in))
     found = fitting_size(UNSET, present, LITTLE, a_world(balancer_types={"lb11": type_}), location)
     row, there = rules.TYPE_NOT_THERE, "ash, fsn1"
-    missing = Size(None, row.because(location=location or "", type="lb11", locations=there, instead=NOTHING))
+    missing = Size(None, row.because(location=location or "", wanted="lb11", locations=there, instead=NOTHING))
     assert found == (Size(LB11 if present else type_) if is_sold else missing)
 
 
-KEPT = {"new": (None, None, NOTHING), "there": (ON_11, LB11, "type lb11 is kept")}
+KEPT = {"new": (None, None, NOTHING), "there": (ON_11, LB11, "lb11 kept")}
 
 
 @rows("present kept instead", KEPT)
@@ -79,7 +79,7 @@ def test_types_that_cannot_be_had(present: CloudBalancer | None, kept: BalancerT
     for until_s in (0, -1, -86400):
         found = sold_until(until_s)
         since = f"{found.unavailable_after:%Y-%m-%d}"
-        ended = rules.TYPE_NOT_SOLD.because(asked=IS_21, since=since, instead=instead)
+        ended = rules.TYPE_NOT_SOLD.because(wanted="lb21", since=since, instead=instead)
         assert size(ASKS_21, present, types={**TYPES, "lb21": found}) == Size(kept, ended)
     unread = rules.TYPE_NOT_READ.because(wanted="lb21", cause="429", instead=instead)
     assert size(ASKS_21, present, types=Unknown("429")) == Size(kept, unread)
@@ -113,11 +113,10 @@ def test_a_type_that_goes_out_of_sale(options: Options, types: Types) -> None:
 def test_a_type_that_does_not_exist(
     types: Types, near: str, present: CloudBalancer | None, kept: BalancerType | None, instead: str
 ) -> None:
-    """A typing error names what there is; a default is not said to be an annotation's."""
-    missing = rules.TYPE_MISSING.because(asked="is lb22", near=near, instead=instead)
+    """A typing error names what there is."""
+    missing = rules.TYPE_MISSING.because(wanted="lb22", near=near, instead=instead)
     assert size(Options(type="lb22"), present, types=types) == Size(kept, missing)
-    unset, such = "is not set (default lb11)", ", such as lb21"
-    default = rules.TYPE_MISSING.because(asked=unset, near=such, instead=NOTHING)
+    default = rules.TYPE_MISSING.because(wanted="lb11", near=", such as lb21", instead=NOTHING)
     assert size(UNSET, types={"lb21": LB21}) == Size(None, default)
 
 
@@ -137,9 +136,9 @@ def test_the_next_type(types: Types, expected: str) -> None:
 
 def small(kept: BalancerType | None, holds: str, needed: int, larger: str = "a larger type, such as lb21") -> Size:
     """An lb11 that is too small."""
-    instead = "type lb21 is kept" if kept else NOTHING
+    instead = "lb21 kept" if kept else NOTHING
     row = rules.TYPE_TOO_SMALL
-    return Size(kept, row.because(asked="is lb11", holds=holds, needed=needed, instead=instead, larger=larger))
+    return Size(kept, row.because(wanted="lb11", holds=holds, needed=needed, instead=instead, larger=larger))
 
 
 @rows(

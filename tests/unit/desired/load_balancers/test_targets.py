@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
@@ -21,7 +22,8 @@ from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget,
 from desired.model.snapshot import Snapshot
 from desired.rules import load_balancer_changes as of_changes
 from desired.rules import load_balancers as rules
-from desired.rules.rule import Reason, Rule
+from desired.rules.nodes import Stage
+from desired.rules.rule import Decided, Reason, Rule
 from desired.section import Unknown
 from desired.syntax.bounds import counted
 from desired.syntax.selector import parse_selector
@@ -162,6 +164,7 @@ def test_who_has_equal_targets_shares_the_answer() -> None:
     assert found[0] is found[2]
 
 
+UNATTACHED = rules.NOT_ATTACHED.because(network=7)
 NO_NODE, GONE = of_changes.TARGET_WITHOUT_NODE.text(server="server 1"), of_changes.TARGET_GONE.text(server="server 1")
 OUT_N, NO_N = no_target("n", EXCLUDED, 1), no_target("n", UNUSABLE, 1)
 WITH_N = a_snapshot([a_settled_node("n", 1)], [a_server()])
@@ -173,7 +176,7 @@ TWICE = of_changes.TARGET_TWICE.text(server="server 1")
 
 def is_none(*nodes: str, why: str = "because") -> str:
     """What is said of Nodes that are no targets."""
-    return "; ".join(of_changes.TARGET_EXCLUDED.text(node=node, cause=why) for node in nodes)
+    return ", and ".join(of_changes.TARGET_EXCLUDED.text(node=node, cause=why) for node in nodes)
 
 
 @rows(
@@ -190,6 +193,7 @@ def is_none(*nodes: str, why: str = "because") -> str:
         "unusable": ([NO_N], WITH_N, is_none("n")),
         "no room": ([no_target("n", OVER_LIMIT, 1), no_target("m", EXCLUDED, 2)], WITH_N, is_none("n")),
         "two Nodes": ([no_target("b", EXCLUDED, 1), no_target("a", UNUSABLE, 1)], BOTH, is_none("a", "b")),
+        "what can be mended": ([replace(NO_N, reason=UNATTACHED)], WITH_N, is_none("n", why=UNATTACHED.says)),
         "by its other address": ([wanting("n", 1, by_private=True)], WITH_N, TWICE),
         "wanted and yet removed": ([wanting("n", 1)], WITH_N, is_none("n", why="it serves")),
     },
@@ -202,13 +206,17 @@ def test_why_a_target_goes(members: list[NodeTarget], snapshot: Snapshot, why: s
 
 LABEL = "-l node.kubernetes.io/exclude-from-external-load-balancers"
 POOL = Options(node_selector=parse_selector("pool=web"))
-UNATTACHED = rules.NOT_ATTACHED.because(network=7)
 UNREAD = rules.TARGET_SERVER_UNKNOWN.because(cause="the list is incomplete")
 
 
-def out(name: str, reason: Reason, membership: Membership = EXCLUDED, note: str = "") -> NodeTarget:
+def own(says: str, remedy: str = "") -> Decided[Stage]:
+    """What a Node's own note says."""
+    return Decided(Stage.UNMATCHED, Rule("own", "{says}", remedy), {"says": says})
+
+
+def out(name: str, reason: Reason, membership: Membership = EXCLUDED, told: Decided[Stage] | None = None) -> NodeTarget:
     """A Node that is no target."""
-    return NodeTarget(name, membership, reason, note=note)
+    return NodeTarget(name, membership, reason, told=told)
 
 
 def several(reason: Reason, count: int, membership: Membership = EXCLUDED) -> list[NodeTarget]:
@@ -225,7 +233,7 @@ LABELLED, WAITING = rules.EXCLUDED_BY_LABEL.because(), rules.NOT_INITIALIZED.bec
 TAINTED, ALONE = rules.LEAVING_BY_AUTOSCALER, rules.WITHOUT_NETWORK.because()
 LONG = [
     out("a", rules.WITHOUT_SERVER.because()),
-    out("b", rules.OF_ANOTHER_CLOUD.because(), note="x" * 1200),
+    out("b", rules.OF_ANOTHER_CLOUD.because(), told=own("x" * 1200)),
     out("c", rules.LEAVING.because()),
 ]
 
@@ -244,9 +252,14 @@ LONG = [
         ),
         "unclaimed": (several(rules.WITHOUT_ID.because(), 2), "2 without providerID", [mends(rules.WITHOUT_ID)]),
         "the first note that there is": (
-            [out("a", WAITING), out("b", WAITING, note="no server is named 'b'")],
-            "2 not initialized",
-            ["b: no server is named 'b'"],
+            [out("a", WAITING), out("b", WAITING, told=own("no server is named 'b'", "rename it"))],
+            "2 not initialized (b: no server is named 'b')",
+            ["b: rename it"],
+        ),
+        "a note without a remedy": (
+            [out("a", WAITING, told=own("no server is named 'a'"))],
+            "1 not initialized (a: no server is named 'a')",
+            [mends(WAITING.rule)],
         ),
         "ignored": (
             several(rules.IGNORED.because(), 1, IGNORED),
@@ -255,18 +268,18 @@ LONG = [
         ),
         "out of reach for one reason": (
             several(UNATTACHED, 2, UNUSABLE),
-            "2 not attached to the network",
-            [f"a: {UNATTACHED.text}"],
+            f"2 not attached to the network (a: {UNATTACHED.says})",
+            [UNATTACHED.advice],
         ),
         "out of reach for two": (
             [out("a", UNATTACHED, UNUSABLE), out("b", ALONE, UNUSABLE)],
-            "1 not attached to the network, 1 without private network",
-            [f"a: {UNATTACHED.text}", f"b: {ALONE.text}"],
+            f"1 not attached to the network (a: {UNATTACHED.says}), 1 without private network",
+            [UNATTACHED.advice, ALONE.advice],
         ),
         "mixed": (
             [*several(LABELLED, 2), out("z", UNREAD, UNCERTAIN)],
-            "2 excluded by label, 1 with an unknown server",
-            [mends(LABELLED.rule, "a b"), f"z: {UNREAD.text}"],
+            f"2 excluded by label, 1 with an unknown server (z: {UNREAD.says})",
+            [mends(LABELLED.rule, "a b")],
         ),
         "what is too long is left out": (
             LONG,
@@ -277,7 +290,7 @@ LONG = [
 )
 def test_why_no_targets(members: list[NodeTarget], counts: str, remedies: list[str]) -> None:
     """The reason, and what mends it."""
-    expected = rules.NODES_INELIGIBLE.text(total=len(members), counts=counts, remedies="; ".join(remedies))
+    expected = rules.NODES_INELIGIBLE.text(total=len(members), counts=counts, remedies=", or ".join(remedies))
     assert note_on_no_targets(members, a_service(), POOL).text == expected
 
 
@@ -291,9 +304,9 @@ def test_a_cluster_without_nodes() -> None:
 def test_every_sentence_fits_into_an_event(membership: Membership, count: int) -> None:
     """Hostile texts are cut: an Event holds 1024 characters, and so does a condition with its beginning."""
     hostile = Options(node_selector=parse_selector("pool in (" + ",".join(f"w{n}" for n in range(600)) + ")"))
-    for note in ("", "y" * 5000):
+    for told in (None, own("y" * 5000), own("y", "z" * 5000)):
         reason = saying("w" * 3000) if membership is UNUSABLE else rules.UNSELECTED.because()
-        members = [out(f"node-{number}" + "n" * 200, reason, membership, note) for number in range(count)]
+        members = [out(f"node-{number}" + "n" * 200, reason, membership, told) for number in range(count)]
         assert 60 < len(note_on_no_targets(members, a_service(), hostile).text) <= 1000
 
 

@@ -14,8 +14,8 @@ SECOND = timedelta(seconds=1)
 AUTOSCALER, KARPENTER = "ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"
 TEAM = Taint("team", "NoSchedule")
 
-GIVEN_UP = "it has not been Ready since 2026-07-01 11:30 UTC"
-CHOSEN, DISRUPTED = f"it has the taint {AUTOSCALER}", f"it has the taint {KARPENTER}"
+GIVEN_UP = "not Ready since 2026-07-01 11:30 UTC"
+CHOSEN, DISRUPTED = f"taint {AUTOSCALER}", f"taint {KARPENTER}"
 
 
 def tainted(*taints: Taint) -> Node:
@@ -33,8 +33,8 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
     "node expected",
     {
         "settled": (a_settled_node(), None),
-        "cordoned": (a_settled_node(unschedulable=True), "it is cordoned"),
-        "being-deleted": (a_settled_node(deleted_at=NOW), "it is being deleted"),
+        "cordoned": (a_settled_node(unschedulable=True), "cordoned"),
+        "being-deleted": (a_settled_node(deleted_at=NOW), "being deleted"),
         "any-effect-and-value-among-others": (tainted(TEAM, Taint(KARPENTER, "NoExecute", "x")), DISRUPTED),
         "both-taints-in-any-order": (tainted(Taint(KARPENTER, "NoSchedule"), Taint(AUTOSCALER, "NoSchedule")), CHOSEN),
         "both-taints-in-the-other-order": (tainted(Taint(AUTOSCALER, ""), Taint(KARPENTER, "")), CHOSEN),
@@ -53,7 +53,7 @@ def silent(for_: timedelta, ready: Readiness = Readiness.UNKNOWN, heard: timedel
         "no-time-of-transition": (a_settled_node(ready=Readiness.FALSE, created_at=NOW - HALF_AN_HOUR), GIVEN_UP),
         "not-reported-yet": (a_settled_node(ready=Readiness.MISSING, created_at=NOW), None),
         "transition-in-the-future": (silent(-timedelta(hours=1)), None),
-        "the-strongest-word-first": (a_settled_node(unschedulable=True, deleted_at=NOW), "it is being deleted"),
+        "the-strongest-word-first": (a_settled_node(unschedulable=True, deleted_at=NOW), "being deleted"),
     },
 )
 def test_planned_disruption(node: Node, expected: str | None) -> None:

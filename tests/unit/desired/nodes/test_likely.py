@@ -134,7 +134,7 @@ def test_candidates() -> None:
     near = missed(a_joining_node("prod-w1", provided_node_ip="10.0.0.9"), INSIDE, ALIAS, nodes=(SILENT,)).near
     assert [(each.value.id, each.text) for each in near] == [
         (4, "likely by --node-ip 10.0.0.9"),
-        (2, "its name is not the Node's, and it is the server of Node prod-w-1"),
+        (2, "its name is not the Node's, and the server belongs to Node prod-w-1"),
     ]
 
 

@@ -138,7 +138,11 @@ def test_two_nodes_claim_one_server() -> None:
     """A providerID that two Nodes carry is neither's, and each is told of the others."""
     nodes = nodes_of(preset("hcloud://1", "a"), preset("hcloud://1", "b"), a_settled_node("c", 1))
     found = [Matcher(nodes, BOTH).match(node) for node in nodes]
-    assert [each.why.facts["nodes"] for each in found if isinstance(each, Missed)] == ["b, c", "a, c", "a, b"]
+    assert [each.why.facts["nodes"] for each in found if isinstance(each, Missed)] == [
+        "Nodes b, c",
+        "Nodes a, c",
+        "Nodes a, b",
+    ]
 
 
 def test_two_nodes_claim_one_server_that_is_gone() -> None:
@@ -291,12 +295,12 @@ def test_a_name_that_a_robot_server_had_before_an_outage() -> None:
 @rows(
     "node servers robot stage said",
     {
-        "a-gap": (preset("hcloud://3"), incomplete(BOTH, "429"), None, "unknown", "server is unknown: 429"),
+        "a-gap": (preset("hcloud://3"), incomplete(BOTH, "429"), None, "unknown", "server unknown: 429"),
         "robot": (preset("hrobot://1"), BOTH, None, "unsupported", "providerID 'hrobot://1' is a Robot server"),
         "malformed": (preset("hcloud://-1"), BOTH, None, "malformed", "providerID 'hcloud://-1' has no server id"),
         "near": (a_joining_node("wbe-1"), BOTH, ROBOT, "unmatched", "named 'wbe-1' (nearest: web-1, web-2, db-1);"),
         "twins": (a_joining_node("twin"), BOTH, ROBOT, "ambiguous", "Robot servers 7, 8 are all named 'twin'"),
-        "unreadable": (a_joining_node("web-1"), BROKEN, None, "unknown", "servers 7, 9 could not be read"),
+        "unreadable": (a_joining_node("web-1"), BROKEN, None, "unknown", "cannot read servers 7, 9"),
         "foreign": (preset("aws:///i-1", "x"), BOTH, None, "foreign", "providerID 'aws:///i-1' belongs to another"),
         "both": (a_joining_node("db-1"), servers_of(a_server(1, "db-1")), ROBOT, "ambiguous", "server 1"),
     },

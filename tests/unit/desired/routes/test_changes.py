@@ -29,7 +29,7 @@ NOWHERE = "10.0.0.201"
 LOSES = "traffic to 10.244.5.0/24 no longer reaches"
 KEY, CONDITION = "route/4/10.244.1.0/24", "node/web-1/network"
 ROUTE = a_route()
-COMING = "there will be a route for each of its IPv4 pod CIDRs"
+COMING = "routes planned for all IPv4 pod CIDRs"
 JOINING = a_joining_node(pod_cidrs=(pods_of(),))
 
 
@@ -43,7 +43,7 @@ def test_a_route_that_is_missing() -> None:
             verb=Verb.ADD,
             before=None,
             after=ROUTE,
-            reason="server 1 has the pods of Node web-1",
+            reason="no route to the pods of Node web-1 on server 1",
             owner=key_of("node/web-1"),
         )
     }
@@ -60,7 +60,7 @@ def test_a_route_that_leads_elsewhere() -> None:
             verb=Verb.MODIFY,
             before=a_route(1, 2),
             after=ROUTE,
-            reason="it leads to server 2 of Node web-2, and server 1 has the pods of Node web-1",
+            reason="gateway is server 2 of Node web-2; pods of Node web-1 are on server 1",
             owner=key_of("node/web-1"),
             consequences=("pods of Node web-1 are unreachable during the swap",),
         )
@@ -88,7 +88,7 @@ def test_a_renamed_server() -> None:
     {
         "dead": (NOWHERE, "network/4", ()),
         "superfluous": (gateway_of(1), "node/web-1", (f"{LOSES} server 1 of Node web-1",)),
-        "by-a-stranger": (gateway_of(8), "network/4", (f"{LOSES} server 8, which is no Node of this cluster",)),
+        "by-a-stranger": (gateway_of(8), "network/4", (f"{LOSES} server 8 (no Node of this cluster)",)),
     },
 )
 def test_routes_that_go(gateway: str, owner: str, consequences: tuple[str, ...]) -> None:
@@ -99,9 +99,8 @@ def test_routes_that_go(gateway: str, owner: str, consequences: tuple[str, ...])
     assert (change.key, change.kind, change.cloud_id) == ("route/4/10.244.5.0/24", ChangeKind.ROUTE_DELETE, 4)
     assert (change.verb, change.before, change.after) == (Verb.REMOVE, a_route(5, gateway), None)
     assert (change.owner, change.consequences) == (owner, consequences)
-    assert change.reason.startswith(
-        f"it leads to {consequences[0].removeprefix(LOSES + ' ') if consequences else gateway}"
-    )
+    leads = f"is {consequences[0].removeprefix(LOSES + ' ')}" if consequences else gateway
+    assert change.reason.startswith(f"gateway {leads}")
 
 
 @rows(

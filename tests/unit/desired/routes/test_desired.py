@@ -140,7 +140,7 @@ def test_a_mismatch_of_many_nodes_names_three() -> None:
     assert found.text.startswith(
         "--cluster-cidr 10.9.0.0/16 does not contain the pods of web-1 (10.244.1.0/24), web-2 ("
     )
-    assert "web-3 (10.244.3.0/24) and 2 more; no route" in found.text
+    assert "web-3 (10.244.3.0/24) and 2 more (no route" in found.text
 
 
 def test_a_mismatch_is_told_with_the_routes() -> None:

@@ -69,11 +69,11 @@ HIDDEN = {"nodes_section": replace(nodes_of(a_pod_node()), unreadable={"web-5": 
 @rows(
     "route parts kind said",
     {
-        "default": (a_route("0.0.0.0/0", "10.0.0.7"), {}, "foreign", "the default route"),
+        "default": (a_route("0.0.0.0/0", "10.0.0.7"), {}, "foreign", "default route"),
         "outside": (a_route("192.168.0.0/24", 1), {}, "foreign", "within the cluster CIDR 10.244.0.0/16"),
         "alias": (a_route(5, "10.0.0.9"), {"servers": [a_pod_server(aliases=["10.0.0.9"])]}, "foreign", "of server 1"),
-        "uncertain": (a_route(5, NOWHERE), {}, "unknown", "the owner of 10.0.0.201 was not looked up"),
-        "perhaps-a-hidden-nodes": (a_route(5, 1), HIDDEN, "unknown", "of Node web-5, which could not be read"),
+        "uncertain": (a_route(5, NOWHERE), {}, "unknown", "owner of 10.0.0.201 was not looked up"),
+        "perhaps-a-hidden-nodes": (a_route(5, 1), HIDDEN, "unknown", "may belong to Node web-5 (unreadable)"),
     },
 )
 def test_routes_that_are_left_alone(route: Route, parts: dict[str, Any], kind: str, said: str) -> None:
@@ -89,7 +89,7 @@ def test_routes_that_could_not_be_read(routes: list[Route]) -> None:
     """They are there, and nobody's business."""
     hidden = routes_of(*routes, unreadable={"fd00::/64": "an IPv6 destination"})
     assert noted(a_routed_world(routes=hidden)) == [
-        ("route/4/fd00::/64", NoteKind.FOREIGN, "the route could not be read: an IPv6 destination")
+        ("route/4/fd00::/64", NoteKind.FOREIGN, "cannot read the route: an IPv6 destination")
     ]
 
 
@@ -107,6 +107,7 @@ def test_what_is_changed_needs_no_note(route: Route, members: list[Any] | None) 
     assert noted(a_routed_world(routes=[route], members=members)) == []
 
 
+KEPT_OUT = "keeps pods from being scheduled on Node web-2;"
 CLOSED, OF_CILIUM = a_pod_node(2, says=UNROUTED), a_pod_node(1, says=NetworkCondition("True", "CiliumIsDown"))
 
 
@@ -115,8 +116,8 @@ CLOSED, OF_CILIUM = a_pod_node(2, says=UNROUTED), a_pod_node(1, says=NetworkCond
     {
         "one": ([a_pod_node(1)], ["pods are in 10.244.1.0/24)"]),
         "two": ([a_pod_node(1), a_pod_node(2)], ["pods are in 10.244.0.0/22)"]),
-        "one-that-was-closed": ([a_pod_node(1), CLOSED], ["in 10.244.0.0/22)", "keeps pods away from web-2;"]),
-        "a-closed-one-without-pods": ([replace(CLOSED, pod_cidrs=())], ["keeps pods away from web-2;"]),
+        "one-that-was-closed": ([a_pod_node(1), CLOSED], ["in 10.244.0.0/22)", KEPT_OUT]),
+        "a-closed-one-without-pods": ([replace(CLOSED, pod_cidrs=())], [KEPT_OUT]),
         "one-that-another-closed": ([OF_CILIUM], ["pods are in 10.244.1.0/24)"]),
         "no-ipv4": ([a_pod_node(1, V6)], []),
     },
@@ -128,7 +129,7 @@ def test_no_cluster_cidr(nodes: list[Node], said: list[str]) -> None:
     assert [note[:2] for note in found] == [(NETWORK, NoteKind.CLUSTER_CIDR)] * bool(said)
     assert all(part in note[2] for note in found for part in said)
     assert all(("pods are in" in note[2]) is any(each.pod_cidrs for each in nodes) for note in found)
-    assert all(("keeps pods away" in note[2]) is (len(said) == 2 or not nodes[0].pod_cidrs) for note in found)
+    assert all((KEPT_OUT in note[2]) is (len(said) == 2 or not nodes[0].pod_cidrs) for note in found)
 
 
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
@@ -143,10 +144,10 @@ def bare(*numbers: int, **overrides: Any) -> list[Node]:
     "without expected",
     {
         "none": ([], None),
-        "one": (bare(2), "Node web-2 has"),
-        "two": (bare(3, 2), "Nodes web-2, web-3 have"),
-        "many": (bare(*range(2, 9)), "Nodes web-2, web-3, web-4 and 4 more have"),
-        "joining": ([a_joining_node("web-2")], "Node web-2 has"),
+        "one": (bare(2), "Node web-2"),
+        "two": (bare(3, 2), "Nodes web-2, web-3"),
+        "many": (bare(*range(2, 9)), "Nodes web-2, web-3, web-4 and 4 more"),
+        "joining": ([a_joining_node("web-2")], "Node web-2"),
         "robot": (bare(2, provider_id="hrobot://2"), None),
         "ignored": (bare(2, labels={"example.com/spare": ""}), None),
     },
@@ -155,7 +156,7 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
     """Nodes without a range are told, once for all; where none has one, the network plug-in hands addresses out."""
     of_some, of_none = (noted(a_routed_world([*others, *without]), SPARED) for others in ([a_pod_node(1)], []))
     found = [text for key, kind, text in of_some if (key, kind) == (NETWORK, NoteKind.NO_POD_CIDR)]
-    assert [text.partition(" no pod CIDR")[0] for text in found] == ([] if expected is None else [expected])
+    assert found == ([] if expected is None else [f"no pod CIDR yet, no route: {expected}"])
     assert NoteKind.NO_POD_CIDR not in {kind for _, kind, _ in of_none}
 
 
@@ -163,14 +164,14 @@ def test_no_pod_cidr(without: list[Node], expected: str | None) -> None:
     "nodes who",
     {
         "ipv4-alone": ([a_pod_node(1)], None),
-        "dual-stack": ([a_pod_node(1, pods_of(1), V6)], "Node web-1 has"),
-        "ipv6-alone": ([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2 have"),
+        "dual-stack": ([a_pod_node(1, pods_of(1), V6)], "Node web-1"),
+        "ipv6-alone": ([a_pod_node(1, V6), a_pod_node(2, V6)], "Nodes web-1, web-2"),
         "anothers": ([a_pod_node(1, V6, provider_id="aws://1")], None),
     },
 )
 def test_ipv6(nodes: list[Node], who: str | None) -> None:
     """IPv6 is noted, once for all Nodes, and never a failure."""
-    text = f"{who} IPv6 pod CIDRs without routes: private networks have IPv4 only"
+    text = f"IPv6 pod CIDRs get no routes (private networks have IPv4 only): {who}"
     of_network = [note for note in noted(a_routed_world(nodes)) if note[0] == NETWORK]
     assert of_network == ([] if who is None else [(NETWORK, NoteKind.UNSUPPORTED, text)])
 
@@ -182,7 +183,7 @@ def foreign(count: int) -> list[Route]:
 
 def used(present: int, wanted: int) -> str:
     """How full the network is."""
-    return f"{present}/100 routes are used, and {wanted} more are wanted"
+    return f"{present} of 100 routes used, {wanted} more planned"
 
 
 @rows(

@@ -59,7 +59,7 @@ def unknown(row: str) -> tuple[AddressHolding, str]:
 
 def alias_of(server: int) -> AddressOwner:
     """A further address of a server."""
-    return AddressOwner(AddressHolding.ALIAS, f"an alias address of server {server}")
+    return AddressOwner(AddressHolding.ALIAS, f"alias address of server {server}")
 
 
 def balancer(number: int) -> AddressOwner:
@@ -68,11 +68,11 @@ def balancer(number: int) -> AddressOwner:
 
 
 OF_WEB_3 = AddressOwner(AddressHolding.NODE, "server 3 of Node web-3", "web-3")
-STRANGER = AddressOwner(AddressHolding.SERVER, "server 3, which is no Node of this cluster")
+STRANGER = AddressOwner(AddressHolding.SERVER, "server 3 (no Node of this cluster)")
 THERE = a_member(ADDRESS, 3)
 
 
-IGNORED = AddressOwner(AddressHolding.IGNORED, "server 3, whose Node is ignored")
+IGNORED = AddressOwner(AddressHolding.IGNORED, "server 3 (Node ignored)")
 HAS, ELSEWHERE = a_pod_server(3, ADDRESS), replace(BALANCED, attachments=(Attachment(7, IPv4Address(ADDRESS)),))
 A, B, WEB_3 = a_pod_node(3, name="a"), a_pod_node(3, name="b"), a_pod_node(3)
 
