@@ -108,8 +108,7 @@ class RobotCache:
         now = self._clock()
         asked_s = self._max_age_s if most is None else min(self._max_age_s, most.total_seconds())
         if self._last is not None and now - self._read_at < (self._pause_s or asked_s):
-            age = timedelta(seconds=now - self._read_at)
-            return replace(self._last, account=replace(self._last.account, age=age))
+            return replace(self._last, account=self.aged(self._last.account))
         section, error = observe_robot_servers(self.reader)
         if section.complete:
             read, unreadable = (server.name for server in section), section.unreadable_names.values()
@@ -121,6 +120,10 @@ class RobotCache:
             failed_s if error else 0,
         )
         return self._last
+
+    def aged(self, account: RobotAccount) -> RobotAccount:
+        """``account``, which was last read, as old as its list is by now. Each reading of a pass asks this once."""
+        return replace(account, age=timedelta(seconds=self._clock() - self._read_at))
 
     def with_power(self, account: RobotAccount, silent: Collection[int], most: int = _MOST_AT_ONCE) -> RobotAccount:
         """``account`` with whether those servers are on whose Nodes are ``silent``, by their numbers; of others nothing

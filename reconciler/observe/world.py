@@ -165,7 +165,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
 
     Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
     them. Nor are servers read anew: what is changed in a network is in the network; nor are other controllers looked
-    for. The time is that of the newest reading of the cluster.
+    for. The time is that of the newest reading of the cluster, and the list of Robot servers is as old as it is by now.
     """
     old = before.snapshot
     touched = frozenset(KINDS[kind].object for kind in kinds)
@@ -190,7 +190,8 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
     taken_at = max(moments, default=old.taken_at)
     # Clocks that differed once differ for the whole pass: what was read by a wrong one may still stand.
     clocks = old.clocks if old.clocks.differ else readers.clocks
-    snapshot = replace(old, nodes=node_section, services=services, taken_at=taken_at, clocks=clocks)
+    robot = readers.robot.cache.aged(old.robot) if readers.robot and old.robot else old.robot
+    snapshot = replace(old, nodes=node_section, services=services, robot=robot, taken_at=taken_at, clocks=clocks)
     failures = _failures(before.failures, {"services": error})
     if network is None:
         return _finish(readers, settings, Observation(snapshot, failures), reads)

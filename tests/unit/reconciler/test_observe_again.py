@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from desired.section import Absent, Present, Unknown
 from reconciler.observe.world import Observation, Readers, observe_again, observe_world
 from tests.support.objects import server, settled_node
 from tests.support.payloads import replaced
+from tests.support.robot_bodies import LISTED
 from tests.support.services import of_type, raw_service, set_services
 from tests.support.simulators import Simulation
 
@@ -99,6 +102,19 @@ def test_what_was_changed_is_read_anew(
     assert {name for name in sections if sections[name] is not old[name]} == anew
     assert (after.snapshot.taken_at > before.snapshot.taken_at) is later
     assert after.failures == {}
+
+
+@pytest.mark.parametrize("kinds", [(), ("lb.target",), ("node.labels",)])
+def test_a_list_of_robot_servers_is_older_by_then(simulate: Callable[..., Simulation], kinds: tuple[str, ...]) -> None:
+    """Whether or not the round reads the cluster's time again: what was fresh enough at first may prove nothing now."""
+    sim = simulate(nodes=[settled_node("web-1", 1)], project={"servers": [server(1, "web-1")]}, robot=[LISTED])
+    readers = sim.readers()
+    before = first(sim, readers)
+
+    after = again(readers, before, *kinds)
+
+    assert before.snapshot.robot is not None
+    assert after.snapshot.robot == replace(before.snapshot.robot, age=timedelta(seconds=10))
 
 
 def test_a_load_balancer_that_was_created(sim: Simulation, readers: Readers) -> None:

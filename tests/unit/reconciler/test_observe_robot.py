@@ -297,6 +297,14 @@ def test_power_is_asked_for_less_and_less(account: Account) -> None:
     assert cache.with_power(listed, {321, 7}).servers.items[321].status is ServerStatus.RUNNING
 
 
+def test_a_list_ages_between_the_rounds_of_a_pass(account: Account) -> None:
+    """What proved an absence at the beginning of a pass may be too old for its third round."""
+    cache = account.cache()
+    listed = cache.read().account
+    account.clock.advance(150)
+    assert cache.aged(listed).age == timedelta(seconds=150)
+
+
 def test_power_that_cannot_be_told(account: Account) -> None:
     """An outage says nothing: a taint stays, and none comes."""
     cache = account.cache()
