@@ -13,7 +13,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient, one_line
 from actuators.outcome import unexpected_change
-from actuators.writers import Writers
+from actuators.writers import Writers, put_back_by
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -79,13 +79,9 @@ def replace(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
         return
     if other is not None:
         raise _leads_elsewhere(network_id, old, other)
-    try:
+    # After these there is another one by now, or the old one could not be added either.
+    with put_back_by(lambda: _put_back(writers, network_id, old), unless=(Conflict, Throttled, Transient)):
         _add(writers, network_id, new)
-    except (Conflict, Throttled, Transient):  # there is another one by now, or the old one could not be added either
-        raise
-    except ApiError:
-        _put_back(writers, network_id, old)
-        raise
 
 
 def _network_id(change: Change) -> int:

@@ -1,10 +1,11 @@
-"""Clients for the actuators of Hetzner objects."""
+"""Clients for the actuators of Hetzner objects, and the way back from a change that is refused half-way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from actuators.http.errors import Conflict, Invalid, Transient
+from actuators.http.errors import ApiError, Conflict, Invalid, Transient
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
 
@@ -63,3 +64,19 @@ class Writers:
             if self.actions.is_stopped or not happened():
                 raise
             return None
+
+
+@contextmanager
+def put_back_by(put_back: Callable[[], None], *, unless: tuple[type[ApiError], ...] = (Transient,)) -> Iterator[None]:
+    """Call ``put_back`` when something inside the block is refused, and raise the refusal.
+
+    After a Transient it may have happened, and nothing can be said by way of the same API: the next plan sees what is
+    missing, as it does after each other error in ``unless``.
+    """
+    try:
+        yield
+    except unless:
+        raise
+    except ApiError:
+        put_back()
+        raise

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from actuators.http.errors import ApiError, Conflict, Invalid, NotFound, Transient
+from actuators.http.errors import ApiError, Conflict, Invalid, NotFound
 from actuators.http.hetzner_bodies import attachment_body
 from actuators.load_balancers.lookup import BalancerNow, Look, balancer_of, look_for, name_of, path_of
 from actuators.load_balancers.targets import put_back, remove_target
 from actuators.outcome import unexpected_change
-from actuators.writers import Writers
+from actuators.writers import Writers, put_back_by
 from desired.model.load_balancer import Attachment, CloudBalancer, Target, is_private, spoken
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -43,15 +43,10 @@ def _move(
     writers: Writers, balancer: CloudBalancer, before: Attachment, after: Attachment, snapshot: Snapshot, look: Look
 ) -> None:
     _leave(writers, balancer, before, snapshot, look)
-    try:
+    with put_back_by(lambda: _come_back(writers, balancer, before, look)):
         # Reads have shown it attached for a while after that.
         writers.actions.wait_until(lambda: _has_left(look(), before), _departure(balancer, before))
         _attach(writers, balancer, after, look)
-    except Transient:  # it may have happened, and nothing can be said by way of the same API
-        raise
-    except ApiError:
-        _come_back(writers, balancer, before, look)
-        raise
 
 
 def _come_back(writers: Writers, balancer: CloudBalancer, place: Attachment, look: Look) -> None:
@@ -100,7 +95,7 @@ def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapsho
     def happened() -> bool:
         return _has_left(look(), place)
 
-    try:
+    with put_back_by(lambda: _put_all_back(writers, balancer, look)):
         for target in _reached(balancer):
             remove_target(writers, balancer, target, snapshot)
         try:
@@ -109,11 +104,6 @@ def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapsho
         except NotFound:
             if not happened():
                 raise
-    except Transient:  # it may have happened, and nothing can be said by way of the same API
-        raise
-    except ApiError:
-        _put_all_back(writers, balancer, look)
-        raise
 
 
 def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:

@@ -3,11 +3,11 @@
 import logging
 from dataclasses import replace
 
-from actuators.http.errors import ApiError, Invalid, NotFound, Transient
+from actuators.http.errors import ApiError, Invalid, NotFound
 from actuators.http.hetzner_bodies import named_target, target_body
 from actuators.load_balancers.lookup import Look, balancer_now, balancer_of, look_for, name_of, path_of
 from actuators.outcome import unexpected_change
-from actuators.writers import Writers
+from actuators.writers import Writers, put_back_by
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, spoken
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -60,13 +60,8 @@ def _exchange(
 def _swap(writers: Writers, balancer: CloudBalancer, before: Target, after: Target, look: Look) -> None:
     """Remove one target and add another: what was there comes back when the new one is refused."""
     _remove(writers, balancer, before)
-    try:
+    with put_back_by(lambda: put_back(writers, balancer, before, look)):
         add_target(writers, balancer, after, look)
-    except Transient:  # it may have happened, and nothing can be said by way of the same API
-        raise
-    except ApiError:
-        put_back(writers, balancer, before, look)
-        raise
 
 
 def put_back(writers: Writers, balancer: CloudBalancer, target: Target, look: Look) -> None:
