@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from queue import SimpleQueue
 
 from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
@@ -21,7 +20,7 @@ from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, STOPPED, Applied, F
 from desired.guards.history import narrow_scope_of, scope_of
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from desired.plan.kinds import KINDS, Api, Verb
+from desired.plan.kinds import Api, Verb
 from desired.plan.ordering import not_preemptible, predecessors
 
 _log = logging.getLogger("hcloud-reconciler.apply")
@@ -329,17 +328,3 @@ def _tried(change: Change, snapshot: Snapshot, actuator: Actuator) -> Outcome:
         _log.debug("internal error in %s", change.key, exc_info=True)
         return Failed(f"internal error, {type(error).__name__}: {error}")
     return Applied()
-
-
-def within_budget(actuators: Mapping[str, Actuator], begin_change: Callable[[], None]) -> Mapping[str, Actuator]:
-    """Wrap the actuators so that each asks ``begin_change`` before it begins a change at Hetzner. It raises OverBudget
-    when no calls are left."""
-    return {
-        kind: partial(_budgeted, begin_change, actuator) if KINDS[kind].writes_cloud else actuator
-        for kind, actuator in actuators.items()
-    }
-
-
-def _budgeted(begin_change: Callable[[], None], actuator: Actuator, change: Change, snapshot: Snapshot) -> None:
-    begin_change()
-    actuator(change, snapshot)

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from actuators.apply import within_budget
+from actuators.calls import within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.errors import ApiError, Denied
 from actuators.http.requests import Observe

@@ -3,13 +3,15 @@ The rest is left to people and to other tools of the project.
 
 A running controller has a bucket of a quarter of the allowance, which half of the allowance refills in an hour: a burst
 of that size passes at once, and no hour has more than both together. The lower part of the bucket is reserved for
-reads, because a pass that cannot read is worth nothing. Runs of ``--once`` do not know of each other and go by what
-Hetzner says is left.
+reads, because a pass that cannot read is worth nothing. A change begins when there is room for all of its calls; what
+it needs beyond them, as trouble costs more, is sent all the same and repaid. Runs of ``--once`` do not know of each
+other and go by what Hetzner says is left.
 """
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from actuators.http.errors import Throttled
 
@@ -25,8 +27,8 @@ _FOR_READING = 1 / 3
 """Share of a full bucket below which changes wait, all but one a pass."""
 _SPARED = 0.3
 """Share of the allowance that runs which end by themselves leave: a quarter, and what is under way by then."""
-_ONE_CHANGE = 5
-"""Calls that a single change takes: a look before it, the change, and asking how it went."""
+ONE_WRITE = 5
+"""Calls that one write takes: a look before it, the write, and asking how it went."""
 
 
 class OverBudget(Throttled):
@@ -44,20 +46,28 @@ class CallBudget:
         self._left = self._full
         self._at = clock()
         self._one_more = True
+        self._set_aside: dict[int, int] = {}
+        """Thread that carries out a change → the calls that are paid for and not sent yet."""
 
     def allow(self, limit: int) -> None:
-        """Hetzner grants so many requests an hour. What was spent stays spent, up to all that the new bucket holds."""
+        """Hetzner grants so many requests an hour. What was spent stays spent, up to all that the new bucket holds, and
+        so does what was overdrawn."""
         with self._lock:
             self._refill()
-            spent = self._full - self._left
+            spent, overdrawn = self._full - self._left, min(0.0, self._left)
             self._limit = max(limit, _LEAST_LIMIT)
-            self._left = max(0.0, self._full - spent)
+            self._left = max(overdrawn, self._full - spent)
 
     def spend(self) -> None:
-        """Pay for a call that is about to be sent. Raises OverBudget when that is not to be."""
+        """Pay for a call that is about to be sent. Raises OverBudget when that is not to be; never in a thread that
+        carries out a change, which pays what it lacks later."""
         with self._lock:
             self._refill()
-            if self._left < 1:
+            aside = self._set_aside.get(threading.get_ident())
+            if aside:
+                self._set_aside[threading.get_ident()] = aside - 1
+                return
+            if aside is None and self._left < 1:
                 raise OverBudget(_WHY, retry_after_s=self._until(1))
             self._left -= 1
 
@@ -66,21 +76,38 @@ class CallBudget:
         with self._lock:
             self._one_more = True
 
-    def begin_change(self) -> None:
-        """A change is about to be carried out. Raises OverBudget, before anything is sent, when that has to wait."""
+    @contextmanager
+    def begin_change(self, calls: int) -> Iterator[None]:
+        """Set ``calls`` aside for a change that this thread carries out inside the block; what is left of them comes
+        back. Raises OverBudget, before anything is sent, when that has to wait.
+
+        Whatever takes more than what the bucket has for changes begins with that much.
+        """
+        self._begin(calls)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._refill()
+                self._left += self._set_aside.pop(threading.get_ident())
+
+    def _begin(self, calls: int) -> None:
         with self._lock:
             self._refill()
-            if self._left >= self._full * _FOR_READING:
-                return
-            if not self._one_more or self._left < _ONE_CHANGE:
-                raise OverBudget(_WHY, retry_after_s=self._until(self._full * _FOR_READING))
-            self._one_more = False
+            reserve = self._full * _FOR_READING
+            calls = min(calls, int(self._full - reserve))
+            is_scarce = self._left < reserve
+            if self._left < calls or (is_scarce and not self._one_more):
+                raise OverBudget(_WHY, retry_after_s=self._until(max(calls, reserve)))
+            self._one_more = self._one_more and not is_scarce
+            self._left -= calls
+            self._set_aside[threading.get_ident()] = calls
 
     def left(self) -> float:
         """Calls that could be sent at once."""
         with self._lock:
             self._refill()
-            return self._left
+            return max(0.0, self._left)
 
     def gap_s(self, reads: int) -> float:
         """Seconds from the start of a pass that reads so much to the next one, at least: 0 while there is enough."""
@@ -88,7 +115,7 @@ class CallBudget:
             self._refill()
             if self._left >= self._full * _FOR_READING:
                 return 0.0
-            cost = reads + _ONE_CHANGE
+            cost = reads + ONE_WRITE
             return max(cost / self._per_s, self._until(min(cost, self._full)))
 
     @property
@@ -116,12 +143,18 @@ class SharedAllowance:
         """``known`` gives how many requests Hetzner grants an hour and how many are left; None before it has said."""
         self._known = known
 
-    def begin_change(self) -> None:
-        """A change is about to be carried out. Raises OverBudget, before anything is sent, when that has to wait."""
+    @contextmanager
+    def begin_change(self, _calls: int) -> Iterator[None]:
+        """A change is carried out inside the block: what is spared has room for any. Raises OverBudget, before anything
+        is sent, when that has to wait."""
+        wait_s = self._wait_s()
+        if wait_s > 0:
+            raise OverBudget(_WHY_SHARED, retry_after_s=wait_s)
+        yield
+
+    def _wait_s(self) -> float:
         limit, left = self._known() or (0, 0)
-        lacking = limit * _SPARED - left
-        if limit >= _LEAST_LIMIT and lacking > 0:
-            raise OverBudget(_WHY_SHARED, retry_after_s=lacking * 3600.0 / limit)
+        return (limit * _SPARED - left) * 3600.0 / limit if limit >= _LEAST_LIMIT else 0.0
 
 
 _WHY_SHARED = "the request was not sent: what is left of Hetzner's hourly allowance is kept for other clients"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from actuators.apply import within_budget
+from actuators.calls import within_budget
 from actuators.http.call_budget import SharedAllowance
 from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem

@@ -10,8 +10,8 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from actuators.apply import within_budget
 from actuators.approvals import approve, use_up
+from actuators.calls import within_budget
 from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter

@@ -1,5 +1,7 @@
 """How many calls may go out: a burst, then half the allowance an hour; the last of them for reading."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget, OverBudget, SharedAllowance
@@ -54,7 +56,8 @@ def test_a_greater_allowance_is_known_from_the_first_answer() -> None:
         bucket.budget.spend()
     bucket.budget.allow(36_000)
     for _ in range(3):
-        bucket.budget.begin_change()
+        with bucket.budget.begin_change(5):
+            pass
 
     assert bucket.spend_all() == 8810
 
@@ -89,15 +92,71 @@ def test_one_change_a_pass_when_little_is_left() -> None:
     for _ in range(700):
         bucket.budget.spend()
     bucket.budget.begin_pass()
-    bucket.budget.begin_change()
+    with bucket.budget.begin_change(5):
+        pass
 
-    with pytest.raises(OverBudget) as caught:
-        bucket.budget.begin_change()
+    with pytest.raises(OverBudget) as caught, bucket.budget.begin_change(5):
+        pass
     assert caught.value.retry_after_s == pytest.approx((882 / 3 - 182) / 0.5)
     bucket.budget.begin_pass()
-    bucket.budget.begin_change()
+    with bucket.budget.begin_change(5):
+        pass
     bucket.now += caught.value.retry_after_s
-    bucket.budget.begin_change()
+    with bucket.budget.begin_change(5):
+        pass
+
+
+def test_a_change_is_paid_for_when_it_begins() -> None:
+    """What others send meanwhile cannot take it away; what it does not need comes back."""
+    bucket = Bucket()
+    with bucket.budget.begin_change(20):
+        assert bucket.budget.left() == 862
+        for _ in range(5):
+            bucket.budget.spend()
+        assert bucket.budget.left() == 862
+
+    assert bucket.budget.left() == 877
+
+
+@pytest.mark.parametrize(
+    ("left", "calls", "begins"), [(300, 20, True), (20, 20, True), (19, 20, False), (300, 301, False)]
+)
+def test_a_change_begins_with_room_for_all_of_it(left: int, calls: int, *, begins: bool) -> None:
+    """One that does not begin leaves its turn to a smaller one of the same pass."""
+    bucket = Bucket()
+    for _ in range(882 - left):
+        bucket.budget.spend()
+    if not begins:
+        with pytest.raises(OverBudget), bucket.budget.begin_change(calls):
+            pass
+
+    with bucket.budget.begin_change(calls if begins else 5):
+        pass
+
+
+def test_a_change_that_has_begun_is_never_cut() -> None:
+    """It overdraws what it lacks, other threads do not, and it is repaid before they may send again."""
+    bucket = Bucket()
+    with bucket.budget.begin_change(5), ThreadPoolExecutor(1) as another:
+        another.submit(bucket.spend_all).result()
+        for _ in range(25):
+            bucket.budget.spend()
+        assert another.submit(bucket.spend_all).result() == 0
+        assert bucket.budget.left() == 0
+    bucket.budget.allow(DEFAULT_LIMIT)  # as each answer says
+
+    assert bucket.spend_all() == 0
+    bucket.now += 39.0
+    assert bucket.spend_all() == 0
+    bucket.now += 4.0
+    assert bucket.spend_all() == 1
+
+
+def test_a_change_that_takes_more_than_the_bucket_has_for_changes() -> None:
+    """It begins with that much: it would never begin otherwise."""
+    bucket = Bucket(240)
+    with bucket.budget.begin_change(1000):
+        assert bucket.budget.left() == pytest.approx(240 * 0.245 - 39)
 
 
 def test_passes_keep_a_gap_when_little_is_left() -> None:
@@ -129,8 +188,9 @@ def test_runs_that_end_leave_a_quarter(known: tuple[int, int] | None, waits_s: f
     """Of what Hetzner says is left, as they know nothing of each other."""
     allowance = SharedAllowance(lambda: known)
     if waits_s is None:
-        allowance.begin_change()
+        with allowance.begin_change(5):
+            pass
     else:
-        with pytest.raises(OverBudget) as caught:
-            allowance.begin_change()
+        with pytest.raises(OverBudget) as caught, allowance.begin_change(5):
+            pass
         assert caught.value.retry_after_s == pytest.approx(waits_s)

@@ -1,0 +1,52 @@
+"""Calls to Hetzner that a change takes. There has to be room for all of them before it begins: it is never cut between
+its writes, nor on its way back.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+
+from actuators.apply import Actuator
+from actuators.http.call_budget import ONE_WRITE
+from actuators.load_balancers.lookup import balancer_of
+from desired.model.load_balancer import is_private
+from desired.model.snapshot import Snapshot
+from desired.plan.change import Change
+from desired.plan.kinds import KINDS, ChangeKind, Verb
+
+BeginChange = Callable[[int], AbstractContextManager[None]]
+"""Begins a change that takes so many calls, and goes on until it ends; raises OverBudget when there is no room."""
+
+_WRITES: Mapping[tuple[ChangeKind, Verb], tuple[int, int]] = {
+    (ChangeKind.LB_CREATE, Verb.ADD): (2, 0),  # once more without what is refused
+    (ChangeKind.LB_NETWORK, Verb.MODIFY): (3, 2),  # detached, attached, attached as before
+    (ChangeKind.LB_NETWORK, Verb.REMOVE): (1, 2),
+    (ChangeKind.LB_TARGET, Verb.MODIFY): (3, 0),  # removed, added, put back
+    (ChangeKind.ROUTE_REPLACE, Verb.MODIFY): (3, 0),
+}
+"""Most writes of the changes that may take several, the way back included, and how many more for each target that is
+reached through the network: it is removed, and put back."""
+
+
+def within_budget(actuators: Mapping[str, Actuator], begin_change: BeginChange) -> Mapping[str, Actuator]:
+    """The actuators, each of which carries out a change at Hetzner within ``begin_change``."""
+    return {
+        kind: partial(_budgeted, begin_change, actuator) if KINDS[kind].writes_cloud else actuator
+        for kind, actuator in actuators.items()
+    }
+
+
+def calls_of(change: Change, snapshot: Snapshot) -> int:
+    """The calls to Hetzner that the change takes where each of them is answered, the way back from a refusal included.
+    Raises KeyError for a change that was planned from another snapshot."""
+    if not change.row.writes_cloud:
+        return 0
+    writes, for_each = _WRITES.get((change.row.name, change.verb), (1, 0))
+    if for_each:
+        writes += for_each * sum(map(is_private, balancer_of(change, snapshot).targets))
+    return writes * ONE_WRITE
+
+
+def _budgeted(begin_change: BeginChange, actuator: Actuator, change: Change, snapshot: Snapshot) -> None:
+    with begin_change(calls_of(change, snapshot)):
+        actuator(change, snapshot)
