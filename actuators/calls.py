@@ -2,7 +2,7 @@
 its writes, nor on its way back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -34,6 +34,12 @@ def within_budget(actuators: Mapping[str, Actuator], begin_change: BeginChange) 
         kind: partial(_budgeted, begin_change, actuator) if KINDS[kind].writes_cloud else actuator
         for kind, actuator in actuators.items()
     }
+
+
+def have_room(has_room: Callable[[int], bool], changes: Iterable[Change], snapshot: Snapshot) -> bool:
+    """Whether ``has_room`` says so of all calls to Hetzner that the changes take; True when they take none."""
+    calls = sum(calls_of(change, snapshot) for change in changes)
+    return not calls or has_room(calls)
 
 
 def calls_of(change: Change, snapshot: Snapshot) -> int:

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from actuators.calls import within_budget
+from actuators.calls import have_room, within_budget
 from actuators.http.call_budget import CallBudget
 from actuators.http.errors import ApiError, Denied
 from actuators.http.requests import Observe
@@ -270,6 +270,7 @@ def run_controller(
         ),
         progress=narrator,
         is_called=wake.is_called,
+        have_room=partial(have_room, budget.has_room),
         under_way=UnderWay(),
     )
     passes = Passes(

@@ -103,6 +103,13 @@ class CallBudget:
             self._left -= calls
             self._set_aside[threading.get_ident()] = calls
 
+    def has_room(self, calls: int) -> bool:
+        """Whether changes that take so many calls, or a third of the bucket, leave enough for reading."""
+        with self._lock:
+            self._refill()
+            reserve = self._full * _FOR_READING
+            return self._left >= reserve + min(calls, reserve)
+
     def left(self) -> float:
         """Calls that could be sent at once."""
         with self._lock:
@@ -151,6 +158,10 @@ class SharedAllowance:
         if wait_s > 0:
             raise OverBudget(_WHY_SHARED, retry_after_s=wait_s)
         yield
+
+    def has_room(self, _calls: int) -> bool:
+        """Whether changes may begin."""
+        return self._wait_s() <= 0
 
     def _wait_s(self) -> float:
         limit, left = self._known() or (0, 0)

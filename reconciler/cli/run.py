@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
-from actuators.calls import within_budget
+from actuators.calls import have_room, within_budget
 from actuators.http.call_budget import SharedAllowance
 from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
@@ -213,7 +214,9 @@ def _once(plan_context: PlanContext, connections: Connections, stop: Stop) -> Re
             case LeadershipStatus.LEADING:
                 allowance = SharedAllowance(lambda: _allowance(connections))
                 actuators = within_budget(connections.apply_context.actuators, allowance.begin_change)
-                apply_context, began = replace(connections.apply_context, actuators=actuators), time.monotonic()
+                has_room = partial(have_room, allowance.has_room)
+                apply_context = replace(connections.apply_context, actuators=actuators, have_room=has_room)
+                began = time.monotonic()
                 report = guarded(lambda: converge(plan_context, apply_context))
                 if not stop.is_set() and not plan_context.only:  # a part of what is held would look like all of it
                     with harmless("status"):

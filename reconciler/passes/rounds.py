@@ -1,10 +1,12 @@
 """One round of a pass: applies what of a plan can be done now, and reports progress."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from actuators.apply import Pressure, apply
 from actuators.http.errors import ApiError
 from actuators.outcome import Skipped
+from desired.plan.change import Change
 from desired.plan.ordering import bridged
 from reconciler.passes.attempts import Attempts
 from reconciler.passes.context import ApplyContext
@@ -62,13 +64,22 @@ def _use_up_approvals(judged: JudgedPlan, acting: ApplyContext, attempts: Attemp
         held = [change for change in todo if change.key in hold.keys]
         if not grants or not held:
             continue
-        kept_back = [change for change in held if acting.under_way.keeps_back(change)]
-        if kept_back:
+        why = _why_kept(held, judged, acting)
+        if why is None:
+            try:
+                acting.use_up(grants, judged.facts.snapshot.taken_at)
+            except ApiError as error:
+                why = f"its approval could not be marked as used: {error}"
+        if why is not None:
             for change in held:
-                attempts.withdraw(change, f"{kept_back[0].owner} is still being changed; its approval is kept")
-            continue
-        try:
-            acting.use_up(grants, judged.facts.snapshot.taken_at)
-        except ApiError as error:
-            for change in held:
-                attempts.withdraw(change, f"its approval could not be marked as used: {error}")
+                attempts.withdraw(change, why)
+
+
+def _why_kept(held: Sequence[Change], judged: JudgedPlan, acting: ApplyContext) -> str | None:
+    """The reason why an approval is not used for these changes in this pass; None when it is."""
+    kept_back = next((change for change in held if acting.under_way.keeps_back(change)), None)
+    if kept_back is not None:
+        return f"{kept_back.owner} is still being changed; its approval is kept"
+    if not acting.have_room(held, judged.facts.snapshot):
+        return "the call budget has no room for it yet; its approval is kept"
+    return None

@@ -11,7 +11,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from actuators.approvals import approve, use_up
-from actuators.calls import within_budget
+from actuators.calls import have_room, within_budget
 from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
@@ -158,6 +158,8 @@ class Run(Generic[W]):
         conditions = ConditionSink(partial(write_conditions, writer))
         use = partial(use_up, self.readers.kubernetes, writer, NAMESPACE)
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
+        if self.budget is not None:
+            apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
         if self.time is not None:
             actuators = self.time.attends(actuators)
             apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)

@@ -134,6 +134,16 @@ def test_a_change_begins_with_room_for_all_of_it(left: int, calls: int, *, begin
         pass
 
 
+@pytest.mark.parametrize(("left", "calls", "has_room"), [(394, 100, True), (393, 100, False), (588, 5000, True)])
+def test_room_for_what_was_approved(left: int, calls: int, *, has_room: bool) -> None:
+    """So much that reading goes on after it, or as much as there may ever be."""
+    bucket = Bucket()
+    for _ in range(882 - left):
+        bucket.budget.spend()
+
+    assert bucket.budget.has_room(calls) is has_room
+
+
 def test_a_change_that_has_begun_is_never_cut() -> None:
     """It overdraws what it lacks, other threads do not, and it is repaid before they may send again."""
     bucket = Bucket()
@@ -187,6 +197,7 @@ def test_an_impossible_allowance(limit: int) -> None:
 def test_runs_that_end_leave_a_quarter(known: tuple[int, int] | None, waits_s: float | None) -> None:
     """Of what Hetzner says is left, as they know nothing of each other."""
     allowance = SharedAllowance(lambda: known)
+    assert allowance.has_room(5) is (waits_s is None)
     if waits_s is None:
         with allowance.begin_change(5):
             pass

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from actuators.approvals import approve
+from actuators.http.call_budget import CallBudget
 from desired.model.settings import Settings
 from desired.plan.change import Verdict
 from desired.plan.grants import Grant, Source
@@ -170,6 +171,28 @@ def test_an_approval_on_the_command_line(elsewhere: Run) -> None:
 
     assert "web-1" in initialized(elsewhere)
     assert elsewhere.sim.objects("configmaps") == {}
+
+
+def test_an_approval_waits_for_room_in_the_call_budget(simulate: Callable[..., Simulation]) -> None:
+    """It counts once: what it lets through is not begun before there is room for it, and then it is done."""
+    run = a_balanced_run(simulate, load_balancer_service(**annotated(name="shared")))
+    project = run.sim.hetzner.world()["hetzner"]
+    in_use = {"id": 70, "name": "shared", "services": [{"protocol": "tcp", "listen_port": 22, "destination_port": 22}]}
+    run.sim.hetzner.replace_world({**project, "load_balancers": [in_use]})
+    (hold,) = run.plan().holds
+    run.approve(hold.hash)
+    run.budget = CallBudget(run.sim.clock.timestamp)
+    while run.budget.left() >= 298:
+        run.budget.spend()
+
+    report = run.converge()
+
+    assert "the call budget has no room" in str([line.outcome for line in report.lines])
+    assert run.sim.balancers()[0]["labels"] == {}
+
+    run.sim.clock.advance(60)
+    run.converge()
+    assert run.sim.balancers()[0]["labels"] != {}
 
 
 def test_what_is_held_at_first_is_done_in_no_round(simulate: Callable[..., Simulation]) -> None:
