@@ -6,14 +6,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
-from desired.guards.guard import GuardResult
+from desired.guards.guard import GuardInput, GuardResult
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Verdict
 from desired.plan.notes import Note
-from desired.planner import DesiredState
 from desired.section import Absent, Unknown
 from reconciler.config.flags import Detail
 from reconciler.config.program import PROGRAM
@@ -105,8 +104,8 @@ class Report:
     """The command that does what was only planned; "" where there is none."""
     settings: Settings = field(default_factory=Settings)
     """The settings of the run."""
-    desired: DesiredState | None = None
-    """What was decided on ``snapshot``, for all that is told of it; None where nothing was."""
+    facts: GuardInput | None = None
+    """What was decided on ``snapshot``, and measured in it, for all that is told of it; None where nothing was."""
     results: tuple[GuardResult, ...] = ()
     """What each guard said of the plan that was judged last."""
     not_leader: str = ""

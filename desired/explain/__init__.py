@@ -1,57 +1,40 @@
 """Explanations of one Node or Service: they read what the rules decided, and decide nothing.
 
-One exception: ``guards`` supposes the deletion of a Node, and asks the guards about it in a world without its server.
-
 ``document`` has what text and JSON show, field by field. ``node`` and ``service`` fill it, with ``load_balancer`` for
 what a Service has at Hetzner, ``options`` for what it asks for, and ``guards`` for what guards say.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from difflib import get_close_matches
 
 from desired.explain.document import NodeExplanation, ServiceExplanation
-from desired.explain.guards import guards_on_node
-from desired.explain.node import explain_node
+from desired.explain.load_balancer import ServiceView
+from desired.explain.node import NodeView, explain_node
 from desired.explain.service import explain_service
-from desired.guards.guard import GuardInput, GuardResult, SettingsChange
-from desired.guards.judge import ask_guards
-from desired.load_balancers.lifecycle import due_of, shown_time
-from desired.load_balancers.ownership import former_by_name, left_behind
+from desired.guards.guard import GuardInput, GuardResult
+from desired.load_balancers.lifecycle import awaiting
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Controller, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Plan
-from desired.plan.setbacks import NO_SETBACKS
-from desired.planner import DesiredState
 
 
 def explain_object(
-    key: Key,
-    snapshot: Snapshot,
-    settings: Settings,
-    plan: Plan,
-    desired: DesiredState,
-    changed: SettingsChange | None = None,
-    results: Iterable[GuardResult] | None = None,
+    key: Key, plan: Plan, facts: GuardInput, results: Collection[GuardResult]
 ) -> NodeExplanation | ServiceExplanation | str:
     """Explain the Node or Service with this key; a text says why there is nothing to explain.
 
-    ``plan`` is the judged plan of ``snapshot``, made from ``desired``, and ``results`` are what each guard said of it;
-    None: they are asked here. ``changed`` is what follows from changed settings.
+    ``plan`` is what is shown of the judged plan, ``facts`` is what that was made and judged from, and ``results`` are
+    what each guard said of it.
     """
-    facts = GuardInput(plan, snapshot, settings, desired, NO_SETBACKS, changed)
-    told = ask_guards(facts) if results is None else tuple(results)
+    snapshot, made_from = facts.snapshot, (key, plan, facts, results)
     if key.kind is ObjectKind.SERVICE:
         service = snapshot.service(key)
-        return (
-            why_no_service(key.name, snapshot, settings) if service is None else explain_service(service, facts, told)
-        )
+        if service is None:
+            return why_no_service(key.name, snapshot, facts.settings)
+        return explain_service(ServiceView(*made_from, service))
     node = snapshot.node(key)
-    if node is None:
-        return why_no_node(key.name, snapshot)
-    wanted = desired.nodes[node.name]
-    judged = guards_on_node(node, wanted, facts, told)
-    return explain_node(node, wanted, desired.routes, plan, snapshot, settings, judged)
+    return why_no_node(key.name, snapshot) if node is None else explain_node(NodeView(*made_from, node))
 
 
 def why_no_node(name: str, snapshot: Snapshot) -> str:
@@ -83,9 +66,6 @@ def why_no_service(name: str, snapshot: Snapshot, settings: Settings) -> str:
     hint = f"; nearest: {', '.join(near)}" if near else ""
     if not services.complete:
         return f"Service {name!r} is not among the {len(services)} that were read: {services.why_incomplete}{hint}"
-    left = left_behind(snapshot).get(former_by_name(namespace, short))
-    if left is not None:
-        due_at = due_of(left.owner)
-        end = "" if due_at is None else f", and is deleted after {shown_time(due_at)}"
-        hint = f"; load balancer {left.id} {left.spec.name} is returned to it when it is created again{end}"
+    left = awaiting(namespace, short, snapshot)
+    hint = f"; {left.text}" if left else hint
     return f"the cluster has no Service {name!r}{hint}"

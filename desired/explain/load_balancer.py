@@ -1,13 +1,12 @@
 """Explanation of what a Service has at Hetzner, and of what it publishes: its load balancer with labels, ports,
 certificates and targets, its addresses and conditions."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from ipaddress import ip_address
 from typing import Literal
 
-from desired.annotations.choices import Protocol
-from desired.annotations.options import OPTIONS
 from desired.explain.document import (
     BalancerFact,
     CertificateFact,
@@ -17,12 +16,14 @@ from desired.explain.document import (
     PrivateAddress,
     TargetFact,
 )
-from desired.explain.words import if_withheld
+from desired.explain.view import View, if_withheld
+from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, Undecided
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
 from desired.load_balancers.membership import Membership
-from desired.load_balancers.ownership import Ownership, ownership
+from desired.load_balancers.ownership import said_by_labels
+from desired.load_balancers.published import source_of
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     NO_LIMIT,
@@ -33,32 +34,17 @@ from desired.model.load_balancer import (
     ServerTarget,
     Target,
 )
-from desired.model.service import Ingress, Service, ServiceCondition
+from desired.model.service import Service
 from desired.model.snapshot import Snapshot
-from desired.names import (
-    CONDITION_IN_SYNC,
-    CONDITION_READY,
-    LABEL_ADOPTED,
-    LABEL_CLUSTER_UID,
-    LABEL_DELETE_AFTER,
-    LABEL_FORMER,
-    LABEL_RELEASED,
-    LABEL_SERVICE_UID,
-)
-from desired.plan.change import Change, Verdict
+from desired.names import CONDITION_IN_SYNC, CONDITION_READY, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.plan.change import Verdict
 from desired.plan.foresight import after_all, balancer_after_all, service_after
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note
 from desired.plan.ordering import in_order
 from desired.rules import explanations as rules
-from desired.rules.load_balancers import (
-    PORT_AS_ASKED,
-    PORT_NOT_PLANNED,
-    PORT_STAYS,
-    PORT_WITHOUT_CERTIFICATE,
-    PORT_WITHOUT_NODE_PORT,
-)
-from desired.rules.rule import Basis, Reason, Rule
+from desired.rules.load_balancers import PORT_NOT_PLANNED
+from desired.rules.rule import Basis
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
@@ -66,11 +52,31 @@ Decision = DesiredLoadBalancer | LoadBalancerRelease
 """What was decided on a Service that has to do with a load balancer."""
 
 
-def explain_balancer(
-    service: Service, lb: Decision, balancer: CloudBalancer | None, changes: Sequence[Change], snapshot: Snapshot
-) -> FoundBalancer:
-    """How ``balancer`` was found, which serves the Service or is about to, or why none was."""
-    asked, match = lb.name if isinstance(lb, DesiredLoadBalancer) else None, lb.match
+@dataclass(frozen=True)
+class ServiceView(View):
+    """A Service, with its load balancer."""
+
+    service: Service
+
+    @property
+    def lb(self) -> Decision | None:
+        """What was decided on it; None where nothing was."""
+        return self.facts.desired.services.get(self.service.id)
+
+    @property
+    def balancer(self) -> CloudBalancer | None:
+        """The load balancer that is its own, or that it is about to adopt; None without one."""
+        return self.lb.match.balancer if self.lb and isinstance(self.lb.match, Owned | Adoptable) else None
+
+    @cached_property
+    def then(self) -> CloudBalancer | None:
+        """The same once its changes are made."""
+        return balancer_after_all(self.balancer, self.changes, self.facts.snapshot)
+
+
+def explain_balancer(of: ServiceView, lb: Decision) -> FoundBalancer:
+    """How the load balancer was found that serves the Service or is about to, or why none was."""
+    asked, match, balancer = lb.name if isinstance(lb, DesiredLoadBalancer) else None, lb.match, of.balancer
     other = match.balancer if isinstance(match, Foreign | Contested) else None
     seen = balancer or other
     why = match.why if isinstance(match, Foreign | Contested | Undecided) else None
@@ -78,11 +84,11 @@ def explain_balancer(
         none = rules.NONE_LABELLED.text() if asked is None else rules.NONE_NAMED.text(name=asked)
         return FoundBalancer(asked, why=why or none)
     by: Literal["label", "name", "address"] = "name"
-    if seen.spec.labels.get(LABEL_SERVICE_UID) == service.uid or (isinstance(match, Adoptable) and match.returns):
+    if seen.spec.labels.get(LABEL_SERVICE_UID) == of.service.uid or (isinstance(match, Adoptable) and match.returns):
         by = "label"
     elif isinstance(match, Adoptable) and match.is_published:
         by = "address"
-    owner = tuple(_labels(service, seen, changes, snapshot))
+    owner = tuple(_labels(of, seen))
     return FoundBalancer(asked, by, _balancer(balancer), _balancer(other), why, owner)
 
 
@@ -112,107 +118,51 @@ def _balancer(balancer: CloudBalancer | None) -> BalancerFact | None:
     )
 
 
-def _labels(service: Service, balancer: CloudBalancer, changes: Sequence[Change], snapshot: Snapshot) -> Iterator[Fact]:
+def _labels(of: ServiceView, balancer: CloudBalancer) -> Iterator[Fact]:
     """The labels that name the owner, whom they name, and whom they will name."""
-    then = balancer_after_all(balancer, changes, snapshot) or balancer  # what goes keeps its labels until then
+    # What goes keeps its labels until then.
+    then = balancer_after_all(balancer, of.changes, of.facts.snapshot) or balancer
     there, later = balancer.spec.labels, then.spec.labels
-    withheld = _withheld(changes, ChangeKind.LB_ADOPT, ChangeKind.LB_RETAIN, ChangeKind.LB_IDENTITY)
-    is_released = LABEL_RELEASED in there or LABEL_RELEASED in later
-
-    def named(key: str, value: str | None) -> Reason:
-        if key == LABEL_SERVICE_UID:
-            return _service_of(value, service, there.get(LABEL_CLUSTER_UID), snapshot)
-        if key == LABEL_CLUSTER_UID:
-            return _CLUSTERS[ownership(value, snapshot)]
-        row = rules.SAYS_HEIR if key == LABEL_FORMER and not is_released else _TRACES[key]
-        return row.because()
-
-    for key in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID, *_TRACES):
+    withheld = of.withheld(ChangeKind.LB_ADOPT, ChangeKind.LB_RETAIN, ChangeKind.LB_IDENTITY)
+    says, will_say = (said_by_labels(side, of.service, of.facts.snapshot) for side in (there, later))
+    for key, now in says.items():
         value, wanted = there.get(key), later.get(key)
-        if value == wanted:
-            if value is not None or key not in _TRACES:
-                yield Fact.of(key, value, wanted, named(key, value))
-            continue
-        row = rules.BECOMES if value is None else rules.GOES if wanted is None else rules.BECOMES_INSTEAD
-        source = row.text(value=named(key, value).text, wanted=named(key, wanted).text)
-        yield Fact(key, value, wanted, Basis.OWNER, source + withheld)
+        if value != wanted:
+            row = rules.BECOMES if value is None else rules.GOES if wanted is None else rules.BECOMES_INSTEAD
+            source = row.text(value=now.text, wanted=will_say[key].text)
+            yield Fact(key, value, wanted, Basis.OWNER, source + withheld)
+        elif value is not None or key in (LABEL_SERVICE_UID, LABEL_CLUSTER_UID):
+            yield Fact.of(key, value, wanted, will_say[key])
 
 
-def _service_of(uid: str | None, service: Service, cluster_uid: str | None, snapshot: Snapshot) -> Reason:
-    """Whom the label with a Service's UID names."""
-    if uid is None:
-        return rules.OF_NO_SERVICE.because()
-    if uid == service.uid:
-        return rules.OF_THIS_SERVICE.because()
-    if ownership(cluster_uid, snapshot) is Ownership.OTHER_CLUSTER:
-        return rules.OF_SERVICE_ELSEWHERE.because()
-    other = next((found.id for found in snapshot.services or () if found.uid == uid), None)
-    return rules.OF_SERVICE_GONE.because() if other is None else rules.OF_SERVICE.because(service=other)
-
-
-_TRACES: Mapping[str, Rule] = {
-    LABEL_RELEASED: rules.SAYS_RELEASED,
-    LABEL_ADOPTED: rules.SAYS_ADOPTED,
-    LABEL_FORMER: rules.SAYS_FORMER,
-    LABEL_DELETE_AFTER: rules.SAYS_DELETION,
-}
-"""Labels that stand only where they say something → what."""
-_CLUSTERS: Mapping[Ownership, Reason] = {
-    Ownership.UNCLAIMED: rules.OF_NO_CLUSTER.because(),
-    Ownership.UNKNOWN: rules.OF_A_CLUSTER.because(),
-    Ownership.OURS: rules.OF_THIS_CLUSTER.because(),
-    Ownership.OTHER_CLUSTER: rules.OF_OTHER_CLUSTER.because(),
-}
-
-
-def _withheld(changes: Iterable[Change], *kinds: ChangeKind) -> str:
-    """What withholds the first of the changes of these kinds, as the end of a sentence."""
-    return if_withheld(next((change for change in changes if change.kind in kinds), None))
-
-
-def explain_status(service: Service, balancer: CloudBalancer | None, changes: Sequence[Change]) -> Iterator[Fact]:
+def explain_status(of: ServiceView) -> Iterator[Fact]:
     """The Service's addresses in their order, those that go away among them, and after these the ones that come."""
-    there, wanted = service.ingress, reduce(service_after, in_order(changes), service).ingress
-    withheld = _withheld(changes, ChangeKind.SERVICE_STATUS, ChangeKind.SERVICE_RELEASE)
+    there, wanted = of.service.ingress, reduce(service_after, in_order(of.changes), of.service).ingress
+    withheld = of.withheld(ChangeKind.SERVICE_STATUS, ChangeKind.SERVICE_RELEASE)
     for entry in dict.fromkeys((*there, *wanted)):
         mode, ports = f" ({entry.ip_mode})" if entry.ip_mode else "", ", with ports" if entry.has_ports else ""
-        shown, source = f"{entry.ip or entry.hostname or ''}{mode}{ports}", _source(entry, balancer)
+        shown, source = f"{entry.ip or entry.hostname or ''}{mode}{ports}", source_of(entry, of.balancer)
         value, later = (shown if entry in side else None for side in (there, wanted))
         why = source.text if later else rules.ADDRESS_GOES.text(source=source.text)
         kind, basis = "Hostname" if entry.ip is None else "IP", source.rule.basis or Basis.BALANCER
         yield Fact(kind, value, later, basis, why if value == later else why + withheld)
-    for change in changes:
+    for change in of.changes:
         if change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY:
             yield Fact("IP", None, KNOWN_AFTER_APPLY.value, Basis.BALANCER, change.reason + withheld)
 
 
-def _source(entry: Ingress, balancer: CloudBalancer | None) -> Reason:
-    """Where what is published comes from."""
-    if entry.ip is None:
-        return rules.ADDRESS_ASKED.because(annotation=OPTIONS["hostname"].full_key)
-    if balancer is None:
-        return rules.ADDRESS_OF_NONE.because()
-    for family, address in (("IPv4", balancer.ipv4), ("IPv6", balancer.ipv6)):
-        if entry.ip == str(address):
-            return rules.PUBLIC_ADDRESS.because(family=family, balancer=balancer.id)
-    for place in balancer.attachments:
-        if entry.ip == str(place.ip):
-            return rules.PRIVATE_ADDRESS.because(balancer=balancer.id, network=place.network_id)
-    return rules.STRANGE_ADDRESS.because(balancer=balancer.id)
+def explain_conditions(of: ServiceView) -> Iterator[Fact]:
+    """The Service's conditions in their order, then those of ours that are not there.
 
-
-def explain_conditions(
-    service: Service, wanted: Iterable[ServiceCondition], changes: Iterable[Change]
-) -> Iterator[Fact]:
-    """The Service's conditions in their order, then those of ours that are not there. ``wanted`` is what ours should
-    say, empty where nothing is said of the Service.
-
-    They are written together with other changes of the Service: only if one of these is among ``changes`` it is certain
-    that they change.
+    They are written together with other changes of the Service: only if one of these is planned it is certain that they
+    change. What such a write takes along was decided with it.
     """
-    ours, there = ({condition.type: condition for condition in found} for found in (wanted, service.conditions))
-    carriers = (change for change in changes if change.conditions and change.is_known)
-    is_written = any(change.decision.verdict is Verdict.ALLOWED for change in carriers)
+    carriers = [change for change in of.changes if change.conditions]
+    wanted = carriers[0].conditions if carriers else ()
+    if isinstance(of.lb, DesiredLoadBalancer) and not carriers and not of.facts.settings.only:
+        wanted = conditions_of(of.key, of.changes, of.facts)
+    ours, there = ({condition.type: condition for condition in found} for found in (wanted, of.service.conditions))
+    is_written = any(each.is_known and each.decision.verdict is Verdict.ALLOWED for each in carriers)
     for kind in dict.fromkeys((*there, *ours)):
         found, due = there.get(kind), ours.get(kind)
         value, coming = (f"{side.status} {side.reason}".rstrip() if side else None for side in (found, due))
@@ -230,16 +180,10 @@ def explain_conditions(
             yield Fact(kind, value, value, Basis.BALANCER, why)
 
 
-def explain_listeners(
-    lb: Decision | None,
-    balancer: CloudBalancer | None,
-    then: CloudBalancer | None,
-    changes: Collection[Change],
-    notes: Collection[Note],
-) -> tuple[ListenerFact, ...]:
-    """Each port that the Service or its load balancer has, by number. ``then`` is the load balancer once the changes
-    are made; ``notes`` are on the Service."""
-    there = balancer.spec.listeners if balancer else {}
+def explain_listeners(of: ServiceView, notes: Collection[Note]) -> tuple[ListenerFact, ...]:
+    """Each port that the Service or its load balancer has, by number. ``notes`` are on the Service."""
+    lb, then, changes, due = of.lb, of.then, of.changes, of.facts.plan.by_key
+    there = of.balancer.spec.listeners if of.balancer else {}
     later = then.spec.listeners if then else {}
 
     def port(number: int, verb: Verb | None, why: str) -> ListenerFact:
@@ -252,7 +196,7 @@ def explain_listeners(
     if lb is None:
         return ()
     planned = {change.key: change for change in changes}
-    create = next((change for change in changes if change.kind is ChangeKind.LB_CREATE), None)
+    create = of.first(ChangeKind.LB_CREATE)
     said = {note.port: note.text for note in reversed([*notes]) if note.port and note.lack is None}
     facts: list[ListenerFact] = []
     for number in {claimed.port for claimed in lb.service.claim.ports if claimed.protocol == "TCP"} | there.keys():
@@ -260,7 +204,8 @@ def explain_listeners(
         own, first = planned.get(key), planned.get(key.part("asked"))
         change = own or (create if number in later else None)
         if change is None:
-            facts.append(port(number, None, said.get(number) or _why_nothing(lb, number, there).text))
+            why = (PORT_NOT_PLANNED.because() if key in due else lb.why_unchanged(number, there.get(number))).text
+            facts.append(port(number, None, said.get(number) or why))
             continue
         why = (own.reason if own else rules.COMES_WITH.text()) + if_withheld(change)
         if first and first.key in change.depends_on and isinstance(first.after, Listener):
@@ -273,18 +218,6 @@ def explain_listeners(
     return tuple(sorted(facts, key=lambda fact: (fact.port, fact.protocol)))
 
 
-def _why_nothing(lb: DesiredLoadBalancer, port: int, there: Mapping[int, Listener]) -> Reason:
-    """Why nothing is planned for a port of which no note tells."""
-    before = there.get(port)
-    if lb.wanted is None or lb.problems or isinstance(lb.match, Foreign | Contested):
-        return (PORT_STAYS if before else PORT_NOT_PLANNED).because()
-    if port in lb.without_node_port:
-        return PORT_WITHOUT_NODE_PORT.because()
-    if lb.options.protocol is Protocol.HTTPS and (before is None or before.protocol is not Protocol.HTTPS):
-        return PORT_WITHOUT_CERTIFICATE.because(cause="; ".join(note.text for note in lb.certificates.notes))
-    return (PORT_AS_ASKED if before else PORT_NOT_PLANNED).because()
-
-
 def shown_listener(listener: Listener) -> str:
     """A listener in short."""
     text = f"{listener.protocol} to node port {listener.destination_port}"
@@ -295,12 +228,11 @@ def shown_listener(listener: Listener) -> str:
     return f"{text}, certificate{'' if len(listener.certificate_ids) == 1 else 's'} {ids}" if ids else text
 
 
-def explain_certificates(
-    lb: Decision | None, balancer: CloudBalancer | None, changes: Sequence[Change], snapshot: Snapshot
-) -> Iterator[CertificateFact]:
+def explain_certificates(of: ServiceView) -> Iterator[CertificateFact]:
     """Every certificate that the Service uses or asks for, by id, and the one to create last."""
+    lb, snapshot = of.lb, of.facts.snapshot
     used: dict[int, tuple[int, ...]] = {}
-    for port, listener in sorted(balancer.spec.listeners.items()) if balancer else ():
+    for port, listener in sorted(of.balancer.spec.listeners.items()) if of.balancer else ():
         for number in listener.certificate_ids:
             used[number] = (*used.get(number, ()), port)
     known: Mapping[int, Certificate] = snapshot.certificates.items if snapshot.certificates else {}
@@ -313,24 +245,18 @@ def explain_certificates(
         state = "uploaded" if found.issuance is None else f"managed, {found.issuance.value}"
         error = str(found.error) if found.error else None
         yield CertificateFact(number, found.name, found.domains, state, ports, is_asked, error)
-    for coming in after_all(snapshot, changes).certificates or ():
+    for coming in after_all(snapshot, of.changes).certificates or ():
         if coming.id < 0:
             yield CertificateFact(None, coming.name, coming.domains, "to be created", (), asked_for=True)
 
 
-def explain_targets(
-    lb: Decision | None,
-    balancer: CloudBalancer | None,
-    then: CloudBalancer | None,
-    changes: Collection[Change],
-    snapshot: Snapshot,
-) -> Iterator[TargetFact]:
-    """Each Node in the order of names, then the targets of ``balancer`` that are no Node's. ``then`` is the load
-    balancer once the changes are made."""
+def explain_targets(of: ServiceView) -> Iterator[TargetFact]:
+    """Each Node in the order of names, then the targets of the load balancer that are no Node's."""
+    lb, balancer, then, snapshot = of.lb, of.balancer, of.then, of.facts.snapshot
     there, later = balancer.targets if balancer else (), then.targets if then else ()
     first = {target.name: target for target in reversed(there)}
-    planned = {change.key.parts[-1]: change for change in changes if change.kind is ChangeKind.LB_TARGET}
-    create = next((change for change in changes if change.kind is ChangeKind.LB_CREATE), None)
+    planned = {change.key.parts[-1]: change for change in of.changes if change.kind is ChangeKind.LB_TARGET}
+    create = of.first(ChangeKind.LB_CREATE)
 
     def line(
         subject: str, server: ServerKey | None, names: Collection[str], why: str, membership: Membership | None = None

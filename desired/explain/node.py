@@ -1,7 +1,8 @@
 """Explanation of one Node: what was decided on its server, on each of its fields, and on the routes to its pods."""
 
 from collections.abc import Iterator
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from ipaddress import IPv4Network, IPv6Network
 from typing import Literal
 
@@ -14,18 +15,15 @@ from desired.explain.document import (
     ServerFact,
     ServerMatch,
 )
-from desired.explain.guards import NodeGuards
-from desired.explain.words import if_withheld, next_of, notes_on, planned
+from desired.explain.guards import explain_anchor, explain_deletion, explain_guards, explain_losses
+from desired.explain.view import View, if_withheld
 from desired.model.key import ObjectKind
 from desired.model.route import CONDITION_NETWORK, NetworkCondition, route_key
-from desired.model.settings import Settings
-from desired.model.snapshot import Node, Readiness, Snapshot, Taint, has_shutdown_taint
+from desired.model.snapshot import Node, Readiness, Taint, has_shutdown_taint
 from desired.names import TAINT_UNINITIALIZED, TAINTS_OF_AUTOSCALERS
 from desired.nodes.addresses import DesiredAddresses
-from desired.nodes.labels import Labels
 from desired.nodes.matching import Matched
-from desired.nodes.node import DesiredNode
-from desired.plan.change import Change, Plan
+from desired.nodes.node import DesiredNode, UnmanagedNode
 from desired.plan.foresight import after_all, node_after
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import in_order
@@ -39,48 +37,64 @@ from desired.rules.nodes import Stage
 from desired.rules.rule import Basis, Reason
 from desired.section import Unmanaged
 from desired.syntax.bounds import named
+from desired.syntax.provider_id import Provider, provider_of
 
 
-def explain_node(
-    node: Node,
-    wanted: DesiredNode,
-    routes: DesiredRoutes,
-    plan: Plan,
-    snapshot: Snapshot,
-    settings: Settings,
-    judged: NodeGuards,
-) -> NodeExplanation:
-    """Explain ``node``, which is of ``snapshot``, from what was decided on it and the judged plan."""
-    changes = tuple(change for change in plan.changes if change.owner == node.key)
-    then = reduce(node_after, in_order(changes), node)
+@dataclass(frozen=True)
+class NodeView(View):
+    """A Node."""
+
+    node: Node
+
+    @cached_property
+    def then(self) -> Node:
+        """As it is once its changes are made."""
+        return reduce(node_after, in_order(self.changes), self.node)
+
+    @property
+    def wanted(self) -> DesiredNode:
+        """What was decided on it."""
+        return self.facts.desired.nodes[self.key.name]
+
+    @property
+    def routes(self) -> DesiredRoutes:
+        """What was decided on all routes."""
+        return self.facts.desired.routes
+
+
+def explain_node(of: NodeView) -> NodeExplanation:
+    """The explanation of a Node."""
+    node, wanted, match = of.node, of.wanted, of.wanted.match
+    provider = match.server.provider if isinstance(match, Matched) else provider_of(node.provider_id) or Provider.CLOUD
     return NodeExplanation(
         stage=wanted.stage.value,
-        why=_why(wanted, changes),
+        why=_why(of),
         match=_match(node, wanted),
-        labels=tuple(_labels(node, wanted.labels)),
-        addresses=tuple(_addresses(node, wanted.addresses)),
-        routes=_routes(node, routes, plan, snapshot, settings),
-        taints=tuple(_taint(taint, node, then, wanted) for taint in dict.fromkeys((*node.taints, *then.taints))),
-        conditions=tuple(_conditions(node, then, wanted, routes, plan, settings)),
-        changes=changes,
-        guards=judged.guards,
+        labels=tuple(_labels(of)),
+        addresses=tuple(_addresses(of)),
+        routes=_routes(of),
+        taints=tuple(_taint(taint, of) for taint in dict.fromkeys((*node.taints, *of.then.taints))),
+        conditions=tuple(_conditions(of)),
+        changes=of.changes,
+        guards=(*explain_guards(of, provider), *explain_deletion(of, node, wanted)),
         announced=wanted.announced.text if wanted.announced else None,
-        anchor=judged.anchor,
-        losses=judged.losses,
-        notes=notes_on((node.key,), plan),
+        anchor=explain_anchor(of.facts, provider),
+        losses=explain_losses(of.facts, provider),
+        notes=of.notes_on((node.key,)),
     )
 
 
-def _why(wanted: DesiredNode, changes: tuple[Change, ...]) -> str:
+def _why(of: NodeView) -> str:
     """Why the Node is in its stage, and what comes next."""
-    text = wanted.stage.text
+    wanted = of.wanted
     match wanted.stage.value:
         case Stage.SETTLED:
-            return f"{text}; {planned(changes)}"
+            return f"{wanted.stage.text}; {of.planned}"
         case Stage.JOINING | Stage.DEPARTING:
-            left = wanted.left.text if wanted.left else ""
-            return f"{text}; {next_of(changes, ChangeKind.NODE_INITIALISE, ChangeKind.NODE_DELETE) or left}"
-    return text
+            left = wanted.left.text if isinstance(wanted, UnmanagedNode) and wanted.left else None
+            comes = left or of.next_of(ChangeKind.NODE_INITIALISE, ChangeKind.NODE_DELETE)
+            return f"{wanted.stage.text}; {comes}"
+    return wanted.stage.text
 
 
 def _match(node: Node, wanted: DesiredNode) -> ServerMatch:
@@ -95,17 +109,28 @@ def _match(node: Node, wanted: DesiredNode) -> ServerMatch:
     return ServerMatch(by, node.provider_id, None, wanted.match.why.says, tuple(near))
 
 
-def _labels(node: Node, labels: Labels) -> Iterator[Fact]:
+def _labels(of: NodeView) -> Iterator[Fact]:
     """Every label that the Node has or should have, by key."""
-    for key in sorted({*node.labels, *(key for key, decided in labels.items() if decided.value is not None)}):
-        if key in labels:
-            yield Fact.of(key, node.labels.get(key), labels[key].value, labels[key])
+    there, labels = of.node.labels, of.wanted.labels
+    for key in sorted({*there, *(key for key, decided in labels.items() if decided.value is not None)}):
+        value = there.get(key)
+        if key not in labels:
+            yield Fact.foreign(key, there[key])
+        elif value == labels[key].value or value != of.then.labels.get(key):
+            yield Fact.of(key, value, labels[key].value, labels[key])
         else:
-            yield Fact.foreign(key, node.labels[key])
+            yield Fact.of(key, value, value, of.left_out)
 
 
-def _addresses(node: Node, addresses: DesiredAddresses) -> Iterator[Fact]:
-    """The Node's addresses in their order, those that go away among them, and after these the ones that come."""
+def _addresses(of: NodeView) -> Iterator[Fact]:
+    """The Node's addresses in their order, those that go away among them, and after these the ones that come; all stay
+    where no change brings them."""
+    for fact in _decided_addresses(of.node, of.wanted.addresses):
+        stays = fact.value != fact.wanted and of.node.addresses == of.then.addresses
+        yield Fact.of(fact.subject, fact.value, fact.value, of.left_out) if stays else fact
+
+
+def _decided_addresses(node: Node, addresses: DesiredAddresses) -> Iterator[Fact]:
     why, gone = {each.value: each for each in addresses.wanted}, iter(addresses.gone)
     coming = list(addresses.values)
     for address in node.addresses:
@@ -117,35 +142,31 @@ def _addresses(node: Node, addresses: DesiredAddresses) -> Iterator[Fact]:
     yield from (Fact.of(address.type, None, address.address, why[address]) for address in coming)
 
 
-def _taint(taint: Taint, node: Node, then: Node, wanted: DesiredNode) -> Fact:
-    """A taint that the Node has or gets. ``then`` is the Node once its changes are made."""
+def _taint(taint: Taint, of: NodeView) -> Fact:
+    """A taint that the Node has or gets."""
     shown = f"{taint.value}:{taint.effect}" if taint.value else str(taint.effect)  # as kubectl shows them
-    sides = (shown if taint in node.taints else None, shown if taint in then.taints else None)
+    value, later = (shown if taint in side.taints else None for side in (of.node, of.then))
     if taint.key == TAINT_UNINITIALIZED:
-        goes = rules.TAINT_GOES.because()
-        return Fact(taint.key, *sides, Basis.UNINITIALISED, (wanted.left or goes).text)
+        why = of.wanted.left or rules.TAINT_GOES.because()
+        return Fact(taint.key, value, later, Basis.UNINITIALISED, why.text)
     if has_shutdown_taint((taint,)):
-        return Fact(taint.key, *sides, Basis.SHUTDOWN, wanted.shut_down.text)
+        return Fact(taint.key, value, later, Basis.SHUTDOWN, of.wanted.shut_down.text)
     if taint.key in TAINTS_OF_AUTOSCALERS:
-        return Fact.of(taint.key, *sides, rules.ANNOUNCES.because())
+        return Fact.of(taint.key, value, later, rules.ANNOUNCES.because())
     return Fact.foreign(taint.key, shown)
 
 
-def _conditions(
-    node: Node, then: Node, wanted: DesiredNode, routes: DesiredRoutes, plan: Plan, settings: Settings
-) -> Iterator[Fact]:
+def _conditions(of: NodeView) -> Iterator[Fact]:
     """Every condition in the Node's order, and Ready in any case. That of routes comes last where it is not there."""
-    network = _network_condition(node, then, wanted, routes, plan)
+    node, network = of.node, _network_condition(of)
     if node.ready is Readiness.MISSING:
-        yield Fact.of(
-            "Ready", None, None, _ready("the Node's creation, as none is written yet", node, wanted, settings)
-        )
+        yield Fact.of("Ready", None, None, _ready("the Node's creation, as none is written yet", of))
     for found in node.conditions:
         if network is not None and found.type == CONDITION_NETWORK:
             yield network
         elif found.type == "Ready":
             heard = f", last heard of {node.heartbeat:%Y-%m-%d %H:%M:%S} UTC" if node.heartbeat else ""
-            why = _ready(f"{node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}", node, wanted, settings)
+            why = _ready(f"{node.ready_since:%Y-%m-%d %H:%M:%S} UTC{heard}", of)
             yield Fact.of("Ready", found.status, found.status, why)
         else:
             yield Fact.foreign(found.type, found.status)
@@ -153,31 +174,33 @@ def _conditions(
         yield network
 
 
-def _ready(since: str, node: Node, wanted: DesiredNode, settings: Settings) -> Reason:
+def _ready(since: str, of: NodeView) -> Reason:
     """Since when the Node is as Ready as it is, and what depends on that."""
-    if wanted.deletable is None:
+    if of.wanted.deletable is None:
         return rules.READY_IDLE.because(since=since)
-    if node.ready is Readiness.TRUE:
+    if of.node.ready is Readiness.TRUE:
         return rules.READY_KEEPS.because(since=since)
-    waits = settings.waits
+    waits = of.facts.settings.waits
     silence = f"{waits.given_up_after.total_seconds() / 60:g} min"
     return rules.READY_COUNTS.because(since=since, wait=f"{waits.not_ready_for.total_seconds():g} s", silence=silence)
 
 
-def _network_condition(node: Node, then: Node, wanted: DesiredNode, routes: DesiredRoutes, plan: Plan) -> Fact | None:
+def _network_condition(of: NodeView) -> Fact | None:
     """The condition ``NetworkUnavailable``; None when it is not managed here."""
-    there, found = node.network_condition, routes.conditions.get(node.name)
+    there, found = of.node.network_condition, of.routes.conditions.get(of.node.name)
     value, is_ours = _shown(there), there is not None and there.is_ours
     if found is None:
-        left = wanted.left or routes.left
+        left = of.wanted.left or of.routes.left
         return Fact.of(CONDITION_NETWORK, value, value, left) if is_ours and left else None
     if isinstance(found.decided.value, Unmanaged):
         stays = Fact(CONDITION_NETWORK, value, value, Basis.UNTOUCHED, found.decided.says)
         return stays if there is None or is_ours else None
-    change = plan.by_key.get(node.key.part("network"))
+    change = of.first(ChangeKind.NODE_NETWORK_CONDITION)
+    if change is None and found.decided.value != there:
+        return Fact.of(CONDITION_NETWORK, value, value, of.left_out)
     later = "; written once the routes are there" if found.after and change else ""
     why = found.decided.says + later + if_withheld(change)
-    return Fact(CONDITION_NETWORK, value, _shown(then.network_condition), Basis.ROUTES, why)
+    return Fact(CONDITION_NETWORK, value, _shown(of.then.network_condition), Basis.ROUTES, why)
 
 
 def _shown(condition: NetworkCondition | None) -> str | None:
@@ -187,11 +210,10 @@ def _shown(condition: NetworkCondition | None) -> str | None:
     return f"{condition.status} ({condition.reason})" if condition.reason else condition.status
 
 
-def _routes(
-    node: Node, desired: DesiredRoutes, plan: Plan, snapshot: Snapshot, settings: Settings
-) -> NodeRoutes | None:
+def _routes(of: NodeView) -> NodeRoutes | None:
     """The Node's routes; None while routes are switched off and the Node bears no trace of them."""
-    there, section = node.network_condition, snapshot.routes
+    node, desired, settings, section = of.node, of.routes, of.facts.settings, of.facts.snapshot.routes
+    there = node.network_condition
     if not settings.routes and not (there and there.is_ours):
         return None
     endpoint = next((endpoint for endpoint in desired.endpoints if endpoint.node.name == node.name), None)
@@ -204,15 +226,15 @@ def _routes(
         cluster_cidr=settings.cluster_cidr,
         mismatch=desired.mismatch,
         why=why,
-        destinations=tuple(_destinations(endpoint, desired, desired.network.id, plan, snapshot)),
+        destinations=tuple(_destinations(of, endpoint, desired.network.id)),
     )
 
 
-def _destinations(
-    endpoint: NodeEndpoint, desired: DesiredRoutes, network_id: int, plan: Plan, snapshot: Snapshot
-) -> Iterator[RouteFact]:
+def _destinations(of: NodeView, endpoint: NodeEndpoint, network_id: int) -> Iterator[RouteFact]:
     """The pod CIDRs of the endpoint's Node, then the other routes that lead to its server."""
-    then = after_all(snapshot, [change for change in plan.changes if change.row.object is ObjectKind.ROUTE]).routes
+    desired, plan = of.routes, of.plan
+    planned = [change for change in plan.changes if change.row.object is ObjectKind.ROUTE]
+    then = after_all(of.facts.snapshot, planned).routes
     name, addresses = endpoint.node.name, (*endpoint.addresses, *endpoint.aliases)
     claims = {claim.destination: claim for claim in desired.claims if claim.endpoint.node.name == name}
 

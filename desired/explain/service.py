@@ -1,11 +1,11 @@
 """Explanation of one Service: its stage and why, what it waits for, and what was decided on each of its parts."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from desired.explain.document import FoundBalancer, GuardFact, ServiceExplanation, ServiceStage, Wait
-from desired.explain.guards import guards_on, measured_anchor
+from desired.explain.guards import explain_anchor, explain_guards
 from desired.explain.load_balancer import (
-    Decision,
+    ServiceView,
     explain_balancer,
     explain_certificates,
     explain_conditions,
@@ -14,17 +14,13 @@ from desired.explain.load_balancer import (
     explain_targets,
 )
 from desired.explain.options import explain_options, explain_remarks
-from desired.explain.words import next_of, notes_on, planned
-from desired.guards.guard import GuardInput, GuardResult
-from desired.guards.statuses import conditions_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease, shown_time
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Missing, Owned, Undecided
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.names import FINALIZER_BALANCER
-from desired.plan.change import Change, Verdict
-from desired.plan.foresight import balancer_after_all
+from desired.plan.change import Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.rules import explanations
@@ -34,44 +30,37 @@ _NEXT = (ChangeKind.LB_CREATE, ChangeKind.LB_ADOPT, ChangeKind.LB_DELETE, Change
 """What comes next for a load balancer as a whole; at most one of them is planned of a Service."""
 
 
-def explain_service(service: Service, facts: GuardInput, results: Iterable[GuardResult]) -> ServiceExplanation:
-    """Explain ``service``, which is of the snapshot of ``facts``. The plan there is the judged one, and ``results`` are
-    what each guard said of it."""
-    snapshot, lb = facts.snapshot, facts.desired.services.get(service.id)
-    changes = facts.by_owner.get(service.key, ())
-    notes = notes_on(service.keys, facts.plan)
-    balancer = lb.match.balancer if lb and isinstance(lb.match, Owned | Adoptable) else None
-    then = balancer_after_all(balancer, changes, snapshot)
-    guards = tuple(guards_on(service.key, facts, results))
-    conditions = conditions_of(service.key, changes, facts) if isinstance(lb, DesiredLoadBalancer) else ()
-    stage, why = _stage(service, lb, changes)
-    found = explain_balancer(service, lb, balancer, changes, snapshot) if lb else FoundBalancer(None, why=why)
+def explain_service(of: ServiceView) -> ServiceExplanation:
+    """The explanation of a Service."""
+    lb, notes, guards = of.lb, of.notes_on(of.service.keys), tuple(explain_guards(of))
+    stage, why = _stage(of)
     return ServiceExplanation(
         stage=stage,
         why=why,
-        load_balancer=found,
-        pending=tuple(_waits(lb, changes, guards)),
-        changes=changes,
+        load_balancer=explain_balancer(of, lb) if lb else FoundBalancer(None, why=why),
+        pending=tuple(_waits(of, guards)),
+        changes=of.changes,
         guards=guards,
-        status=tuple(explain_status(service, balancer, changes)),
-        conditions=tuple(explain_conditions(service, conditions, changes)),
-        listeners=explain_listeners(lb, balancer, then, changes, notes),
-        targets=tuple(explain_targets(lb, balancer, then, changes, snapshot)),
-        certificates=tuple(explain_certificates(lb, balancer, changes, snapshot)),
-        options=explain_options(lb, balancer),
+        status=tuple(explain_status(of)),
+        conditions=tuple(explain_conditions(of)),
+        listeners=explain_listeners(of, notes),
+        targets=tuple(explain_targets(of)),
+        certificates=tuple(explain_certificates(of)),
+        options=explain_options(lb, of.balancer),
         remarks=tuple(explain_remarks(lb)),
-        anchor=measured_anchor(snapshot, facts.settings),
+        anchor=explain_anchor(of.facts),
         notes=notes,
     )
 
 
-def _stage(service: Service, lb: Decision | None, changes: Collection[Change]) -> tuple[ServiceStage, str]:
+def _stage(of: ServiceView) -> tuple[ServiceStage, str]:
     """The Service's stage, and one sentence on why it is there and what comes next: whose it is comes first, then
     whether it goes, then which load balancer is its."""
+    lb = of.lb
     if lb is None:
-        return _left_alone(service)
+        return _left_alone(of.service)
     if isinstance(lb, LoadBalancerRelease):
-        return ServiceStage.LEAVING, _leaving(lb, changes)
+        return ServiceStage.LEAVING, _leaving(of, lb)
     match lb.match:
         case Foreign(why=why):
             return ServiceStage.REFUSED, why
@@ -82,14 +71,14 @@ def _stage(service: Service, lb: Decision | None, changes: Collection[Change]) -
         case _ if lb.problems:
             return ServiceStage.MALFORMED, _malformed(lb)
         case Owned(balancer):
-            return ServiceStage.SERVED, rules.SERVED.text(balancer=balancer.id, changes=planned(changes))
+            return ServiceStage.SERVED, rules.SERVED.text(balancer=balancer.id, changes=of.planned)
         case Adoptable(balancer, returns=returns, is_published=is_published):
             row = rules.RETURNING if returns else rules.ADOPTING_PUBLISHED if is_published else rules.ADOPTING
-            return ServiceStage.ADOPTING, row.text(balancer=balancer.id, change=next_of(changes, *_NEXT))
+            return ServiceStage.ADOPTING, row.text(balancer=balancer.id, change=of.next_of(*_NEXT))
     if lb.wanted is None:
         reason = lb.size.problem or rules.NOTHING_PLANNED.because()
         return ServiceStage.WAITING if reason.rule.of is NoteKind.UNKNOWN else ServiceStage.MALFORMED, reason.text
-    return ServiceStage.JOINING, rules.JOINING.text(change=next_of(changes, *_NEXT))
+    return ServiceStage.JOINING, rules.JOINING.text(change=of.next_of(*_NEXT))
 
 
 def _left_alone(service: Service) -> tuple[ServiceStage, str]:
@@ -108,15 +97,15 @@ def _malformed(lb: DesiredLoadBalancer) -> str:
     return row.text(problem=lb.problems[0].text, more=more, balancer=lb.present.id if lb.present else 0)
 
 
-def _leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
+def _leaving(of: ServiceView, lb: LoadBalancerRelease) -> str:
     service = lb.service
-    of = f"type {service.type}" if service.load_balancer_class is None else f"class {service.load_balancer_class!r}"
-    going = "is being deleted" if service.deleted_at else f"is of {of} now"
+    other = f"type {service.type}" if service.load_balancer_class is None else f"class {service.load_balancer_class!r}"
+    going = "is being deleted" if service.deleted_at else f"is of {other} now"
     if isinstance(lb.match, Undecided):
         return rules.LEAVING_UNDECIDED.text(going=going, cause=lb.match.why)
     if lb.present is None:
-        return rules.LEAVING_ALONE.text(going=going, change=next_of(changes, ChangeKind.SERVICE_RELEASE))
-    balancer, change = lb.present.id, next_of(changes, *_NEXT)
+        return rules.LEAVING_ALONE.text(going=going, change=of.next_of(ChangeKind.SERVICE_RELEASE))
+    balancer, change = lb.present.id, of.next_of(*_NEXT)
     if lb.delete_at is not None:
         until = shown_time(lb.delete_at)
         return rules.LEAVING_FOR_A_WHILE.text(going=going, balancer=balancer, until=until, change=change)
@@ -125,17 +114,17 @@ def _leaving(lb: LoadBalancerRelease, changes: Collection[Change]) -> str:
     return rules.LEAVING_TOGETHER.text(going=going, balancer=balancer, change=change)
 
 
-def _waits(lb: Decision | None, changes: Collection[Change], guards: Collection[GuardFact]) -> Iterator[Wait]:
-    """Everything that the Service waits for, though nothing has failed. ``guards`` are those on ``changes``."""
+def _waits(of: ServiceView, guards: Collection[GuardFact]) -> Iterator[Wait]:
+    """Everything that the Service waits for, though nothing has failed. ``guards`` are those on its changes."""
     for guard in guards:
         why = guard.why or ""
         if guard.verdict is Verdict.WAITING:
             yield Wait(guard.rule, why, guard.due_in_s)
         elif guard.verdict is Verdict.HELD:
             yield Wait(guard.rule, explanations.APPROVAL.text(cause=why), guard.due_in_s)
-    match lb:
+    match lb := of.lb:
         case DesiredLoadBalancer(certificates=certificates):
-            is_created = any(change.kind is ChangeKind.CERTIFICATE_CREATE for change in changes)
+            is_created = of.first(ChangeKind.CERTIFICATE_CREATE) is not None
             for reason in certificates.pending if is_created or certificates.create is None else ():
                 if all(guard.why != reason.text for guard in guards):
                     yield Wait("certificate", reason.text, certificates.due_in_s)
@@ -144,5 +133,5 @@ def _waits(lb: Decision | None, changes: Collection[Change], guards: Collection[
             others = ", ".join(name for name in service.finalizers if name != FINALIZER_BALANCER)
             if others:
                 yield Wait("finalizers", explanations.FINALIZERS.text(finalizers=others))
-    if any(change.after is KNOWN_AFTER_APPLY for change in changes):
+    if any(change.after is KNOWN_AFTER_APPLY for change in of.changes):
         yield Wait("status", explanations.ADDRESSES.text())

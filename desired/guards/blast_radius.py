@@ -6,7 +6,7 @@ plan, or of which nothing is known count as well.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.guards.loss import ADDRESSES, NODES, OPEN_TO_PODS, ROUTES
@@ -16,7 +16,7 @@ from desired.model.settings import Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Snapshot
 from desired.names import LABEL_CONTROL_PLANE
 from desired.nodes.addresses import parse_node_ips
-from desired.nodes.disruption import is_planned_disruption
+from desired.nodes.disruption import NodeLosses
 from desired.nodes.matching import cloud_nodes, nodes_of
 from desired.plan.change import Change, HoldEnd, LostNode, NodeIdentity
 from desired.plan.foresight import after_all
@@ -29,44 +29,9 @@ from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLosses:
-    """The Nodes of ours of one provider, and those among them whose servers are absent without a planned disruption."""
-
-    nodes: int
-    lost: frozenset[str]
-    """Keys."""
-    unreadable: int = 0
-    """Nodes that arrived and could not be read, or whose servers could not: they may be lost as well, so that knowing
-    less never lets more go."""
-
-    @property
-    def value(self) -> int:
-        """The measured value: how many are lost, at worst."""
-        return len(self.lost) + self.unreadable
-
-    @property
-    def limit(self) -> int:
-        """The limit: how many of them may be lost."""
-        return _may_go(self.nodes)
-
-
-def _may_go(nodes: int) -> int:
+def may_be_lost(nodes: int) -> int:
+    """How many of so many Nodes may be lost."""
     return nodes - NODES.least(nodes, nodes)
-
-
-def losses_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> NodeLosses:
-    """The losses of a provider, proven or not."""
-    ours = list(nodes_of(provider, snapshot, settings))
-    given_up_after = settings.waits.given_up_after
-    lost = (
-        node.key
-        for node, server in ours
-        if isinstance(snapshot.find(server), Absent) and not is_planned_disruption(node, snapshot, given_up_after)
-    )
-    servers = snapshot.servers_of(provider)
-    unreadable = sum(server.id in servers.unreadable for _, server in ours) + len(snapshot.nodes.unreadable)
-    return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)
 
 
 def easing_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> tuple[float | None, HoldEnd | None]:
@@ -85,7 +50,7 @@ def easing_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> tup
     ends = (
         HoldEnd(f"if {who} NotReady", max(0.0, left_s))
         for gone, left_s in enumerate(due, start=1)
-        if losses.value - gone <= _may_go(losses.nodes - gone)
+        if losses.value - gone <= may_be_lost(losses.nodes - gone)
     )
     return next(iter(due), None), next(ends, None)
 
@@ -114,7 +79,7 @@ def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     members = last_of_control_plane(view.snapshot, view.settings) if deletions else frozenset()
     for provider in sorted(set(deletions.values())):
         going = {key for key, of in deletions.items() if of is provider}
-        found, last = losses_of(provider, view.snapshot, view.settings), going & members
+        found, last = view.losses(provider), going & members
         left, held = found.nodes - found.value, (going & found.lost) | last
         if last:
             final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(last), limit=len(members) - 1)

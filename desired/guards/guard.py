@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 
 from desired.guards.anchor import Anchor, anchor_of, witnesses
@@ -10,7 +10,7 @@ from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import Key
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
-from desired.nodes.disruption import drained_servers
+from desired.nodes.disruption import NodeLosses, drained_servers, losses_of
 from desired.plan.change import Change, GuardName, HoldEnd, Plan, Verdict
 from desired.plan.foresight import readiness
 from desired.plan.notes import Note
@@ -94,6 +94,15 @@ class GuardInput:
     setbacks: Setbacks
     settings_change: SettingsChange | None = None
     """None where the settings are as they were, or nothing is remembered."""
+
+    def anchor_in(self, provider: Provider) -> Anchor:
+        """The anchor of a provider."""
+        return self.robot_anchor if provider is Provider.ROBOT else self.anchor
+
+    @cached_property
+    def losses(self) -> Callable[[Provider], NodeLosses]:
+        """The losses of a provider."""
+        return cache(partial(losses_of, snapshot=self.snapshot, settings=self.settings))
 
     @cached_property
     def anchor(self) -> Anchor:

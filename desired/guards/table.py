@@ -8,7 +8,7 @@ from desired.guards.blast_radius import (
     address_blast_radius,
     closes_to_pods,
     cluster_cidr,
-    losses_of,
+    may_be_lost,
     node_blast_radius,
     route_blast_radius,
     takes_addresses,
@@ -50,13 +50,13 @@ def _where(condition: Callable[[Change], bool]) -> _Looks:
 
 
 def _found_in(view: GuardInput, provider: Provider) -> tuple[int, int]:
-    anchor = view.robot_anchor if provider is Provider.ROBOT else view.anchor
+    anchor = view.anchor_in(provider)
     return anchor.found, anchor.needed
 
 
 def _lost_of(view: GuardInput, provider: Provider) -> tuple[int, int]:
-    losses = losses_of(provider, view.snapshot, view.settings)
-    return losses.value, losses.limit
+    losses = view.losses(provider)
+    return losses.value, may_be_lost(losses.nodes)
 
 
 GUARDS: Mapping[GuardName, Guard] = MappingProxyType(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from desired.annotations.choices import Protocol
 from desired.annotations.claims import check_claim
 from desired.annotations.options import ON_TARGETS, OPTIONS, BadAnnotation, Options
 from desired.annotations.reading import Requested
@@ -25,7 +26,16 @@ from desired.load_balancers.lifecycle import (
 )
 from desired.load_balancers.listener_losses import Loss, keeping_unasked, letting_go, may_be_passed, remedy
 from desired.load_balancers.listeners import desired_listeners, filled, ports_without_node_port, possible_listeners
-from desired.load_balancers.matching import Adoptable, BalancerMatch, Missing, Owned, Undecided, match_balancers
+from desired.load_balancers.matching import (
+    Adoptable,
+    BalancerMatch,
+    Contested,
+    Foreign,
+    Missing,
+    Owned,
+    Undecided,
+    match_balancers,
+)
 from desired.load_balancers.membership import NodeMemberships, node_memberships
 from desired.load_balancers.network import (
     Place,
@@ -80,7 +90,8 @@ from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.nodes.node import DesiredNode
 from desired.plan.notes import Note, NoteKind
-from desired.rules.load_balancers import CERTIFICATE_LEFT, ORPHANED
+from desired.rules import load_balancers as rows
+from desired.rules.rule import Reason
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import NOBODY, Several, several
 
@@ -119,6 +130,18 @@ class DesiredLoadBalancer:
     def present(self) -> CloudBalancer | None:
         """The load balancer that is compared with ``wanted``; None when one has to be created, or none is known."""
         return None if isinstance(self.match, Missing | Undecided) else self.match.balancer
+
+    def why_unchanged(self, port: int, there: Listener | None) -> Reason:
+        """Why nothing is planned for a port of which no note tells. ``there`` is what its load balancer does there."""
+        stays = (rows.PORT_NOT_PLANNED if there is None else rows.PORT_STAYS).because()
+        if self.wanted is None or self.problems or isinstance(self.match, Foreign | Contested):
+            return stays
+        if port in self.without_node_port:
+            return rows.PORT_WITHOUT_NODE_PORT.because()
+        if self.options.protocol is Protocol.HTTPS and (there is None or there.protocol is not Protocol.HTTPS):
+            cause = "; ".join(note.text for note in self.certificates.notes)
+            return rows.PORT_WITHOUT_CERTIFICATE.because(cause=cause)
+        return stays if there is None else rows.PORT_AS_ASKED.because()
 
     def keeping_unasked(self, before: Listener, after: Listener) -> Listener:
         """``after`` without losses of clients that the Service has not asked for (``listener_losses``)."""
@@ -447,10 +470,10 @@ def desired_load_balancers(
         if balancer.id in planned:
             continue
         cause = orphan.reason.text
-        notes.append(ORPHANED.note(balancer.key, balancer=balancer.id, name=balancer.spec.name, cause=cause))
+        notes.append(rows.ORPHANED.note(balancer.key, balancer=balancer.id, name=balancer.spec.name, cause=cause))
     for left in left_certificates(snapshot):
         key = Key(ObjectKind.CERTIFICATE, f"#{left.id}")
-        notes.append(CERTIFICATE_LEFT.note(key, certificate=left.id, name=left.name))
+        notes.append(rows.CERTIFICATE_LEFT.note(key, certificate=left.id, name=left.name))
     return DesiredBalancers(matches, desired, pending, found, tuple(notes))
 
 

@@ -20,7 +20,9 @@ from desired.load_balancers.ownership import (
     Ownership,
     asked_name,
     default_name,
+    former_by_name,
     former_of,
+    left_behind,
     may_come_back,
     ownership,
     wants_balancer,
@@ -226,6 +228,17 @@ def _unclaimed(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> list
     names = {asked_name(service) for service in services if wants_balancer(service)} if left else set()
     uids = {service.uid for service in services} if left else set()
     return [each for each in left if each.spec.name not in names and each.owner.service_uid not in uids]
+
+
+def awaiting(namespace: str, service: str, snapshot: Snapshot) -> Reason | None:
+    """The load balancer that a Service of this namespace and name gets when it is created again; None without one."""
+    balancer = left_behind(snapshot).get(former_by_name(namespace, service))
+    if balancer is None:
+        return None
+    due_at, name = due_of(balancer.owner), balancer.spec.name
+    if due_at is None:
+        return rows.AWAITS_ITS_SERVICE.because(balancer=balancer.id, name=name)
+    return rows.AWAITS_ITS_SERVICE_UNTIL.because(balancer=balancer.id, name=name, until=shown_time(due_at))
 
 
 @dataclass(frozen=True, slots=True)

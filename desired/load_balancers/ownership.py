@@ -12,7 +12,18 @@ from desired.annotations.options import DEFAULT_TYPE, Options
 from desired.model.load_balancer import CloudBalancer, Owner
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.snapshot import Snapshot
-from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
+from desired.names import (
+    CONDITION_IN_SYNC,
+    FINALIZER_BALANCER,
+    LABEL_ADOPTED,
+    LABEL_CLUSTER_UID,
+    LABEL_DELETE_AFTER,
+    LABEL_FORMER,
+    LABEL_RELEASED,
+    LABEL_SERVICE_UID,
+)
+from desired.rules import explanations as rows
+from desired.rules.rule import Reason
 from desired.section import Present, Unknown, Unmanaged
 from desired.syntax.bounds import LABEL_VALUE
 
@@ -48,6 +59,38 @@ def ownership(cluster_uid: str | None, snapshot: Snapshot) -> Ownership:
     if not isinstance(snapshot.cluster_uid, Present):
         return Ownership.UNKNOWN
     return Ownership.OURS if cluster_uid == snapshot.cluster_uid.value else Ownership.OTHER_CLUSTER
+
+
+_CLUSTERS = {
+    Ownership.UNCLAIMED: rows.OF_NO_CLUSTER,
+    Ownership.UNKNOWN: rows.OF_A_CLUSTER,
+    Ownership.OURS: rows.OF_THIS_CLUSTER,
+    Ownership.OTHER_CLUSTER: rows.OF_OTHER_CLUSTER,
+}
+
+
+def said_by_labels(labels: Mapping[str, str], service: Service, snapshot: Snapshot) -> Mapping[str, Reason]:
+    """Each label about the owner → what it says on the load balancer of ``service``; of UIDs also what none says."""
+    uid, whose = labels.get(LABEL_SERVICE_UID), ownership(labels.get(LABEL_CLUSTER_UID), snapshot)
+    return {
+        LABEL_SERVICE_UID: _service_of(uid, whose, service, snapshot),
+        LABEL_CLUSTER_UID: _CLUSTERS[whose].because(),
+        LABEL_RELEASED: rows.SAYS_RELEASED.because(),
+        LABEL_ADOPTED: rows.SAYS_ADOPTED.because(),
+        LABEL_FORMER: (rows.SAYS_FORMER if LABEL_RELEASED in labels else rows.SAYS_HEIR).because(),
+        LABEL_DELETE_AFTER: rows.SAYS_DELETION.because(),
+    }
+
+
+def _service_of(uid: str | None, whose: Ownership, service: Service, snapshot: Snapshot) -> Reason:
+    if uid is None:
+        return rows.OF_NO_SERVICE.because()
+    if uid == service.uid:
+        return rows.OF_THIS_SERVICE.because()
+    if whose is Ownership.OTHER_CLUSTER:
+        return rows.OF_SERVICE_ELSEWHERE.because()
+    other = next((found.id for found in snapshot.services or () if found.uid == uid), None)
+    return rows.OF_SERVICE_GONE.because() if other is None else rows.OF_SERVICE.because(service=other)
 
 
 def is_of_another_cluster(owner: Owner, snapshot: Snapshot) -> bool:

@@ -7,13 +7,15 @@ no evidence of a load balancer of ours by itself.
 from collections.abc import Callable, Collection, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_network
 
-from desired.annotations.options import Options
+from desired.annotations.options import OPTIONS, Options
 from desired.model.load_balancer import CloudBalancer, IpTarget, PrimaryIp, ServerTarget, is_private_address
 from desired.model.service import Ingress, Service
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_READY, FINALIZER_BALANCER
+from desired.rules import explanations
 from desired.rules.load_balancer_changes import ADDRESSES_CHANGE, ADDRESSES_LIKELY_CHANGE
 from desired.rules.load_balancers import OTHERS_PUBLISHED
+from desired.rules.rule import Reason
 from desired.section import UNMANAGED, Present, Unmanaged
 from desired.syntax.address import parse_ip
 from desired.syntax.bounds import shown_name
@@ -101,6 +103,21 @@ def publishers(service: Service, has: Callable[[], ByAddress], own: CloudBalance
     known = has()
     found = {balancer.id: balancer for address in published & known.keys() for balancer in known[address]}
     return tuple(found[number] for number in sorted(found))
+
+
+def source_of(entry: Ingress, balancer: CloudBalancer | None) -> Reason:
+    """Where what is published comes from, of a Service with this load balancer."""
+    if entry.ip is None:
+        return explanations.ADDRESS_ASKED.because(annotation=OPTIONS["hostname"].full_key)
+    if balancer is None:
+        return explanations.ADDRESS_OF_NONE.because()
+    for family, address in (("IPv4", balancer.ipv4), ("IPv6", balancer.ipv6)):
+        if entry.ip == str(address):
+            return explanations.PUBLIC_ADDRESS.because(family=family, balancer=balancer.id)
+    for place in balancer.attachments:
+        if entry.ip == str(place.ip):
+            return explanations.PRIVATE_ADDRESS.because(balancer=balancer.id, network=place.network_id)
+    return explanations.STRANGE_ADDRESS.because(balancer=balancer.id)
 
 
 def carries_traffic(balancer: CloudBalancer) -> bool:

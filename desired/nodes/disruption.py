@@ -1,12 +1,16 @@
 """Planned disruption: whether it was announced that a Node goes away, so that its loss is not unplanned."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
+from desired.model.settings import Settings
 from desired.model.snapshot import Node, Readiness, Snapshot
 from desired.names import TAINTS_OF_AUTOSCALERS
+from desired.nodes.matching import nodes_of
 from desired.rules import nodes as rules
 from desired.rules.rule import Decided
-from desired.syntax.provider_id import ServerKey, server_key
+from desired.section import Absent
+from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 
 def is_planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta) -> bool:
@@ -41,3 +45,34 @@ def planned_disruption(node: Node, snapshot: Snapshot, given_up_after: timedelta
     if is_given_up and not snapshot.clocks.differ:
         return Decided(True, rules.GIVEN_UP, {"since": f"{node.ready_since:%Y-%m-%d %H:%M} UTC"})
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLosses:
+    """The Nodes of ours of one provider, and those among them whose servers are absent without a planned disruption."""
+
+    nodes: int
+    lost: frozenset[str]
+    """Keys."""
+    unreadable: int = 0
+    """Nodes that arrived and could not be read, or whose servers could not: they may be lost as well, so that knowing
+    less never lets more go."""
+
+    @property
+    def value(self) -> int:
+        """The measured value: how many are lost, at worst."""
+        return len(self.lost) + self.unreadable
+
+
+def losses_of(provider: Provider, snapshot: Snapshot, settings: Settings) -> NodeLosses:
+    """The losses of a provider, proven or not."""
+    ours = list(nodes_of(provider, snapshot, settings))
+    given_up_after = settings.waits.given_up_after
+    lost = (
+        node.key
+        for node, server in ours
+        if isinstance(snapshot.find(server), Absent) and not is_planned_disruption(node, snapshot, given_up_after)
+    )
+    servers = snapshot.servers_of(provider)
+    unreadable = sum(server.id in servers.unreadable for _, server in ours) + len(snapshot.nodes.unreadable)
+    return NodeLosses(len(ours) + len(snapshot.nodes.unreadable), frozenset(lost), unreadable)

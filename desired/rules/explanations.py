@@ -8,6 +8,7 @@ from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Basis, Rule
 
 LEFT_ALONE = Rule("left-alone", "not managed here", basis=Basis.FOREIGN)
+EXCLUDED = Rule("not-among-only", "not changed: excluded by --only", basis=Basis.UNTOUCHED)
 
 # What comes next.
 

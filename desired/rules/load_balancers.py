@@ -628,6 +628,10 @@ OF_ANOTHER_CONTROLLER = Rule(
 )
 WANTS_NONE = Rule("wants-no-load-balancer", "is of type {type} and needs no load balancer; not managed here")
 NEVER_CLAIMED = Rule("never-claimed", "is being deleted and was never managed here; nothing to release")
+AWAITS_ITS_SERVICE = Rule(
+    "awaits-its-service", "load balancer {balancer} {name} is returned to it when it is created again"
+)
+AWAITS_ITS_SERVICE_UNTIL = Rule("awaits-its-service-until", AWAITS_ITS_SERVICE.says + ", and is deleted after {until}")
 SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
 RETURNING = Rule("returning", "had load balancer {balancer} before it was created again; {change}")
 ADOPTING = Rule("adopting", "requests the name of load balancer {balancer} (no existing Service's); {change}")

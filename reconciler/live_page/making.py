@@ -36,11 +36,11 @@ class Maker:
     def explanation(self, key: Key) -> Document | str:
         """The explanation of a Node or Service; a text says why there is none."""
         report = self.report
-        if report is None or report.snapshot is None or report.desired is None:
+        if report is None or report.facts is None:
             return _without_secrets(explanation_of(self._model(), key, ()))
         left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
         plan = Plan(left, report.notes, report.holds)
-        found = explain_object(key, report.snapshot, report.settings, plan, report.desired, results=report.results)
+        found = explain_object(key, plan, report.facts, report.results)
         if isinstance(found, str):
             return masked(found)
         if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster

@@ -81,9 +81,10 @@ def judge_world(
     whole = judge(facts, granted.keys(), results)
     if any(not hold.approved for hold in whole.holds) or (beside_controller and facts.plan.changes):
         stored, notes = _stored(context, facts, whole.holds, beside_controller=beside_controller)
-        granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
-        facts = replace(facts, plan=replace(facts.plan, notes=(*facts.plan.notes, *notes)))
-        whole = judge(facts, granted.keys(), results)
+        if stored:
+            granted = by_hold((*context.flagged, *stored), Here.of(snapshot))
+            whole = judge(facts, granted.keys(), results)
+        whole = replace(whole, notes=(*whole.notes, *notes))
     # What a saved plan was restricted to may have gone since, which is no typing error.
     strange = explain_strange_keys(whole, context.settings.only, tuple(_known_keys(snapshot)))
     asked = restrict(whole, context.only)

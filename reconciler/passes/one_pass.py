@@ -50,10 +50,8 @@ def explain_once(context: PlanContext, key: Key) -> Explained:
     except ApiError as error:
         return Explained(key, report_of_error(context, error, Attempts()))
     judged = judge_world(context, observation, context.setbacks(), beside_controller=True)
-    report, facts = report_of(context, judged), judged.facts
-    found = explain_object(
-        key, facts.snapshot, context.settings, judged.plan, facts.desired, facts.settings_change, judged.results
-    )
+    report = report_of(context, judged)
+    found = explain_object(key, judged.plan, judged.facts, judged.results)
     if isinstance(found, str):
         errors, misconfigured = (*report.errors, found), (*report.misconfigured, found)
         return Explained(key, replace(report, errors=errors, misconfigured=misconfigured))
@@ -97,7 +95,7 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
-            return replace(report, snapshot=judged.facts.snapshot, desired=judged.facts.desired)
+            return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
         most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
         judged = judge_world(context, observation, replace(setbacks, refused=attempts.failed), most=most)

@@ -25,7 +25,7 @@ def report_of(context: PlanContext, judged: JudgedPlan) -> Report:
     misconfigured = (*filter(None, [routes.error]), *robot_errors(observation), *judged.strange)
     return Report(
         snapshot=observation.snapshot,
-        desired=judged.facts.desired,
+        facts=judged.facts,
         results=judged.results,
         lines=tuple(map(Line, plan.changes)),
         notes=plan.notes,

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import reduce
 
 from desired import explain as explaining
-from desired.explain import service
 from desired.explain.document import NodeExplanation, ServiceExplanation
 from desired.guards import judge as judging
 from desired.guards.guard import GuardInput
@@ -18,7 +17,7 @@ from desired.nodes.node import DesiredNode, desired_nodes
 from desired.plan.change import Plan
 from desired.plan.foresight import node_after
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
-from desired.planner import compute_desired
+from desired.planner import compute_desired, compute_plan
 from reconciler.result import Line, Report
 from reconciler.telemetry import announcements, conditions
 from reconciler.telemetry.conditions import Due
@@ -69,24 +68,26 @@ def planned(found: Node, snapshot: Snapshot, settings: Settings) -> tuple[Desire
 def decided(report: Report) -> Report:
     """The report, with what is decided on its snapshot under its settings."""
     world = report.snapshot
-    return report if world is None else replace(report, desired=compute_desired(world, report.settings))
+    return report if world is None else replace(report, facts=facts_of(Plan(), world, report.settings))
 
 
 def explain(found: Node, snapshot: Snapshot, settings: Settings, plan: Plan) -> NodeExplanation:
     """The explanation of a Node."""
-    explanation = explaining.explain_object(found.key, snapshot, settings, plan, compute_desired(snapshot, settings))
+    explanation = explain_object(found.key, snapshot, settings, plan)
     assert isinstance(explanation, NodeExplanation)
     return explanation
 
 
 def explain_service(found: Service, snapshot: Snapshot, settings: Settings, plan: Plan) -> ServiceExplanation:
     """The explanation of a Service."""
-    facts = facts_of(plan, snapshot, settings)
-    return service.explain_service(found, facts, ask_guards(facts))
+    explanation = explain_object(found.key, snapshot, settings, plan)
+    assert isinstance(explanation, ServiceExplanation)
+    return explanation
 
 
 def explain_object(
     key: str, snapshot: Snapshot, settings: Settings, plan: Plan
 ) -> NodeExplanation | ServiceExplanation | str:
-    """The explanation of what has this key, or why there is none."""
-    return explaining.explain_object(key_of(key), snapshot, settings, plan, compute_desired(snapshot, settings))
+    """The explanation of what has this key by this part of the judged plan, or why there is none."""
+    facts = facts_of(compute_plan(snapshot, settings), snapshot, settings)
+    return explaining.explain_object(key_of(key), plan, facts, ask_guards(facts))

@@ -248,7 +248,7 @@ class _Cartographer:
         return self._marks.get(key, "")
 
     def _services(self) -> Iterator[ServiceRow]:
-        matches = self._report.desired.matches if self._report.desired else {}
+        matches = self._report.facts.desired.matches if self._report.facts else {}
         coming = {each.spec.labels.get(LABEL_SERVICE_UID): each for each in self._balancers.values() if each.id < 0}
         for name, match in sorted(matches.items()):
             service = Key(ObjectKind.SERVICE, name)

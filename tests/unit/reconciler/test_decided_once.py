@@ -6,7 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from desired.annotations.reading import with_defaults
+from desired.guards.anchor import anchor_of
 from desired.guards.judge import ask_guards
+from desired.guards.statuses import conditions_of
 from desired.load_balancers.certificates import desired_certificates
 from desired.load_balancers.lifecycle import orphans
 from desired.load_balancers.matching import match_balancers
@@ -14,6 +16,7 @@ from desired.load_balancers.membership import node_memberships
 from desired.load_balancers.primary_ips import chosen_primary_ips
 from desired.load_balancers.targets import desired_targets
 from desired.model.key import Key, ObjectKind
+from desired.nodes.disruption import losses_of
 from desired.plan.change import Verdict
 from desired.planner import compute_desired, diff
 from reconciler.live_page.making import Maker
@@ -29,6 +32,9 @@ DECISIONS = (
     compute_desired,
     diff,
     ask_guards,
+    anchor_of,
+    losses_of,
+    conditions_of,
     with_defaults,
     match_balancers,
     orphans,
@@ -37,7 +43,10 @@ DECISIONS = (
     desired_certificates,
     chosen_primary_ips,
 )
-ONCE = Counter(function.__name__ for function in DECISIONS)
+ONCE = Counter(function.__name__ for function in DECISIONS if function is not losses_of)
+"""No Node is deleted, and so no loss is counted."""
+ONCE["anchor_of"] = 3
+"""Of each provider, and of the cloud before that: whether the memory of the cluster is asked for its project."""
 ADDRESS = "load-balancer.hetzner.cloud/public-net-ipv4"
 SERVICE = Key(ObjectKind.SERVICE, "default/web")
 
@@ -47,6 +56,20 @@ def run(simulate: Callable[..., Simulation]) -> Run:
     """A Service whose load balancer is to be created with a Primary IP, which is looked up."""
     free = {"id": 7, "name": "web", "ip": "198.51.100.7"}
     return a_balanced_run(simulate, load_balancer_service("web", **{ADDRESS: "7"}), primary_ips=[free])
+
+
+def a_silent_run(simulate: Callable[..., Simulation], *, is_gone: bool) -> Run:
+    """Four Nodes, of which the first is silent, and its server may be gone."""
+    names = {number: f"web-{number}" for number in (1, 2, 3, 4)}
+    nodes = [settled_node(name, number, "Unknown" if number == 1 else "True") for number, name in names.items()]
+    servers = [server(number, name) for number, name in names.items() if number != 1 or not is_gone]
+    return Run(simulate(nodes=nodes, project={"servers": servers}))
+
+
+@pytest.fixture
+def lost(simulate: Callable[..., Simulation]) -> Run:
+    """A Node whose deletion is planned."""
+    return a_silent_run(simulate, is_gone=True)
 
 
 def test_a_dry_run_decides_once(run: Run) -> None:
@@ -61,27 +84,57 @@ def test_a_plan_is_made_again_where_an_answer_says_more(
     simulate: Callable[..., Simulation], is_gone: bool, plans: int
 ) -> None:
     """The plan asks for the server of a Node that is to go, and is the pass's own where there is nothing to ask."""
-    names = {number: f"web-{number}" for number in (1, 2, 3, 4)}
-    nodes = [settled_node(name, number, "Unknown" if number == 1 else "True") for number, name in names.items()]
-    servers = [server(number, name) for number, name in names.items() if number != 1 or not is_gone]
-    lost = Run(simulate(nodes=nodes, project={"servers": servers}))
     with calls_of(compute_desired, diff, ask_guards) as calls:
-        report = lost.plan()
+        report = a_silent_run(simulate, is_gone=is_gone).plan()
     assert calls == {"compute_desired": plans, "diff": plans, "ask_guards": 1}
     assert [line.change.decision.verdict for line in report.lines] == [Verdict.ALLOWED] * is_gone
 
 
-def test_an_explanation_decides_nothing(run: Run) -> None:
-    """It reads what the plan was made from."""
+NODE, JOINING = Key(ObjectKind.NODE, "web-1"), Key(ObjectKind.NODE, "web-2")
+SUPPOSED = Counter(diff=1, ask_guards=1, anchor_of=1, losses_of=1)
+"""The guards are asked about the deletion of a Node, which no plan has, in a world without its server."""
+LOSSES = Counter(losses_of=1)
+"""No guard has asked for them where no Node is deleted."""
+CONDITIONS = Counter(conditions_of=1)
+"""No write takes them along."""
+
+
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [
+        pytest.param(SERVICE, Counter(), id="Service to create"),
+        pytest.param(NODE, LOSSES + SUPPOSED, id="Node"),
+        pytest.param(JOINING, LOSSES, id="joining Node"),
+    ],
+)
+def test_an_explanation_decides_nothing(run: Run, key: Key, more: Counter[str]) -> None:
+    """It reads what the plan was made and judged from, and adds what that had no need of."""
     with calls_of(*DECISIONS) as calls:
-        explain_once(run.plan_context, SERVICE)
-    assert calls == ONCE
+        explain_once(run.plan_context, key)
+    assert calls == ONCE + more
 
 
-def test_a_page_decides_nothing(run: Run) -> None:
+def test_an_explanation_of_a_deletion_decides_nothing(lost: Run) -> None:
+    """Its guards have measured all that is told."""
+    with calls_of(*DECISIONS) as planned:
+        lost.plan()
+    with calls_of(*DECISIONS) as calls:
+        explain_once(lost.plan_context, NODE)
+    assert calls == planned
+    assert calls["losses_of"] == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [
+        pytest.param(SERVICE, CONDITIONS, id="Service in order"),
+        pytest.param(NODE, LOSSES + SUPPOSED, id="Node"),
+    ],
+)
+def test_a_page_decides_nothing(run: Run, key: Key, more: Counter[str]) -> None:
     """Neither the map nor the explanation of one object; the report has what was decided."""
     maker = Maker(run.converge(), (), "", "")
     with calls_of(*DECISIONS) as calls:
         maker.page()
-        maker.explanation(SERVICE)
-    assert calls == Counter()
+        maker.explanation(key)
+    assert calls == more

@@ -19,7 +19,7 @@ from desired.model.snapshot import Node, Snapshot
 from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS
 from desired.plan.setbacks import Setbacks, Suspension
-from desired.planner import compute_desired, compute_plan
+from desired.planner import compute_plan
 from desired.rules import guards as rules
 from desired.section import Absent
 from tests.balancers import a_balancer, a_claim, a_served_service, a_service, a_world, annotated
@@ -228,9 +228,8 @@ def test_what_only_a_loop_remembers() -> None:
     setbacks = Setbacks(
         suspensions={change.key: Suspension(GuardName.BACK_OFF, mark_in(change, snapshot), 7.0, 1, error="no")}
     )
-    results = ask_guards(facts_of(plan, snapshot, Settings(), setbacks))
-    desired = compute_desired(snapshot, Settings())
-    found = explain_object(change.owner, snapshot, Settings(), plan, desired, results=results)
+    facts = facts_of(plan, snapshot, Settings(), setbacks)
+    found = explain_object(change.owner, plan, facts, ask_guards(facts))
 
     assert not {"back-off", "flapping"} & {fact.rule for fact in said(a_joining_node(), snapshot)}
     assert isinstance(found, NodeExplanation)

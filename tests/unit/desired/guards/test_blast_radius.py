@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from desired.guards.blast_radius import NodeLosses, easing_of, last_of_control_plane, losses_of, node_blast_radius
+from desired.guards.blast_radius import easing_of, last_of_control_plane, may_be_lost, node_blast_radius
 from desired.model.settings import Settings, Waits
 from desired.model.snapshot import Node, Readiness, Server, Snapshot
+from desired.nodes.disruption import NodeLosses, losses_of
 from desired.plan.change import GuardDecision, GuardName, Hold, HoldEnd, Plan, Verdict
 from desired.planner import compute_plan
 from desired.rules import guards as rows
@@ -47,7 +48,7 @@ LOST, CORDONED = a_lost_node("a", 1), a_lost_node("a", 1, unschedulable=True)
 )
 def test_limit(nodes: int, limit: int) -> None:
     """A quarter of the Nodes may be lost, one at least, and none where there is but one."""
-    assert NodeLosses(nodes, frozenset()).limit == limit
+    assert may_be_lost(nodes) == limit
 
 
 def of(nodes: int, *lost: str, unreadable: int = 0) -> NodeLosses:

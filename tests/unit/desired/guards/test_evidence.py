@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desired.guards.blast_radius import easing_of, losses_of
+from desired.guards.blast_radius import easing_of
 from desired.guards.evidence import clock_notes, controller_notes, incomplete_snapshot
 from desired.guards.filters import restrict
 from desired.guards.guard import GuardResult
@@ -15,6 +15,7 @@ from desired.model.clocks import LOOK_AGAIN_S, Clocks
 from desired.model.key import PLAN
 from desired.model.settings import Settings
 from desired.model.snapshot import IMAGE, Server, Snapshot, Workload, is_another_controller
+from desired.nodes.disruption import losses_of
 from desired.plan.change import Change, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.notes import NoteKind

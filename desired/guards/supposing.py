@@ -1,0 +1,33 @@
+"""Supposing: what the guards would say if a Node's server were gone."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from desired.guards.guard import GuardInput, GuardResult
+from desired.guards.judge import ask_guards
+from desired.model.snapshot import Condition, Node, Readiness
+from desired.nodes.matching import Gone
+from desired.nodes.node import NodeRules
+from desired.plan.setbacks import NO_SETBACKS
+from desired.planner import DesiredState, diff
+from desired.syntax.provider_id import ServerKey
+
+
+def suppose_deletion(
+    node: Node, server: ServerKey, facts: GuardInput
+) -> Iterator[tuple[GuardInput, tuple[GuardResult, ...]]]:
+    """The plan that deletes ``node`` alone, and what each guard says of it, in a world without its ``server`` in which
+    its kubelet has stopped reporting, just now or as long ago as it has; nothing where it would not be deleted then."""
+    snapshot, settings = facts.snapshot, facts.settings
+    silent = node
+    if node.ready is Readiness.TRUE:
+        others = (condition for condition in node.conditions if condition.type != "Ready")
+        unheard = Condition("Ready", Readiness.UNKNOWN, since=snapshot.taken_at)
+        silent = replace(node, conditions=(*others, unheard))
+    nodes = replace(snapshot.nodes, items={**snapshot.nodes.items, node.name: silent})
+    world = replace(snapshot.without(server), nodes=nodes)
+    departing = NodeRules(world, settings).orphaned(silent, Gone(server))
+    if departing is not None:
+        desired = DesiredState({node.name: departing})
+        supposed = GuardInput(diff(world, desired, settings), world, settings, desired, NO_SETBACKS)
+        yield supposed, ask_guards(supposed)
