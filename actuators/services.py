@@ -137,7 +137,7 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
     """Take our finalizer, the addresses of ``before`` and our conditions off the Service; with the last finalizer it
     may vanish. Done when it is gone.
 
-    Where no load balancer is deleted or released before it, one is looked up once more: it would not be released any
+    Unless its load balancer is deleted or released before it, one is looked up once more: it would not be released any
     more. Raises Conflict when there is one.
 
     The patch is a strategic one: what others have put beside ours is not named in it, and stays byte for byte. The
@@ -148,7 +148,7 @@ def release(writer: KubernetesWriter, cloud: HetznerReader, change: Change, snap
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    if not change.depends_on:
+    if not change.comes_after_its_balancer:
         require_none_labelled(cloud, service, snapshot)
     ours = [condition.type for condition in service.conditions if condition.type in _CONDITIONS]
     status: dict[str, Any] = {"loadBalancer": {"ingress": None}} if ingress or not service.ingress else {}

@@ -204,6 +204,13 @@ class Change:
         return self.owner.kind is ObjectKind.LOAD_BALANCER
 
     @property
+    def comes_after_its_balancer(self) -> bool:
+        """Whether it comes after the deletion or the retention of the load balancer of the Service that it serves: one
+        was found then."""
+        balancer = Key(ObjectKind.LOAD_BALANCER, self.owner.name)
+        return not {balancer, balancer.part("retain")}.isdisjoint(self.depends_on)
+
+    @property
     def rests_on(self) -> tuple[Evidence, ...]:
         """What has to be so for it to be right. What follows from its kind, verb and values is always in here."""
         evidence = _evidence(self)

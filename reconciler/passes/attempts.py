@@ -161,7 +161,7 @@ class Attempts:
     def _is_premature(self, change: Change) -> bool:
         """Whether a Service would be released for which this pass may have created a load balancer that no list shows
         yet, as lists lag behind: then nothing would release it any more."""
-        if change.kind != ChangeKind.SERVICE_RELEASE or change.depends_on:
+        if change.kind != ChangeKind.SERVICE_RELEASE or change.comes_after_its_balancer:
             return False
         created = self.by_key.get(Key(ObjectKind.LOAD_BALANCER, change.owner.name), ())
         return any(a.change.kind == ChangeKind.LB_CREATE and not _is_refused(a.outcome) for a in created)

@@ -367,14 +367,17 @@ def labelled(sim: Simulation, **labels: str) -> None:
     sim.hetzner.replace_world({"load_balancers": [balancer]})
 
 
-def test_no_release_while_there_is_a_load_balancer(started: Callable[..., Simulation]) -> None:
+@pytest.mark.parametrize("depends_on", [(), ("certificate/default/web",)], ids=["alone", "after another change"])
+def test_no_release_while_there_is_a_load_balancer(
+    started: Callable[..., Simulation], depends_on: tuple[str, ...]
+) -> None:
     """A list may lack one that is there, and nobody would release it any more."""
     sim = started()
     labelled(sim)
 
     why = "^the list of load balancers lacks load balancer 42 shop, and a look by its label finds it$"
     with pytest.raises(Conflict, match=why):
-        carry_out(sim, RELEASE)
+        carry_out(sim, replace(RELEASE, depends_on=depends_on))
 
     assert sim.written() == []
     assert FINALIZER_BALANCER in service(sim)["metadata"]["finalizers"]
@@ -390,12 +393,13 @@ def test_the_release_beside_the_load_balancer_of_another_cluster(started: Callab
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
 
 
-def test_the_release_after_a_load_balancer(started: Callable[..., Simulation]) -> None:
+@pytest.mark.parametrize("before", [BALANCER, f"{BALANCER}/retain"])
+def test_the_release_after_a_load_balancer(started: Callable[..., Simulation], before: str) -> None:
     """What was deleted or released just before it, and waited for, is not looked up; reads may lag behind."""
     sim = started()
     labelled(sim)
 
-    carry_out(sim, replace(RELEASE, depends_on=(BALANCER,)))
+    carry_out(sim, replace(RELEASE, depends_on=(before,)))
 
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]
     assert sim.sent_to_hetzner() == []

@@ -268,6 +268,10 @@ RELEASE = a_change("service/ns/web/release", "service.release", owner="service/n
         pytest.param(
             Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web",)), False, id="listed, and deleted"
         ),
+        pytest.param(
+            Applied(), replace(RELEASE, depends_on=("load_balancer/ns/web/retain",)), False, id="listed, and retained"
+        ),
+        pytest.param(Applied(), replace(RELEASE, depends_on=("certificate/ns/web",)), True, id="after another change"),
         pytest.param(Applied(), replace(RELEASE, owner=key_of("service/ns/api")), False, id="of another Service"),
     ],
 )
