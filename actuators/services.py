@@ -8,12 +8,10 @@ from collections.abc import Collection
 from datetime import UTC
 from typing import Any
 
-import msgspec
-
-from actuators.http.decoding import decoder
-from actuators.http.errors import Broken, Conflict, Invalid, NotFound
+from actuators.http.errors import Conflict, Invalid, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesReader, KubernetesWriter, segment
+from actuators.load_balancers.claimants import services_now
 from actuators.load_balancers.lookup import (
     balancer_of,
     name_of,
@@ -28,19 +26,6 @@ from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import CONDITION_IN_SYNC, CONDITION_READY, FINALIZER_BALANCER
 from desired.plan.change import Change, Claimed
-
-
-class _Metadata(msgspec.Struct):
-    uid: str
-
-
-class _Service(msgspec.Struct):
-    metadata: _Metadata
-
-
-class _Services(msgspec.Struct):
-    items: list[_Service]
-
 
 _CONDITIONS = frozenset({CONDITION_READY, CONDITION_IN_SYNC})
 
@@ -82,8 +67,7 @@ def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: C
     except NotFound as error:
         raise Conflict(f"Service {service.id} is gone", status=error.status) from error
     owner = change.before.service_uid if isinstance(change.before, Owner) else None
-    pages = [] if owner is None else cluster.list_pages("/api/v1/services", lambda answer: _uids(answer.body))
-    if any(owner in uids for uids in pages):
+    if owner is not None and any(each.uid == owner for each in services_now(cluster)):
         raise Conflict(
             f"the list of Services lacked the owner of the load balancer, with the UID {owner}, and it lives"
         )
@@ -187,10 +171,3 @@ def _condition(condition: ServiceCondition) -> dict[str, str]:
         "message": condition.message,
         "lastTransitionTime": f"{condition.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
-
-
-def _uids(body: bytes) -> frozenset[str]:
-    try:
-        return frozenset(found.metadata.uid for found in decoder(_Services).decode(body).items)
-    except ValueError as error:
-        raise Broken(f"the API server's Services could not be read: {error}") from error

@@ -8,15 +8,18 @@ from typing import Any
 from actuators.http.errors import ApiError, Conflict, Invalid, Transient
 from actuators.http.hetzner import HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
+from actuators.http.kubernetes import KubernetesReader
 
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """A reader, a writer, and the one poller of all actions."""
+    """A reader, a writer, and the one poller of all actions; and a reader of the cluster, whose Services may want what
+    is about to go."""
 
     reader: HetznerReader
     writer: HetznerWriter
     actions: Actions
+    cluster: KubernetesReader
 
     def act(
         self, path: str, body: Mapping[str, Any] | None, what: str, happened: Callable[[], bool] = lambda: False

@@ -104,9 +104,9 @@ def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> 
         return Runtime(plan_context)
     leader.when_lost(records.forget)
     writer = kubernetes.KubernetesWriter(cluster)
-    writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop))
+    writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop), cluster_reader)
     events = EventSink(writer)
-    actuators = actuators_with(writer, cluster_reader, writers, account)
+    actuators = actuators_with(writer, writers, account)
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
     conditions = ConditionSink(partial(write_conditions, writer))
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
@@ -241,10 +241,7 @@ def _retry(config: Config, stop: threading.Event) -> Retry:
 
 
 def actuators_with(
-    writer: kubernetes.KubernetesWriter,
-    cluster: kubernetes.KubernetesReader,
-    writers: Writers,
-    robot: RobotReader | None,
+    writer: kubernetes.KubernetesWriter, writers: Writers, robot: RobotReader | None
 ) -> Mapping[str, Actuator]:
     """Kind of change → its actuator."""
     return {
@@ -253,22 +250,16 @@ def actuators_with(
         ChangeKind.NODE_ADDRESSES: partial(write_addresses, writer),
         ChangeKind.NODE_SHUTDOWN_TAINT: partial(write_shutdown_taint, writer),
         ChangeKind.NODE_NETWORK_CONDITION: partial(write_network_condition, writer),
-        ChangeKind.NODE_DELETE: partial(delete, writer, cluster, writers.reader, robot),
+        ChangeKind.NODE_DELETE: partial(delete, writer, writers.cluster, writers.reader, robot),
         ChangeKind.SERVICE_CLAIM: partial(claim, writer),
         ChangeKind.SERVICE_STATUS: partial(write_status, writer, writers.reader),
         ChangeKind.SERVICE_RELEASE: partial(release, writer, writers.reader),
         ChangeKind.CERTIFICATE_CREATE: partial(create_certificate, writers),
         **{kind: partial(actuator, writers) for kind, actuator in {**BALANCER_ACTUATORS, **ROUTE_ACTUATORS}.items()},
-        ChangeKind.LB_ADOPT: partial(_adopt, writer, cluster, writers),
+        ChangeKind.LB_ADOPT: partial(_adopt, writer, writers),
     }
 
 
-def _adopt(
-    writer: kubernetes.KubernetesWriter,
-    cluster: kubernetes.KubernetesReader,
-    writers: Writers,
-    change: Change,
-    snapshot: Snapshot,
-) -> None:
-    require_alive(writer, cluster, change, snapshot)
+def _adopt(writer: kubernetes.KubernetesWriter, writers: Writers, change: Change, snapshot: Snapshot) -> None:
+    require_alive(writer, writers.cluster, change, snapshot)
     BALANCER_ACTUATORS[ChangeKind.LB_ADOPT](writers, change, snapshot)

@@ -4,10 +4,11 @@ Each function reads the load balancer just before the write and raises Conflict 
 observed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from actuators.http.errors import Conflict, Invalid, NotFound
+from actuators.load_balancers.claimants import require_unclaimed
 from actuators.load_balancers.lookup import (
     BalancerNow,
     balancer_now,
@@ -83,37 +84,26 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Delete the load balancer and wait until it is gone; done when it is gone already.
 
     Raises Conflict when it is not the Service's own any more, or is protected against deletion by now; for one that was
-    released before, when it is not released in the same way any more.
+    released before, when it is not released in the same way any more; when a Service wants it by now. The Service is
+    looked at last: once the addresses are gone nothing brings them back.
     """
     match change.before, change.after:
         case LoadBalancer(), None:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    if change.is_of_no_service:
-        delete_now(writers, balancer, lambda now: require_as_observed(now, balancer))
-    else:
-        delete_now(writers, balancer, lambda now: require_own(now, change, balancer, snapshot))
-
-
-def require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
-    """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
-    before = balancer.owner
-    if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
-        raise Conflict(f"{name_of(balancer)} has other owner labels by now")
-
-
-def delete_now(writers: Writers, balancer: CloudBalancer, check: Callable[[BalancerNow], None]) -> None:
-    """Read the load balancer, delete it, and wait until it is gone; done when it is gone already.
-
-    ``check`` raises Conflict when it may not be deleted in its present state; protection against deletion is a Conflict
-    as well. Other ApiErrors as they are.
-    """
     try:
         now = balancer_now(writers.reader, balancer)
-        check(now)
-        if now.is_protected:
-            raise Conflict(f"{name_of(balancer)} is protected against deletion by now")
+    except NotFound:
+        return
+    if change.is_of_no_service:
+        _require_as_observed(now, balancer)
+    else:
+        require_own(now, change, balancer, snapshot)
+    if now.is_protected:
+        raise Conflict(f"{name_of(balancer)} is protected against deletion by now")
+    require_unclaimed(writers.cluster, change, balancer, snapshot)
+    try:
         writers.actions.wait(writers.writer.delete(path_of(balancer)), f"deletion of {name_of(balancer)}")
     except NotFound:
         return
@@ -121,6 +111,13 @@ def delete_now(writers: Writers, balancer: CloudBalancer, check: Callable[[Balan
         if error.code == "protected":
             raise Conflict(str(error), status=error.status, code=error.code) from error
         raise
+
+
+def _require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
+    """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
+    before = balancer.owner
+    if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
+        raise Conflict(f"{name_of(balancer)} has other owner labels by now")
 
 
 def _unchanged(writers: Writers, balancer: CloudBalancer, before: Owner) -> BalancerNow:

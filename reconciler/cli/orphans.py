@@ -114,7 +114,7 @@ def _listed_and_deleted(
     if report.errors or obstacle is not None:
         refusal = () if report.errors or obstacle is None else (f"nothing is deleted: {obstacle}",)
         return replace(report, errors=(*report.errors, *refusal))
-    writers = Writers(reader, HetznerWriter(cloud), Actions(reader, stop))
+    writers = Writers(reader, HetznerWriter(cloud), Actions(reader, stop), readers.kubernetes)
     kept = {orphan.balancer.id: Skipped(orphan.kept) for orphan in chosen if ids and orphan.kept is not None}
     return replace(report, outcomes={**kept, **_delete(plan, asked, snapshot, chosen, writers, stop)})
 

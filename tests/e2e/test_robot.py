@@ -175,8 +175,8 @@ class Life:
         )
         robot = Robot(RobotCache(self.account, timedelta(minutes=5), now), Confirmer(self.account))
         cluster, cloud = built.connections.cluster, built.connections.cloud
-        writers = Writers(readers.hetzner, HetznerWriter(cloud), Actions(readers.hetzner, stop))
-        actuators = actuators_with(KubernetesWriter(cluster), readers.kubernetes, writers, self.account)
+        writers = Writers(readers.hetzner, HetznerWriter(cloud), Actions(readers.hetzner, stop), readers.kubernetes)
+        actuators = actuators_with(KubernetesWriter(cluster), writers, self.account)
         self._plan = replace(built.plan_context, readers=replace(readers, robot=robot))
         self._apply = replace(built.connections.apply_context, actuators=actuators)
         self._history = History(now, lambda: 0.0)

@@ -45,8 +45,7 @@ class _Steps:
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
         self._actuators = actuators_with(
             self.run.sim.kubernetes_writer(),
-            self.run.readers.kubernetes,
-            Writers(reader, self.run.writer, actions),
+            Writers(reader, self.run.writer, actions, self.run.readers.kubernetes),
             self.run.sim.robot_reader(),
         )
         self._attempts = Attempts()

@@ -134,7 +134,8 @@ def a_stage(
 def hands_in(sim: Simulation) -> Writers:
     """Hands for the simulation: their waits are those of its stop event, their clock is its own."""
     reader = sim.hetzner_reader()
-    return Writers(reader, sim.hetzner_writer(), Actions(reader, sim.stop, clock=sim.clock.timestamp))
+    actions = Actions(reader, sim.stop, clock=sim.clock.timestamp)
+    return Writers(reader, sim.hetzner_writer(), actions, sim.kubernetes_reader())
 
 
 def _raw_server(server: Server) -> dict[str, Any]:

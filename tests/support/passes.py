@@ -150,9 +150,8 @@ class Run(Generic[W]):
             actions = self.time.actions = self.time.actions or Actions(
                 reader, self.stop, clock=clock.timestamp, sleep=sleep
             )
-        actuators = actuators_with(
-            writer, self.readers.kubernetes, Writers(reader, self.writer, actions), self.sim.robot_reader()
-        )
+        writers = Writers(reader, self.writer, actions, self.readers.kubernetes)
+        actuators = actuators_with(writer, writers, self.sim.robot_reader())
         if self.budget is not None:
             actuators = within_budget(actuators, self.budget.begin_change)
         conditions = ConditionSink(partial(write_conditions, writer))

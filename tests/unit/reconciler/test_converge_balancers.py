@@ -29,6 +29,7 @@ from tests.support.world import SERVICES
 Simulate = Callable[..., Simulation]
 CHOSEN = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
 """Annotations that take three rounds: create, attach with that address, publish it."""
+WINDOW = replace(LOCATED, undo_window=timedelta(minutes=10))
 CONFLICT = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
 
 
@@ -276,8 +277,7 @@ def test_a_copy_of_a_service_takes_no_address_from_the_original(simulate: Simula
 
 def test_an_address_in_its_undo_window_is_waited_for(simulate: Simulate) -> None:
     """Another Service gets it in the pass in which the load balancer goes that has it."""
-    settings = replace(LOCATED, undo_window=timedelta(minutes=10))
-    run = a_balanced_run(simulate, load_balancer_service(**NAMED), settings=settings, primary_ips=PRIMARY_IPS)
+    run = a_balanced_run(simulate, load_balancer_service(**NAMED), settings=WINDOW, primary_ips=PRIMARY_IPS)
     run.converge()
     had = published(run)
     remove_service(run)
@@ -292,6 +292,46 @@ def test_an_address_in_its_undo_window_is_waited_for(simulate: Simulate) -> None
     run.converge()
 
     assert (published(run, "next"), len(run.sim.balancers())) == (had, 1)
+
+
+def ids(run: Run) -> list[int]:
+    """Ids of the load balancers that there are."""
+    return sorted(balancer["id"] for balancer in run.sim.balancers())
+
+
+def turn(sim: Simulation, kind: str) -> None:
+    """A person changes the type of the Service."""
+    sim.kubernetes_writer().patch(f"{SERVICES}/web", {"spec": {"type": kind}})
+
+
+def test_a_service_that_wants_its_load_balancer_again_keeps_it(simulate: Simulate) -> None:
+    """It is of type ClusterIP when the pass begins, and of type LoadBalancer again before the deletion."""
+    run = a_balanced_run(simulate)
+    run.converge()
+    had = published(run), ids(run)
+    turn(run.sim, "ClusterIP")
+    just_before_the_writes(run, lambda sim: turn(sim, "LoadBalancer"))
+
+    run.converge()
+    assert run.converge().result is Result.NO_CHANGES
+
+    assert (published(run), ids(run)) == had
+
+
+def test_a_service_that_comes_back_at_the_end_of_the_window(simulate: Simulate) -> None:
+    """Its undo window is over when the pass begins, and it is created again before the deletion."""
+    run = a_balanced_run(simulate, settings=WINDOW)
+    run.converge()
+    had = published(run), ids(run)
+    remove_service(run)
+    run.converge()
+    run.sim.clock.advance(601)
+    just_before_the_writes(run, lambda sim: sim.kubernetes_writer().create(SERVICES, load_balancer_service()))
+
+    run.converge()
+    assert run.converge().result is Result.NO_CHANGES
+
+    assert (published(run), ids(run)) == had
 
 
 def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:

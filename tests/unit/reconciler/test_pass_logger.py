@@ -180,8 +180,9 @@ def test_a_load_balancer_is_told_of_with_its_action(
     """The id is the one under which the project's log of actions has it."""
     run, narrator = a_balanced_run(simulate), PassLogger()
     reader, clock = run.readers.hetzner, run.sim.clock
-    writers = Writers(reader, run.writer, Actions(reader, PassingTime(clock), clock=clock.timestamp))
-    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), run.readers.kubernetes, writers, None))
+    actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
+    writers = Writers(reader, run.writer, actions, run.readers.kubernetes)
+    actuators = narrator.attends(actuators_with(run.sim.kubernetes_writer(), writers, None))
 
     converge(run.plan_context, ApplyContext(actuators, lambda *_: None, run.ears, narrator, run.stop))
 
