@@ -334,6 +334,28 @@ def test_a_service_that_comes_back_at_the_end_of_the_window(simulate: Simulate) 
     assert (published(run), ids(run)) == had
 
 
+def test_an_undo_window_that_ends_during_a_pass(simulate: Simulate) -> None:
+    """The Service came back before it ended, and is left to the next pass: so is the deletion."""
+    run = a_balanced_run(simulate, load_balancer_service(), load_balancer_service("other"), settings=WINDOW)
+    run.converge()
+    had = published(run), ids(run)
+    remove_service(run)
+    run.converge()
+    run.sim.clock.advance(595)
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/other/status", {"status": {"loadBalancer": {"ingress": None}}})
+
+    def returns(sim: Simulation) -> None:
+        sim.kubernetes_writer().create(SERVICES, load_balancer_service())
+        sim.clock.advance(10)
+
+    just_before_the_writes(run, returns)
+    (deletion,) = (line for line in run.converge().lines if line.change.kind == "lb.delete")
+
+    assert (deletion.change.decision.rule, deletion.outcome) == ("undo-window", None)
+    assert run.converge().result is Result.NO_CHANGES
+    assert (published(run), ids(run)) == had
+
+
 def test_a_load_balancer_is_adopted(simulate: Simulate) -> None:
     """Who finds the load balancer that it names gets it, and all that it lacks, in one round; then it is published."""
     named = {"id": 42, "name": "shop", "load_balancer_type": "lb11", "location": "fsn1"}
