@@ -835,7 +835,52 @@ def _half_left_before_any_process_looked(stage: Stage) -> None:
     stage.settle()
 
 
+def _wanted_again(stage: Stage) -> None:
+    stage.turn("web", "ClusterIP")
+    stage.once_planned(lambda: stage.turn("web", "LoadBalancer"))
+    stage.run()
+    stage.settle()
+
+
+def _back_after_its_undo_window(stage: Stage) -> None:
+    stage.delete_service("web")
+    stage.run()
+    stage.advance(601)
+    stage.once_planned(lambda: stage.make_service("web"))
+    stage.run()
+    stage.settle()
+
+
+def _back_while_its_undo_window_ends(stage: Stage) -> None:
+    """It ends after the first plan, in which the Service of that name is not; another one is made in that round."""
+    stage.delete_service("web")
+    stage.run()
+    stage.advance(595)
+    stage.make_service("mail")
+
+    def returns() -> None:
+        stage.make_service("web")
+        stage.advance(10)
+
+    stage.meanwhile(returns)
+    stage.run()
+    stage.settle()
+
+
 ROWS = (
+    *(
+        Row(
+            name,
+            Start(nodes=3, undo=timedelta(minutes=minutes)),
+            script,
+            "a load balancer that a Service wants by then is not deleted, whatever was observed before",
+        )
+        for name, minutes, script in (
+            ("wanted-again-before-its-deletion", 0, _wanted_again),
+            ("back-after-its-undo-window", 10, _back_after_its_undo_window),
+            ("back-while-its-undo-window-ends", 10, _back_while_its_undo_window_ends),
+        )
+    ),
     Row(
         "settings-lost-together",
         Start(nodes=3, services=FOUR, variables=INTERNAL),

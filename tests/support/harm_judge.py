@@ -16,6 +16,7 @@ from tests.support.harm_truth import (
     Raw,
     Seen,
     addresses_of,
+    awaiting,
     balancer_of,
     is_inside,
     is_wanted,
@@ -58,6 +59,8 @@ class Deed:
     """Number → dedicated server, as the list had it that the controller goes by."""
     metal_addresses: Collection[str] = ()
     """All addresses that dedicated servers ever had."""
+    meanwhile: Collection[Seen] = ()
+    """The truth each time that something had happened while the run was at work."""
 
     @property
     def project(self) -> str:
@@ -83,6 +86,7 @@ def harm(deed: Deed) -> list[str]:
             *_foreign_project(deed),
             *_foreign_balancers(deed),
             *_lost_balancers(deed),
+            *_lost_wishes(deed),
             *_lost_targets(deed),
             *_lost_listeners(deed),
             *_lost_encryption(deed),
@@ -269,6 +273,16 @@ def _lost_balancers(deed: Deed) -> Iterator[str]:
         uid = deed.before.balancers[deed.project][balancer_id]["labels"].get(SERVICE_LABEL)
         if uid is not None and uid not in alive and f"load_balancer/#{balancer_id}" not in deed.approved:
             yield f"load balancer {balancer_id} is deleted, and its Service vanished without releasing it"
+
+
+def _lost_wishes(deed: Deed) -> Iterator[str]:
+    """Load balancers that a Service wants, or wants back, since something has happened while the run was at work."""
+    for seen in (deed.before, *deed.meanwhile):
+        for owner, service, own in wishes(seen, deed.clusters, deed.project):
+            for found in awaiting(seen, deed.project, service, seen.uid(owner)) if own is None else (own,):
+                lets = deed.let(_key(service)) or f"load_balancer/#{found['id']}" in deed.approved
+                if found["id"] not in deed.after.balancers[deed.project] and not lets:
+                    yield f"load balancer {found['id']} is deleted, and Service {_key(service)} wants it by then"
 
 
 def _key(service: Raw) -> str:

@@ -70,7 +70,7 @@ from tests.support.harm_truth import (
     wishes,
 )
 from tests.support.objects import condition, joining_node, server, settled_node
-from tests.support.passes import Run, records_in
+from tests.support.passes import Run, just_before_the_writes, records_in
 from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
 from tests.support.world import settings_of
@@ -327,6 +327,10 @@ class Stage:
     """Node or Service → how long loops had been at work when it came."""
     _meanwhile: list[Callable[[], object]] = field(default_factory=list)
     """What happens after the next writes to Hetzner, one after each."""
+    _planned: list[Callable[[], object]] = field(default_factory=list)
+    """What happens between the next plans and what is done of them."""
+    _seen: list[Seen] = field(default_factory=list)
+    """The truth after each of what has happened in the run that is at work."""
     _people: set[int] = field(default_factory=lambda: {SHOP, EMPTY, THEIRS, IDLE})
 
     # What controllers do.
@@ -348,6 +352,10 @@ class Stage:
         kubernetes.after_write = self._note_written
         remembered = self._answered.moments
         self._see(began, before, lies)
+        self._seen = []
+        if self._planned:
+            happens = self._planned.pop(0)
+            just_before_the_writes(product, lambda _: self._occur(happens))
         report = self._passes(product) if loop else product.converge()
         self._busy_s, self._began = self._busy(), None
         self.reports[cluster] = report
@@ -370,6 +378,7 @@ class Stage:
             self._proven_gone,
             self._metal_lenses[cluster].told if cluster in self._metal_lenses else {},
             self._metal_addresses,
+            self._seen,
         )
         found = harm(deed)
         done = {str(line.change.key) for line in report.lines if line.change.decision.verdict == "allowed"}
@@ -445,10 +454,20 @@ class Stage:
         called for another pass by it."""
         self._meanwhile.append(happens)
 
+    def once_planned(self, happens: Callable[[], object]) -> None:
+        """This happens while the next run is at work, between its plan and its first write."""
+        self._planned.append(happens)
+
+    def _occur(self, happens: Callable[[], object]) -> None:
+        """Let it happen, and note the truth: what is wanted from now on."""
+        happens()
+        seen = self.truth.seen()
+        self._seen.append(replace(seen, projects={**seen.projects, HOME: self.truth.projects[HOME].world()["hetzner"]}))
+
     def _happen(self, fewest: dict[int, int], before: Seen, worst: dict[Port, frozenset[str]]) -> None:
         self._count(fewest, before, worst)
         if self._meanwhile:
-            self._meanwhile.pop(0)()
+            self._occur(self._meanwhile.pop(0))
             self._is_called = True
 
     def _note_written(self, request: Request) -> None:
