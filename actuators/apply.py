@@ -22,6 +22,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Api, Verb
 from desired.plan.ordering import not_preemptible, predecessors
+from desired.rules.filters import BLOCKED
 
 _log = logging.getLogger("hcloud-reconciler.apply")
 
@@ -280,7 +281,7 @@ def _watch(lane: Lane, ended: "SimpleQueue[Lane]") -> None:
 def _missing(change: Change, outcomes: Mapping[str, Outcome]) -> Outcome | None:
     """The outcome of a change that is not tried because one that it depends on was not done. None when all were."""
     undone = [key for key in change.depends_on if not isinstance(outcomes.get(key, Applied()), Applied)]
-    return Skipped(f"comes after {undone[0]}, which was not done") if undone else None
+    return Skipped(BLOCKED.text(change=undone[0], state="not applied")) if undone else None
 
 
 def _attempt(

@@ -41,7 +41,7 @@ class Pending:
     """Whether another change of the object is under way, which any other change of it would meet as well."""
 
 
-PREEMPTED = Pending("gives way to what is more urgent, and goes on after it")
+PREEMPTED = Pending("paused for higher-priority changes")
 """The outcome of a change that gave way to a more urgent one before it began. Nothing is wrong with it."""
 GOES_ON = Pending("still under way, and goes on; its object is left alone until it ends")
 """The outcome of a change that a round has left before it ended. Nothing is known to be wrong with it."""

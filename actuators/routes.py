@@ -145,7 +145,7 @@ def _gateway_now(writers: Writers, network_id: int, route: Route) -> IPv4Address
 
 
 def _leads_elsewhere(network_id: int, route: Route, gateway: IPv4Address) -> Conflict:
-    return Conflict(f"the {_named(network_id, route)} has another gateway by now, {gateway}")
+    return Conflict(f"the {_named(network_id, route)} now has another gateway, {gateway}")
 
 
 def _path(network_id: int, action: str) -> str:

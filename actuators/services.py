@@ -50,7 +50,7 @@ def _claim(writer: KubernetesWriter, service: Service) -> None:
     except Invalid as error:
         if "object is being deleted" not in str(error):
             raise
-        raise Conflict(f"Service {service.id} is being deleted by now", status=error.status) from error
+        raise Conflict(f"Service {service.id} is now being deleted", status=error.status) from error
 
 
 def require_alive(writer: KubernetesWriter, cluster: KubernetesReader, change: Change, snapshot: Snapshot) -> None:
@@ -94,7 +94,7 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
         now = remaining(cloud, balancer)
         require_own(now, change, balancer, snapshot)
         if set(now.attachments) != set(balancer.attachments) or now.is_public is not balancer.spec.public_interface:
-            raise Conflict(f"{name_of(balancer)} has other addresses by now")
+            raise Conflict(f"{name_of(balancer)} now has other addresses")
     status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
     if change.conditions:
         status["conditions"] = [_condition(condition) for condition in change.conditions]

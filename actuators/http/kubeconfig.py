@@ -116,7 +116,7 @@ def _check_address(name: str, host: str) -> None:
 @cache
 def _warn_of_plain_http(name: str, host: str) -> None:
     """Once, however many connections there are."""
-    why = "whoever is on the way reads and changes what is sent, credentials included; write https:// before it"
+    why = "credentials can be read and requests changed on the way; write https:// before it"
     _log.warning("%s: its server %s is reached without encryption: %s", name, host, why)
 
 

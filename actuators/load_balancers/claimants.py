@@ -53,7 +53,7 @@ def require_unclaimed(cluster: KubernetesReader, change: Change, balancer: Cloud
     for service in filter(wants_balancer, _candidates(cluster, change, balancer)):
         before = known.get(service.id)
         if before is None or before.uid != service.uid or not wants_balancer(before):
-            raise Conflict(f"Service {service.id} wants {name_of(balancer)} by now")
+            raise Conflict(f"Service {service.id} now wants {name_of(balancer)}")
 
 
 def _candidates(cluster: KubernetesReader, change: Change, balancer: CloudBalancer) -> Iterator[Service]:

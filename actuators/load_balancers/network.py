@@ -84,9 +84,7 @@ def _attach(writers: Writers, balancer: CloudBalancer, place: Attachment, look: 
         if not now.attachments:
             raise Conflict(f"{name_of(balancer)}: Hetzner says it is attached, and it is not seen yet") from error
         if not _is_in(now, place):
-            raise Conflict(
-                f"{name_of(balancer)} is in another network, or has another address there, by now"
-            ) from error
+            raise Conflict(f"{name_of(balancer)} is now in another network, or has another address there") from error
 
 
 def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapshot: Snapshot, look: Look) -> None:
@@ -111,7 +109,7 @@ def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:
     Raises Conflict when another client has added a target meanwhile that would be lost without approval."""
     news = next((target for target in _private(now.targets) if target not in balancer.targets), None)
     if news is not None:
-        raise Conflict(f"{name_of(balancer)} has got {spoken(news)} as a target by now, which would be lost")
+        raise Conflict(f"{name_of(balancer)} now has {spoken(news)} as a target, which would be lost")
     return replace(balancer, targets=tuple(now.targets))
 
 

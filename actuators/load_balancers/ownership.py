@@ -43,9 +43,9 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             raise unexpected_change(change)
     now = _unchanged(writers, balancer, before)
     if is_not_ours(now.owner, snapshot):
-        raise Conflict(f"{name_of(balancer)} has the label of another cluster by now")
+        raise Conflict(f"{name_of(balancer)} now has the label of another cluster")
     if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
-        raise Conflict(f"{name_of(balancer)} is in use by now")
+        raise Conflict(f"{name_of(balancer)} is now in use")
     _write(writers, balancer, {"labels": labels_with(now.labels, after)})
 
 
@@ -83,7 +83,7 @@ def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     """Delete the load balancer and wait until it is gone; done when it is gone already.
 
-    Raises Conflict when it is not the Service's own any more, or is protected against deletion by now; for one that was
+    Raises Conflict when it is not the Service's own any more, or is now protected against deletion; for one that was
     released before, when it is not released in the same way any more; when a Service wants it by now. The Service is
     looked at last: once the addresses are gone nothing brings them back.
     """
@@ -101,7 +101,7 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     else:
         require_own(now, change, balancer, snapshot)
     if now.is_protected:
-        raise Conflict(f"{name_of(balancer)} is protected against deletion by now")
+        raise Conflict(f"{name_of(balancer)} is now protected against deletion")
     require_unclaimed(writers.cluster, change, balancer, snapshot)
     try:
         writers.actions.wait(writers.writer.delete(path_of(balancer)), f"deletion of {name_of(balancer)}")
@@ -117,14 +117,14 @@ def _require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
     """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
     before = balancer.owner
     if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
-        raise Conflict(f"{name_of(balancer)} has other owner labels by now")
+        raise Conflict(f"{name_of(balancer)} now has other owner labels")
 
 
 def _unchanged(writers: Writers, balancer: CloudBalancer, before: Owner) -> BalancerNow:
     """The load balancer, whose labels still name the owner that they named when it was observed."""
     now = remaining(writers.reader, balancer)
     if now.owner != replace(before, balancer_id=None):
-        raise Conflict(f"{name_of(balancer)} has other owner labels by now")
+        raise Conflict(f"{name_of(balancer)} now has other owner labels")
     return now
 
 

@@ -169,7 +169,7 @@ def not_ready(plan: Plan, given_up: Collection[str] = ()) -> Mapping[str, str]:
     blocked = [key for key in plan.by_key if key in why or key in given_up or key not in allowed]
     while blocked:
         before = blocked.pop()
-        reason = f"comes after {before}, which " + ("was not done" if before in given_up else "has to wait")
+        reason = f"blocked by {before} ({'not applied' if before in given_up else 'waiting'})"
         new = [key for key in dependents.get(before, ()) if key not in why]
         why |= dict.fromkeys(new, reason)
         blocked += new

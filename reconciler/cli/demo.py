@@ -21,7 +21,7 @@ _LATENCY_S = 0.05
 _INTRODUCTION = """\
 A small cluster on Hetzner, simulated on this machine. Two Nodes have just joined and carry the taint that keeps pods
 away until a cloud controller has initialized them; a third bears a mistyped name. Of those that have run for days,
-one's server has a larger type by now, and one is silent since its server was deleted: the route to its pods leads
+one's server now has a larger type, and one is silent since its server was deleted: the route to its pods leads
 nowhere. The Service shop is new and wants a load balancer; from the one of the Service api a target was taken.
 """
 _FAREWELL = """\

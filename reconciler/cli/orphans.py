@@ -155,7 +155,7 @@ def _errors(snapshot: Snapshot, found: Collection[Orphan], ids: frozenset[int]) 
     unknown = why_no_orphans(snapshot)
     balancers = snapshot.load_balancers
     if unknown is not None:
-        yield f"it cannot be told which load balancers are orphans: {unknown}"
+        yield f"cannot determine which load balancers are orphaned: {unknown}"
         return
     if balancers is not None and not balancers.complete:
         yield f"the list of load balancers is not whole: {balancers.why_incomplete}"

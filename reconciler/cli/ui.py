@@ -62,5 +62,5 @@ def _tell(config: Config, port: int) -> None:
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()
     if not is_loopback(url) or not host:
-        say("warning: whoever reaches this address sees the plan, as nobody has to log in; 127.0.0.1 is for you alone")
+        say("warning: the page has no login, and is open to all that reach this address; 127.0.0.1 keeps it private")
     say("the page is there until Ctrl-C")

@@ -511,7 +511,7 @@ def _warnings(variables: Mapping[str, Any], environ: Mapping[str, str], flags: M
         endpoint = variables.get(name) or ""
         if endpoint.startswith("http://") and not is_loopback(endpoint):
             shown = shown_address(endpoint)
-            why = f"whoever is on the way reads the {secret} and changes the answers; write https:// before it"
+            why = f"the {secret} can be read and the answers changed on the way; write https:// before it"
             lines.append(f"{name} is {shown}, which is reached without encryption: {why}")
     if variables.get("ROBOT_ENABLED") and not variables["ROBOT_USER"] and not flags["--from"]:
         only = "load balancers alone know Robot servers, by their Nodes' InternalIPs, and the Nodes are left alone"

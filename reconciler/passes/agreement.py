@@ -12,7 +12,7 @@ a list of permissions, and no list of orders: nothing is done that is not planne
 | a change | nothing | a note: no longer needed |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,9 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.grants import Grant, Here, Source
 from desired.plan.kinds import ChangeKind
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
+from desired.rules.filters import AGREED_PART, NOT_AGREED, UNNEEDED
+from desired.rules.rule import Rule
 from desired.syntax.bounds import counted
 from reconciler.report.documents import to_json
 from reconciler.report.folding import names
@@ -94,25 +96,22 @@ class Agreement:
 
     def bind(self, plan: Plan) -> Plan:
         """The judged plan, in which everything waits that was not agreed to, and a note that counts it."""
-        why = f"not in {self.name}; look at it in the next one"
-        decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, why)
+        decision = GuardDecision(Verdict.WAITING, GuardName.AGREED_PLAN, NOT_AGREED.text(plan=self.name))
         left = [change.key for change in plan.allowed if not self.permits(change)]
         if not left:
             return plan
         bound = withhold(plan, left, decision)
         keys = {change.key for change in plan.allowed} - {change.key for change in bound.allowed}
-        text = f"{counted(len(keys), 'change')} skipped, not in {self.name}: {names(keys)}"
-        return replace(bound, notes=(*bound.notes, Note(PLAN, NoteKind.AGREED_PLAN, text)))
+        return replace(bound, notes=(*bound.notes, self._note(AGREED_PART, keys)))
 
     def unneeded(self, plan: Plan) -> tuple[Note, ...]:
         """A note on what the judged ``plan`` does not have any more: it was done, or is wanted no more."""
         planned = {(str(change.kind), str(change.key)) for change in plan.changes}
         keys = [key for kind, key in self.permissions or () if (kind, key) not in planned]
-        if not keys:
-            return ()
-        verb = "is" if len(keys) == 1 else "are"
-        text = f"{counted(len(keys), 'change')} of {self.name} {verb} no longer needed: {names(keys)}"
-        return (Note(PLAN, NoteKind.AGREED_PLAN, text),)
+        return (self._note(UNNEEDED, keys),) if keys else ()
+
+    def _note(self, row: Rule, keys: Collection[str]) -> Note:
+        return row.note(PLAN, changes=counted(len(keys), "change"), plan=self.name, keys=names(keys))
 
     def why_void(self, here: Here) -> str | None:
         """The reason why nothing at all is done of it here; None when it counts."""

@@ -9,9 +9,10 @@ from desired.model.key import Key, ObjectKind
 from desired.plan.change import Change, GuardName, Plan, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.ordering import not_ready, ready_now
+from desired.rules.filters import BLOCKED
 from reconciler.result import Line
 
-NOT_SEEN = Pending("applied, and not yet seen in the world")
+NOT_SEEN = Pending("applied; not yet visible in the API")
 """The outcome of a change that was applied and is still planned."""
 NO_ROUND_LEFT = Pending("no round of this pass was left for it")
 """The outcome of a change that became possible too late."""
@@ -140,7 +141,7 @@ class Attempts:
             for key in change.depends_on:
                 tried = key in self.by_key and key in plan.by_key
                 if tried and not isinstance(self.by_key[key][-1].outcome, Applied):
-                    return Skipped(f"comes after {key}, which was not done")
+                    return Skipped(BLOCKED.text(change=key, state="not applied"))
             return Pending(unready[change.key]) if change.key in unready else NO_ROUND_LEFT
 
         return why

@@ -80,7 +80,7 @@ def save_plan(report: Report, settings: Settings) -> bytes:
     if snapshot is None or report.result is Result.ERROR:
         raise SavedPlanProblem("the plan is an error: correct that first")
     if not isinstance(snapshot.cluster_uid, Present):
-        raise SavedPlanProblem(f"whose plan it is cannot be told: {snapshot.cluster_uid.why}")
+        raise SavedPlanProblem(f"cannot determine the plan's cluster: {snapshot.cluster_uid.why}")
     uid, digests = snapshot.cluster_uid.value, setting_digests(settings)
     permissions = [Permission.of(line.change) for line in report.lines]
     saved = SavedPart(

@@ -64,7 +64,7 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         return
     if report.leader is not None:
         renewed = _renewed(report.renewed, now)
-        yield TextLine(f"Leader:    {report.leader or 'nobody'}, by Lease {report.lease}{renewed}")
+        yield TextLine(f"Leader:    {report.leader or 'none'}, by Lease {report.lease}{renewed}")
     if status is None:
         return
     late = ": too long ago for a controller that runs" if report.is_late else ""

@@ -109,4 +109,4 @@ def with_clock_ahead(headers: list[tuple[str, str]], seconds: float) -> list[tup
 async def until_client_leaves() -> NoReturn:
     """Wait until the client has gone, which cancels the caller."""
     await asyncio.Event().wait()
-    raise AssertionError("nobody sets the event")
+    raise AssertionError("the event is never set")

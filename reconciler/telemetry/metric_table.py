@@ -134,7 +134,7 @@ _ROWS = (
     Metric(
         f"{OURS}oscillations_total",
         Sort.COUNTER,
-        "times that the circuit breaker suspended a change, which somebody else had undone again and again",
+        "times that the circuit breaker suspended a change that others had undone again and again",
         ("section",),
         # For as long as the change stays suspended.
         Alarm("HcloudReconcilerOscillates", f"sum by (section) (increase({OURS}oscillations_total[1h])) > 0"),

@@ -42,6 +42,6 @@ def test_what_was_reviewed_is_applied_and_nothing_else(joining: Stage, api_serve
 
     assert (applied.code, initialised(joining)) == (4, ["web-1"])
     assert "1 change skipped, not in saved plan 'plan.json': node/web-3" in applied.stdout
-    assert "1 change of saved plan 'plan.json' is no longer needed: node/web-2" in applied.stdout
+    assert "1 change of saved plan 'plan.json' no longer needed: node/web-2" in applied.stdout
     assert (again.code, again.report["result"], again.report["summary"]["applied"]) == (0, "partial", 0)
     assert initialised(joining) == ["web-1"]

@@ -96,7 +96,7 @@ def test_any_tangle_is_carried_out(data: st.DataObject, changes: list[Change]) -
     for change in changes:
         missing = [key for key in change.depends_on if outcomes[key] != Applied()]
         if missing:
-            assert outcomes[change.key] == Skipped(f"comes after {missing[0]}, which was not done")
+            assert outcomes[change.key] == Skipped(f"blocked by {missing[0]} (not applied)")
         else:
             assert outcomes[change.key] == (Failed("no") if change.key in refused else Applied())
             assert begun[change.key] >= {*change.depends_on, *change.follows}

@@ -101,7 +101,7 @@ def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
 
     assert carry_out(writers, *changes) == {
         "node/web-1/a": Failed("internal error, KeyError: 'resourceVersion'"),
-        "node/web-1/b": Skipped("comes after node/web-1/a, which was not done"),
+        "node/web-1/b": Skipped("blocked by node/web-1/a (not applied)"),
         "node/web-1/c": Applied(),
         "node/web-2/d": Applied(),
     }
@@ -175,8 +175,8 @@ def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
 
     outcomes = carry_out(writers, *changes)
 
-    assert outcomes["node/web-1/b"] == Skipped("comes after node/web-1/a, which was not done")
-    assert outcomes["node/web-1/c"] == Skipped("comes after node/web-1/b, which was not done")
+    assert outcomes["node/web-1/b"] == Skipped("blocked by node/web-1/a (not applied)")
+    assert outcomes["node/web-1/c"] == Skipped("blocked by node/web-1/b (not applied)")
     assert writers.done == ["node/web-1/d"]
 
 
@@ -205,7 +205,7 @@ def test_a_failure_of_one_object_reaches_what_depends_on_it_in_another() -> None
 
     assert carry_out(Hands({"node/web-1": Invalid("wrong")}), target, a_change()) == {
         "node/web-1": Failed("wrong"),
-        target.key: Skipped("comes after node/web-1, which was not done"),
+        target.key: Skipped("blocked by node/web-1 (not applied)"),
     }
 
 

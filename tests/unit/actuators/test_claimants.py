@@ -87,7 +87,7 @@ def test_a_deletion_beside_services_as_they_are_by_now(
     """It is no deletion where a Service wants the load balancer that was not observed to: one call tells."""
     sim, snapshot = simulate(), a_world([] if observed is None else [observed], [balancer])
     sim.kubernetes.replace_world({"services": present})
-    why = rf"^Service {claimant} wants load balancer 42 {DEFAULT_NAME} by now$"
+    why = rf"^Service {claimant} now wants load balancer 42 {DEFAULT_NAME}$"
 
     with nullcontext() if claimant is None else pytest.raises(Conflict, match=why):
         require_unclaimed(sim.kubernetes_reader(), deletion(balancer, snapshot), balancer, snapshot)

@@ -69,7 +69,7 @@ def test_what_comes_after_a_route_that_gave_way_is_not_tried() -> None:
     """No Node is told of a route that is not there yet."""
     outcomes = carry_out(Hands(), *ROUTES, CONDITION, is_called=lambda: True)
 
-    assert outcomes[CONDITION.key] == Skipped(f"comes after {ROUTES[5].key}, which was not done")
+    assert outcomes[CONDITION.key] == Skipped(f"blocked by {ROUTES[5].key} (not applied)")
 
 
 def test_nothing_urgent_gives_way() -> None:

@@ -133,7 +133,7 @@ def test_adoption_of_what_is_used_meanwhile(simulate: Callable[..., Simulation],
     stage = a_stage(simulate, a_balancer(spec={"labels": {}}, **EMPTY))
     stage.change_balancer(**meanwhile)
 
-    with pytest.raises(Conflict, match=r"is in use by now$"):
+    with pytest.raises(Conflict, match=r"is now in use$"):
         stage.carry_out(adoption(NOBODY, MARKED))
 
     assert labels(stage) == {}
@@ -146,7 +146,7 @@ def test_adoption_of_what_another_cluster_wants_back_meanwhile(simulate: Callabl
     waiting = {LABEL_CLUSTER_UID: "another", LABEL_DELETE_AFTER: RELEASED}
     stage.change_balancer(labels=waiting)
 
-    with pytest.raises(Conflict, match=r"has the label of another cluster by now$"):
+    with pytest.raises(Conflict, match=r"now has the label of another cluster$"):
         stage.carry_out(adoption(Owner("another", None, RELEASED)))
 
     assert labels(stage) == waiting
@@ -177,7 +177,7 @@ def test_owners_that_changed_meanwhile(
     stage = a_stage(simulate, labelled({LABEL_SERVICE_UID: str(DEAD.service_uid)}))
     stage.change_balancer(labels=meanwhile)
 
-    with pytest.raises(Conflict, match=r"has other owner labels by now$"):
+    with pytest.raises(Conflict, match=r"now has other owner labels$"):
         stage.carry_out(change)
 
     assert labels(stage) == meanwhile
@@ -381,7 +381,7 @@ def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> No
     stage = a_stage(simulate, a_balancer())
     stage.change_balancer(protection={"delete": True})
 
-    with pytest.raises(Conflict, match=r"is protected against deletion by now$"):
+    with pytest.raises(Conflict, match=r"is now protected against deletion$"):
         stage.carry_out(deletion())
 
     assert stage.acted() == []

@@ -168,7 +168,7 @@ def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Ch
     """Whose it is now is for the next plan to find out: it stays."""
     stage = a_stage(simulate, THIRD)
 
-    with pytest.raises(Conflict, match=rf"^the {NAMED} has another gateway by now, {THIRD}$"):
+    with pytest.raises(Conflict, match=rf"^the {NAMED} now has another gateway, {THIRD}$"):
         stage.carry_out(wanted)
 
     assert stage.leads_to() == THIRD

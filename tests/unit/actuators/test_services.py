@@ -192,7 +192,7 @@ def test_a_claim_that_comes_too_late(started: Callable[..., Simulation]) -> None
     uid, version = (service(sim)["metadata"][name] for name in ("uid", "resourceVersion"))
     sim.kubernetes_writer().delete(PATH, uid=uid, version=version)
 
-    with pytest.raises(Conflict, match=r"^Service default/web is being deleted by now$"):
+    with pytest.raises(Conflict, match=r"^Service default/web is now being deleted$"):
         carry_out(sim, CLAIM, snapshot)
 
     assert service(sim)["metadata"]["finalizers"] == [OTHERS]

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.rules.rule import Decided, Rule
 from tests.support.rules import facts_of, names_of_rules, rules_by_table
 
-DESIRED = Path(__file__).resolve().parents[3] / "desired"
+ROOT, PRODUCT = Path(__file__).resolve().parents[3], ("actuators", "desired", "reconciler")
 ROWS = tuple(row for rows in rules_by_table().values() for row in rows)
 UNREADABLE = re.compile(
     r"\b(nobody|somebody|everybody|whoever|anybody|whose|whom)\b|^(what|who|which) |, (which|who|where) |^it ",
@@ -27,6 +29,7 @@ OF_ONE = re.compile(
 )
 """A noun in the singular before a list: ``Node {nodes}``, which reads ``Node a, b``. The fact has the noun (``named``).
 """
+PRIVATE_WORDS = re.compile(r"\b(nobody|somebody|whoever|anybody|by now|gives way)\b|cannot be told", re.IGNORECASE)
 
 
 def test_each_row_has_a_name_of_its_own() -> None:
@@ -36,12 +39,30 @@ def test_each_row_has_a_name_of_its_own() -> None:
 
 def test_each_row_is_used() -> None:
     """A row that no module of the planner names is said of nothing."""
-    files = [path for path in DESIRED.rglob("*.py") if path.parent.name != "rules"]
-    used = {node.id for path in files for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
-    used |= {
-        node.attr for path in files for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
-    }
+    nodes = [node for path, found in _nodes() if path.parent.name != "rules" for node in found]
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     assert sorted(names_of_rules().keys() - used) == []
+
+
+def test_a_text_is_written_plainly() -> None:
+    """Wherever it is made: it names who does what, and says what is instead of what is "by now"."""
+    assert [(path.name, text) for path, text in _texts() if PRIVATE_WORDS.search(text)] == []
+
+
+def _texts() -> Iterator[tuple[Path, str]]:
+    """The texts of the product that are no docstrings and no single words, with their files."""
+    for path, nodes in _nodes():
+        docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
+        yield from ((path, text) for text in texts if isinstance(text, str) and " " in text)
+
+
+@cache
+def _nodes() -> Sequence[tuple[Path, Sequence[ast.AST]]]:
+    """Each module of the product with the nodes of its syntax tree."""
+    paths = sorted(path for package in PRODUCT for path in (ROOT / package).rglob("*.py"))
+    return [(path, list(ast.walk(ast.parse(path.read_text("utf-8"))))) for path in paths]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -17,7 +17,7 @@ from tests.support.keys import key_of
 
 A, B, C = "node/a", "node/b", "node/c"
 WITHDRAWN = "its approval could not be marked as used: 403"
-AFTER_A = Skipped("comes after node/a, which was not done")
+AFTER_A = Skipped("blocked by node/a (not applied)")
 OVERTAKEN, THROTTLED, REFUSED = Pending("moved on"), Pending("slow down", 7.0), Failed("wrong")
 LOST = Failed("no answer", 1.0)
 PUBLIC, PRIVATE = Ingress("203.0.113.200"), Ingress("10.0.0.9")
@@ -96,7 +96,7 @@ def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
     assert said(attempts, plan) == {
         A: Skipped(WITHDRAWN),
         B: AFTER_A,
-        C: Pending("comes after node/b, which has to wait"),
+        C: Pending("blocked by node/b (waiting)"),
     }
 
 
@@ -140,18 +140,18 @@ def test_an_end_that_was_written_is_not_written_twice() -> None:
         ),
         pytest.param(
             [{A: REFUSED, B: AFTER_A}],
-            {A: REFUSED, B: AFTER_A, C: Skipped("comes after node/b, which was not done")},
+            {A: REFUSED, B: AFTER_A, C: Skipped("blocked by node/b (not applied)")},
             id="a failure, and what comes after it",
         ),
         pytest.param(
             [{A: THROTTLED, B: AFTER_A}],
-            {A: THROTTLED, B: AFTER_A, C: Skipped("comes after node/b, which was not done")},
+            {A: THROTTLED, B: AFTER_A, C: Skipped("blocked by node/b (not applied)")},
             id="throttled",
         ),
         pytest.param([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_ROUND_LEFT}, id="overtaken in the last round"),
         pytest.param(
             [{A: OVERTAKEN, B: AFTER_A}, {A: Applied()}],
-            {A: NOT_SEEN, B: NO_ROUND_LEFT, C: Skipped("comes after node/b, which was not done")},
+            {A: NOT_SEEN, B: NO_ROUND_LEFT, C: Skipped("blocked by node/b (not applied)")},
             id="possible too late",
         ),
         pytest.param([], {A: NO_ROUND_LEFT, B: NO_ROUND_LEFT, C: NO_ROUND_LEFT}, id="planned too late"),

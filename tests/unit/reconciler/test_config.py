@@ -18,8 +18,8 @@ from reconciler.config.flags import Command, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
 PLAIN_HTTP = (
-    "HCLOUD_ENDPOINT is http://proxy.example.com/v1, which is reached without encryption: whoever is on the way reads"
-    " the token and changes the answers; write https:// before it"
+    "HCLOUD_ENDPOINT is http://proxy.example.com/v1, which is reached without encryption: the token can be read"
+    " and the answers changed on the way; write https:// before it"
 )
 HASH = "sha256:0123456789abcdef"
 REQUIRED = 'environment variable "HCLOUD_TOKEN" is required: set it, or HCLOUD_TOKEN_FILE to a file with it'

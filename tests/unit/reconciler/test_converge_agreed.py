@@ -152,7 +152,7 @@ def test_a_saved_plan_is_done(simulate: Simulate) -> None:
     assert said(report) == []
     assert again.lines == ()
     (text,) = said(again)
-    assert text.startswith("4 changes of saved plan 'plan.json' are no longer needed: load_balancer/default/web, node")
+    assert text.startswith("4 changes of saved plan 'plan.json' no longer needed: load_balancer/default/web, node")
 
 
 def test_what_a_saved_plan_does_not_have_is_left_and_counted(simulate: Simulate) -> None:

@@ -57,7 +57,7 @@ def test_a_failed_creation_stays_alone(simulate: Simulate, code: int, word: str,
         f"{SERVICE}/finalizer": Applied,
         f"{SERVICE}/status": Skipped,
     }
-    assert report.lines[-1].outcome == Skipped(f"comes after {BALANCER}, which was not done")
+    assert report.lines[-1].outcome == Skipped(f"blocked by {BALANCER} (not applied)")
     assert run.sim.balancers() == []
     said = {(event.subject.name, event.reason) for event in run.ears.events}
     assert (("web", "SyncLoadBalancerFailed") in said) is (outcome is Failed)

@@ -231,13 +231,13 @@ of change whose sentence it is, and what a guard makes of the changes; where it 
 it. Rows of guards stand under the name of the guard, and say in which note the same is told where nothing is withheld.
 """
 _TITLES = {
-    "explanations": "Explanations",
-    "filters": "What is left out, and what waits for it",
     "guards": "Guards",
-    "load_balancer_changes": "Changes of load balancers",
+    "filters": "What is left out, and what waits for it",
     "load_balancers": "Load balancers",
+    "load_balancer_changes": "Changes of load balancers",
     "nodes": "Nodes",
     "routes": "Routes",
+    "explanations": "Explanations",
 }
 
 
@@ -254,10 +254,10 @@ def _rule_row(row: Rule) -> str:
 def rules() -> str:
     """The text of docs/reference/rules.md."""
     tables = {table: [row for row in rows if not row.verdict] for table, rows in rules_by_table().items()}
+    assert tables.keys() == _TITLES.keys()
     return RULES_INTRODUCTION + "".join(
-        f"\n## {_TITLES[table]}\n" + ("".join(_by_guard()) if table == "guards" else _rule_table(rows))
-        for table, rows in tables.items()
-        if rows
+        f"\n## {title}\n" + ("".join(_by_guard()) if table == "guards" else _rule_table(tables[table]))
+        for table, title in _TITLES.items()
     )
 
 

@@ -478,7 +478,7 @@ def test_services_that_cannot_be_listed(orphans: Orphans, world: Simulation) -> 
     world.spoil_kubernetes("status", code=503, path="/api/v1/services", count=None)
 
     assert refused(orphans, world).startswith(
-        "it cannot be told which load balancers are orphans: list of services is "
+        "cannot determine which load balancers are orphaned: list of services is "
     )
     said = orphans("--output", "json")
     assert (said.code, said.document["orphans"], said.document["result"]) == (1, [], "error")

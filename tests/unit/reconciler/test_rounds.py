@@ -84,7 +84,7 @@ def test_what_was_tried() -> None:
     assert {key: attempts[-1].outcome for key, attempts in stage.attempts.by_key.items()} == {
         "node/a": Applied(),
         "node/b": Failed("no"),
-        "node/c": Skipped("comes after node/b, which was not done"),
+        "node/c": Skipped("blocked by node/b (not applied)"),
     }
 
 

@@ -228,7 +228,7 @@ def test_every_setting_has_a_digest() -> None:
         ),
         pytest.param(
             Report(a_snapshot(cluster_uid=Unknown("forbidden"))),
-            "whose plan it is cannot be told: forbidden",
+            "cannot determine the plan's cluster: forbidden",
             id="nobody",
         ),
     ],

@@ -171,6 +171,9 @@ suspended-elsewhere-until: suspended by the running controller (ccm-0) since 12:
 excluded-by-policy: excluded by --policy observe
 withheld-before: withheld at the start of this pass; the next pass decides again
 excluded-by-only: excluded by --only node/a, node/b
+not-agreed: not in saved plan 'plan.json'; skipped
+agreed-part: 2 changes skipped, not in saved plan 'plan.json': node/a, node/b
+unneeded: 2 changes of saved plan 'plan.json' no longer needed: node/a, node/b
 only-part: limited to node/a, node/b by --only; 1 other change left out
 unknown-key: --only node/x: no such object
 unknown-key-near: --only node/x: no such object; nearest: node/a, node/b
@@ -221,6 +224,7 @@ FACTS: dict[str, Plain] = {
     "objects": 2,
     "others": "Hetzner and this machine",
     "parts": "listener 8080, target server:9",
+    "plan": "saved plan 'plan.json'",
     "policy": "observe",
     "port": 443,
     "project": "the project of HCLOUD_TOKEN",
@@ -249,6 +253,8 @@ FACTS: dict[str, Plain] = {
 }
 """The example of each fact."""
 OTHERS: dict[str, dict[str, Plain]] = {
+    "agreed-part": {"changes": "2 changes"},
+    "unneeded": {"changes": "2 changes"},
     "only-targets-run": {"targets": "2 running targets"},
     "removals-unverified": {"nodes": "2 Nodes"},
     "machine-clock-off": {"others": "Kubernetes and Hetzner"},

@@ -63,7 +63,7 @@ REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=
         "released when it is deleted": ([DELETE, RELEASE], {}),
         "what depends on what waits": (
             [CREATE, TARGET, REMOVAL, replace(NODE, depends_on=(REMOVAL.key,))],
-            {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"comes after {REMOVAL.key}, which has to wait"},
+            {TARGET.key: UNMADE, REMOVAL.key: UNMADE, NODE.key: f"blocked by {REMOVAL.key} (waiting)"},
         ),
         "but no follower": ([CREATE, TARGET, replace(NODE, follows=(TARGET.key,))], {TARGET.key: UNMADE}),
         "a similar name": ([CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))], {}),
@@ -85,7 +85,7 @@ def test_what_is_not_allowed_is_never_ready(verdict: Verdict) -> None:
     plan = Plan((create, TARGET, replace(NODE, depends_on=(BALANCER,))))
 
     assert ready_now(plan) == ()
-    assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"comes after {BALANCER}, which has to wait"}
+    assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"blocked by {BALANCER} (waiting)"}
 
 
 @rows(
@@ -107,9 +107,9 @@ def test_why_after_something_was_given_up() -> None:
     plan = Plan((CLAIM, CREATE, STATUS_TO_COME, replace(NODE, depends_on=(BALANCER,))))
 
     assert not_ready(plan, (CLAIM.key,)) == {
-        BALANCER: f"comes after {CLAIM.key}, which was not done",
+        BALANCER: f"blocked by {CLAIM.key} (not applied)",
         STATUS.key: UNKNOWN,
-        NODE.key: f"comes after {BALANCER}, which has to wait",
+        NODE.key: f"blocked by {BALANCER} (waiting)",
     }
 
 
@@ -122,4 +122,4 @@ def test_a_long_chain() -> None:
     waiting = not_ready(Plan((CREATE, *chain)))
 
     assert len(waiting) == 2001
-    assert waiting["node/1999"] == "comes after node/1998, which has to wait"
+    assert waiting["node/1999"] == "blocked by node/1998 (waiting)"
