@@ -27,6 +27,7 @@ _Changes = Mapping[str, Change]
 def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
     """The judged changes, of which those wait as well that may not be made without one that is withheld."""
     by_key: dict[str, Change] = {change.key: change for change in changes}
+    left_out = {key for key, change in by_key.items() if change.decision.rule in LEFT_OUT}
     settled = False
     while not settled:
         settled = True
@@ -34,13 +35,14 @@ def propagate(changes: Iterable[Change]) -> tuple[Change, ...]:
             for key, change in by_key.items():  # those before are ruled by now: a chain in order takes one turn
                 blocker = blocker_of(change, by_key) if _is_allowed(change) else None
                 if blocker is not None:
-                    by_key[key], settled = change.ruled(_waiting_for(blocker, row)), False
+                    by_key[key], settled = change.ruled(_waiting_for(blocker, row, left_out)), False
     return tuple(by_key.values())
 
 
-def _waiting_for(blocker: Change, row: Rule) -> GuardDecision:
-    """The decision on a change that waits for this one, under the name of the guard that withholds it."""
-    state = "left out" if blocker.decision.rule in LEFT_OUT else str(blocker.decision.verdict)
+def _waiting_for(blocker: Change, row: Rule, left_out: Collection[str]) -> GuardDecision:
+    """The decision on a change that waits for this one, under the name of the guard that withholds it. What only waits
+    for one of ``left_out`` is not left out itself."""
+    state = "left out" if blocker.key in left_out else str(blocker.decision.verdict)
     why = row.text(change=blocker.key, state=state)
     return replace(blocker.decision, verdict=Verdict.WAITING, why=why)
 

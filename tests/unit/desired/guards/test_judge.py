@@ -346,6 +346,17 @@ FINALIZER = a_change("service/default/web/finalizer", "service.claim", serves=("
 CREATED = of_web("", "lb.create", Verb.ADD, depends_on=(FINALIZER.key,))
 
 
+def test_what_waits_for_what_is_left_out_is_not_left_out_itself() -> None:
+    """The former target stays until the newcomer is there, which waits for its Node that was not chosen."""
+    joins = a_change("node/a")
+    plan = Plan((joins, replace(COMES, depends_on=(joins.key,)), GOES))
+    comes, goes = restrict(plan, ("service/default/web",)).changes
+    assert comes.decision.why == "blocked by node/a (left out)"
+    assert goes.decision == GuardDecision(
+        Verdict.WAITING, GuardName.ONLY, f"kept until {COMES.key} is applied (waiting)"
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "left", "withheld"),
     [
