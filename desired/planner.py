@@ -18,11 +18,12 @@ from desired.nodes.node import DesiredNode, desired_nodes
 from desired.plan.change import Change, LostNode, Plan
 from desired.plan.evidence import AddressFree, Evidence, ServerGone
 from desired.plan.kinds import ChangeKind, Verb
-from desired.plan.notes import Note, NoteKind
+from desired.plan.notes import Note
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.routes.changes import condition_changes, route_changes
 from desired.routes.desired import DesiredRoutes, desired_routes
 from desired.routes.owners import Gateways
+from desired.rules.guards import CLUSTER_UNREAD
 from desired.section import Absent, Present
 from desired.syntax.provider_id import Provider, ServerKey
 
@@ -74,8 +75,7 @@ def _notes_on_identity(snapshot: Snapshot) -> tuple[Note, ...]:
     """A note when the cluster's identity is unknown: then it may own nothing in the cloud."""
     if isinstance(snapshot.cluster_uid, Present):
         return ()
-    why = f"the cluster's identity could not be read, so nothing is written to Hetzner: {snapshot.cluster_uid.why}"
-    return (Note(Key(ObjectKind.CLUSTER), NoteKind.UNKNOWN, why),)
+    return (CLUSTER_UNREAD.note(Key(ObjectKind.CLUSTER), error=snapshot.cluster_uid.why),)
 
 
 def diff(snapshot: Snapshot, desired: DesiredState, settings: Settings) -> Plan:

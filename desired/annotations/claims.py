@@ -186,7 +186,7 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
         )
     if claim.source_ranges:
         key = "spec.loadBalancerSourceRanges"
-        text = f"{key} has no effect: Hetzner's load balancers have no firewall, everybody can connect"
+        text = f"{key} has no effect: Hetzner's load balancers have no firewall, any address can connect"
         yield AnnotationWarning(key, text, Lack.SOURCE_RANGES)
     if claim.session_affinity != "None":
         sticky = OPTIONS["http_sticky_sessions"].full_key

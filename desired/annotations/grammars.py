@@ -56,7 +56,7 @@ class Grammar(Generic[T]):
     """Text → value. Raises ValueError that says what is expected."""
     check: Callable[[T], None] = _anything
     """Raises the same for a value out of range, wherever it comes from: the environment's are not read here."""
-    longest: Bound = bounds.VALUE
+    longest: Bound = bounds.LONGEST_VALUE
     """The limit beyond which a text is not read."""
     kind: ValueKind = ValueKind.TEXT
 
@@ -77,13 +77,15 @@ def integer(low: int, high: int) -> Grammar[int]:
             raise ValueError(expected)
         return int(text)
 
-    return Grammar(f"number, {low} to {high}", read, _range(low, high, expected), bounds.NUMBER, ValueKind.NUMBER)
+    return Grammar(
+        f"number, {low} to {high}", read, _range(low, high, expected), bounds.LONGEST_NUMBER, ValueKind.NUMBER
+    )
 
 
 def seconds(low: int, high: int) -> Grammar[int]:
     """Go's duration as whole seconds, what is beyond them cut off, in a range. A number without a unit is an error."""
     check = _range(low, high, f"expect a duration from {low}s to {high}s")
-    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.DURATION, ValueKind.DURATION)
+    return Grammar(f"duration, {low}s to {high}s", _read_seconds, check, bounds.LONGEST_DURATION, ValueKind.DURATION)
 
 
 def _read_seconds(text: str) -> int:
@@ -140,7 +142,7 @@ def list_of(name: str, item: Callable[[str], T], most: int) -> Grammar[tuple[T, 
             raise ValueError(f"expect at most {most} items, and this has {len(items)}")
         return items
 
-    return Grammar(f"list of {name}, at most {most}", read, longest=bounds.LIST)
+    return Grammar(f"list of {name}, at most {most}", read, longest=bounds.LONGEST_LIST)
 
 
 def _read_name(given: str) -> str:
@@ -255,16 +257,16 @@ BOOL: Final = Grammar("boolean", parse_bool, kind=ValueKind.BOOLEAN)
 LENIENT_BOOL: Final = Grammar("boolean; anything else is false", _read_lenient_bool, kind=ValueKind.BOOLEAN)
 NAME: Final = Grammar("1 to 128 characters, no blank at either end", _read_name)
 WORD: Final = Grammar("name", str)
-HOST: Final = Grammar("host name, or nothing for no pointer", _read_host, longest=bounds.HOST)
-DNS_NAME: Final = Grammar("host name in lower case", _read_dns_name, longest=bounds.HOST)
+HOST: Final = Grammar("host name, or nothing for no pointer", _read_host, longest=bounds.LONGEST_HOST)
+DNS_NAME: Final = Grammar("host name in lower case", _read_dns_name, longest=bounds.LONGEST_HOST)
 PRIMARY_IP: Final = Grammar("id or name of a Primary IP", _read_primary_ip)
-ADDRESS: Final = Grammar("IPv4 address", _read_address, longest=bounds.ADDRESS)
-RANGE: Final = Grammar("IPv4 range (CIDR)", _read_range, _check_range, bounds.RANGE)
-SELECTOR: Final = Grammar("label selector", _read_selector, longest=bounds.SELECTOR)
-CERTIFICATES: Final = list_of("ids or names", _read_certificate, bounds.CERTIFICATES)
+ADDRESS: Final = Grammar("IPv4 address", _read_address, longest=bounds.LONGEST_ADDRESS)
+RANGE: Final = Grammar("IPv4 range (CIDR)", _read_range, _check_range, bounds.LONGEST_RANGE)
+SELECTOR: Final = Grammar("label selector", _read_selector, longest=bounds.LONGEST_SELECTOR)
+CERTIFICATES: Final = list_of("ids or names", _read_certificate, bounds.MOST_CERTIFICATES)
 CERTIFICATE_TYPE: Final = Grammar("`managed`; anything else is uploaded", _read_certificate_type)
-DOMAINS: Final = list_of("domains", _read_domain, bounds.DOMAINS)
-STATUS_CODES: Final = list_of("status codes with `?` and `*`", _read_status_code, bounds.STATUS_CODES)
+DOMAINS: Final = list_of("domains", _read_domain, bounds.MOST_DOMAINS)
+STATUS_CODES: Final = list_of("status codes with `?` and `*`", _read_status_code, bounds.MOST_STATUS_CODES)
 CHECK_DOMAIN: Final = Grammar("up to 128 characters without blanks, `%` or `\\`", _read_check_domain)
 PATH: Final = Grammar("path, 1 to 256 characters", _read_path)
 RESERVED: Final = Grammar("reserved", str)

@@ -13,7 +13,7 @@ from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX
 from desired.annotations.reading import Origin, Requested
 from desired.names import LABEL_REGION
 from desired.section import UNMANAGED, Unmanaged
-from desired.syntax.bounds import LABEL_KEY, counted, shown_text
+from desired.syntax.bounds import LONGEST_LABEL_KEY, counted, shown_text
 from desired.syntax.go import parse_bool
 from desired.syntax.selector import Operator
 
@@ -76,7 +76,7 @@ def _keys(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:
     told = nsmallest(_TOLD, unknown)
     for key in told:
         name = key.rpartition("/")[2]
-        is_long = LABEL_KEY.is_exceeded(key)
+        is_long = LONGEST_LABEL_KEY.is_exceeded(key)
         meant = "no annotation has this name" if is_long else _what_is_meant(name)
         yield AnnotationWarning(key, f"{shown_text(key) if is_long else key} is unknown, and ignored: {meant}")
     if len(unknown) > len(told):

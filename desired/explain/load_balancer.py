@@ -289,7 +289,7 @@ def explain_targets(of: ServiceView) -> Iterator[TargetFact]:
             if server is not None and server in claimed:
                 continue
             change = planned.get(name)
-            left = rules.TARGET_WITHOUT_NODE.text(server=server.name) if server else rules.TARGET_FOREIGN.text()
+            left = rules.TARGET_LEFT.text(server=server.name) if server else rules.LEFT_ALONE.text()
             yield line(name, server, (name,), change.reason + if_withheld(change) if change else left)
 
 

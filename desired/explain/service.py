@@ -71,14 +71,14 @@ def _stage(of: ServiceView) -> tuple[ServiceStage, str]:
         case _ if lb.problems:
             return ServiceStage.MALFORMED, _malformed(lb)
         case Owned(balancer):
-            return ServiceStage.SERVED, rules.SERVED.text(balancer=balancer.id, changes=of.planned)
+            return ServiceStage.SERVED, rules.SERVICE_SERVED.text(balancer=balancer.id, changes=of.planned)
         case Adoptable(balancer, returns=returns, is_published=is_published):
             row = rules.RETURNING if returns else rules.ADOPTING_PUBLISHED if is_published else rules.ADOPTING
             return ServiceStage.ADOPTING, row.text(balancer=balancer.id, change=of.next_of(*_NEXT))
     if lb.wanted is None:
         reason = lb.size.problem or rules.NOTHING_PLANNED.because()
         return ServiceStage.WAITING if reason.rule.of is NoteKind.UNKNOWN else ServiceStage.MALFORMED, reason.text
-    return ServiceStage.JOINING, rules.JOINING.text(change=of.next_of(*_NEXT))
+    return ServiceStage.JOINING, rules.SERVICE_JOINING.text(change=of.next_of(*_NEXT))
 
 
 def _left_alone(service: Service) -> tuple[ServiceStage, str]:
@@ -121,7 +121,7 @@ def _waits(of: ServiceView, guards: Collection[GuardFact]) -> Iterator[Wait]:
         if guard.verdict is Verdict.WAITING:
             yield Wait(guard.rule, why, guard.due_in_s)
         elif guard.verdict is Verdict.HELD:
-            yield Wait(guard.rule, explanations.APPROVAL.text(cause=why), guard.due_in_s)
+            yield Wait(guard.rule, explanations.WAITS_FOR_APPROVAL.text(cause=why), guard.due_in_s)
     match lb := of.lb:
         case DesiredLoadBalancer(certificates=certificates):
             is_created = of.first(ChangeKind.CERTIFICATE_CREATE) is not None
@@ -134,4 +134,4 @@ def _waits(of: ServiceView, guards: Collection[GuardFact]) -> Iterator[Wait]:
             if others:
                 yield Wait("finalizers", explanations.FINALIZERS.text(finalizers=others))
     if any(change.after is KNOWN_AFTER_APPLY for change in of.changes):
-        yield Wait("status", explanations.ADDRESSES.text())
+        yield Wait("status", explanations.WAITS_FOR_ADDRESSES.text())

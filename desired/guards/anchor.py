@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from desired.load_balancers.ownership import Ownership, ownership, wants_balancer
 from desired.model.load_balancer import CloudBalancer
-from desired.model.remembered import MOST, NOTHING, Remembered
+from desired.model.remembered import MOST_REMEMBERED, NOTHING, Remembered
 from desired.model.route import Route, route_key
 from desired.model.service import Service
 from desired.model.settings import Settings
@@ -272,4 +272,4 @@ def to_remember(snapshot: Snapshot, before: Remembered) -> Remembered:
     ids = {balancer.id for balancer in section if _is_ours(balancer, uids, snapshot)}
     if not section.is_whole:
         ids |= {*before.load_balancers}
-    return replace(kept, load_balancers=tuple(sorted(ids)[:MOST]))
+    return replace(kept, load_balancers=tuple(sorted(ids)[:MOST_REMEMBERED]))

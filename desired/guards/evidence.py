@@ -22,7 +22,7 @@ def doubts_of(
     plan: Plan, doubt_about: Callable[[Evidence], GuardResult | None]
 ) -> Iterator[tuple[Change, Sequence[GuardResult]]]:
     """Each change of which something that it rests on is in doubt, with these doubts in its order. Each piece of
-    evidence is judged once, whoever rests on it."""
+    evidence is judged once, whatever rests on it."""
     judged = cache(doubt_about)
     for change in plan.changes:
         doubts = [doubt for evidence in change.rests_on if (doubt := judged(evidence)) is not None]
@@ -62,7 +62,7 @@ def other_controller(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def other_controllers(snapshot: Snapshot) -> tuple[Workload, ...]:
-    """The other cloud controllers that have ready pods, in the order of their keys; empty where nobody looked."""
+    """The other cloud controllers that have ready pods, in the order of their keys; empty where nothing looked."""
     return tuple(filter(is_another_controller, snapshot.controllers or ()))
 
 

@@ -1,5 +1,5 @@
 """Filters: what leaves changes out of a run whatever the guards say of them. These are the guard ``policy``, what was
-withheld when the pass began, ``--only``, and a plan that somebody has agreed to."""
+withheld when the pass began, ``--only``, and a plan that was agreed to."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

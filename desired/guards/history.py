@@ -1,5 +1,5 @@
-"""Guards on what earlier passes met: ``flapping`` (changes that somebody undoes), ``back-off`` (changes that failed)
-and ``quota`` (kinds of changes that Hetzner refuses).
+"""Guards on what earlier passes met: ``flapping`` (changes that another client undoes), ``back-off`` (changes that
+failed) and ``quota`` (kinds of changes that Hetzner refuses).
 
 The loop remembers setbacks; a run of ``--once`` has nothing to remember. Whatever depends on a change that waits here
 waits with it; all others go on.
@@ -37,8 +37,8 @@ from desired.syntax.bounds import counted, shown_name
 
 
 def flapping(view: GuardInput) -> Iterator[GuardResult]:
-    """A change that was undone for the third time within ten minutes is left alone for an hour: somebody else wants the
-    opposite, and neither wins. It cannot be approved; a change to another value is not affected."""
+    """A change that was undone for the third time within ten minutes is left alone for an hour: another client wants
+    the opposite, and neither wins. It cannot be approved; a change to another value is not affected."""
     yield from _suspended(view, GuardName.FLAPPING)
 
 
@@ -71,7 +71,7 @@ def suspension_of(change: Change, snapshot: Snapshot, setbacks: Setbacks) -> Sus
 
 def notes_on_suspended(plan: Plan, snapshot: Snapshot, trace: Trace) -> tuple[Note, ...]:
     """A note on each planned change that a running controller has suspended, by what it left in the ConfigMap. That
-    decides nothing: a controller may be gone, and anybody may have written it."""
+    decides nothing: a controller may be gone, and any client may have written it."""
     now, notes = snapshot.taken_at, []
     for change in plan.changes:
         found = trace.changes.get(change.key)
@@ -124,7 +124,7 @@ def _reverted(found: Suspension, change: Change, snapshot: Snapshot) -> tuple[Ru
 
 def _other_writer(service: Service) -> str:
     """Who else writes the status of a Service, by its ``managedFields`` and the conditions of others; empty when
-    nothing tells. Anybody may have chosen these names, so they are quoted and bounded."""
+    nothing tells. Any client may have chosen these names, so they are quoted and bounded."""
     writer = shown_name(service.status_writers[0]) if service.status_writers else ""
     types = sorted({found.type for found in service.conditions} - {CONDITION_READY, CONDITION_IN_SYNC})
     if not types:

@@ -2,8 +2,8 @@
 
 | Guard | Withholds |
 |---|---|
-| ``foreign-owner`` | everything on a load balancer of somebody else |
-| ``adoption`` | an adoption that removes something, or of a load balancer that may be somebody else's |
+| ``foreign-owner`` | everything on a load balancer of another owner |
+| ``adoption`` | an adoption that removes something, or of a load balancer that may be another owner's |
 | ``undo-window`` | the deletion of a released load balancer before its time |
 | ``ip-loss`` | the deletion of one that a Service wants, or whose Service has vanished; another published address |
 | ``exposure`` | what opens an internal load balancer, but for an annotation of its own Service |
@@ -58,8 +58,8 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
     adoption changes where traffic goes.
 
     It counts no population: what is held is whose the load balancer is. The hold covers the removals as well, so that
-    an approval is void when there is one more. While some of them cannot be told the adoption waits: afterwards nobody
-    would be asked.
+    an approval is void when there is one more. While some of them cannot be told the adoption waits: afterwards no
+    person would be asked.
     """
     for lb, changes in view.balancers(ChangeKind.LB_ADOPT):
         if not isinstance(lb.match, Adoptable) or lb.match.returns:
@@ -84,7 +84,7 @@ def adoption(view: GuardInput) -> Iterator[GuardResult]:
             row = rows.BALANCER_RESERVED if due_at is None else rows.BALANCER_RESERVED_UNTIL
             found |= {"former": shown_former(owner)} | ({} if due_at is None else {"time": shown_time(due_at)})
             yield GuardResult.of(row, keys, found, value=str(owner.former), limit=former_of(lb.service))
-        elif lb.match.is_in_use_by_nobody_known:
+        elif lb.match.is_in_use_unowned:
             row = rows.BALANCER_IN_USE_RELEASED if lb.match.is_anothers else rows.BALANCER_IN_USE
             yield GuardResult.of(row, keys, found, value=use, limit="no listener, no target")
         gap = _hides_removals(lb, balancer, view.snapshot)
@@ -142,7 +142,7 @@ def ip_loss(view: GuardInput) -> Iterator[GuardResult]:
 def exposure(view: GuardInput) -> Iterator[GuardResult]:
     """An internal load balancer becomes public only by an annotation of its own Service: what was not to be reached
     from outside would be, whatever setting was lost, mistyped or changed for all. So does a new one in the place of one
-    that somebody deleted, as long as the Service publishes nothing but private addresses."""
+    that was deleted, as long as the Service publishes nothing but private addresses."""
     elsewhere = is_for_the_settings(view)  # one hold for all of them
     for lb, changes in view.balancers(ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_CREATE):
         opening = [change.key for change in changes if _opens(change, lb)]

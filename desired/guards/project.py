@@ -93,7 +93,7 @@ def _found(anchor: Anchor) -> dict[str, Plain]:
 
 def _depends_on_robot(change: Change, snapshot: Snapshot) -> bool:
     """Whether a change is derived from Robot: of a Node there, or of a target that is an address. What comes back after
-    a move in a network was a target before, whoever says what."""
+    a move in a network was a target before, whatever is said of it."""
     sides = (change.before, change.after) if change.kind == ChangeKind.LB_TARGET else ()
     is_address = any(isinstance(side, IpTarget) for side in sides)
     return (is_address and not _comes_back(change, snapshot)) or _provider(change, snapshot) is Provider.ROBOT

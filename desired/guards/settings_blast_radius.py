@@ -82,7 +82,7 @@ def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def _row(change: SettingsChange) -> tuple[Rule, Mapping[str, Plain]]:
-    """What is said of a change that takes nothing."""
+    """What is said of settings that differ, or cannot be compared, whatever their change takes."""
     if change.is_known:
         return rows.SETTINGS_DIFFER, {"settings": change.says}
     return rows.FORMER_SETTINGS_UNREAD, {"error": change.says}

@@ -120,8 +120,8 @@ def _led_to(snapshot: Snapshot) -> frozenset[Target]:
 
 
 def _without_node(snapshot: Snapshot, settings: Settings, led_to: Iterable[Target]) -> set[int]:
-    """The running servers among these that are no Node's, ignored or not: they are somebody's Nodes. One that has the
-    name of a Node which waits to be initialized is that Node's: a target may come before the providerID."""
+    """The running servers among these that are no Node's, ignored or not: they are Nodes of another cluster. One that
+    has the name of a Node which waits to be initialized is that Node's: a target may come before the providerID."""
     known = {server_id for _, server_id in cloud_nodes(snapshot, replace(settings, ignore_nodes=None))}
     joining = {node.name for node in snapshot.nodes if node.provider_id is None and is_uninitialized(node)}
     ids = {target.server_id for target in led_to if isinstance(target, ServerTarget)} - known
@@ -175,7 +175,7 @@ def row_of(silence: Silence) -> Rule:
 
 
 def _is_dead(change: Change, view: GuardInput) -> bool:
-    """Whether what is removed leads nowhere: the target's server, or whoever had the route's gateway, is gone."""
+    """Whether what is removed leads nowhere: the target's server, or what had the route's gateway, is gone."""
     if change.kind == ChangeKind.LB_TARGET:
         target = change.before
         return isinstance(target, ServerTarget) and isinstance(view.snapshot.servers.find(target.server_id), Absent)

@@ -77,7 +77,7 @@ def desired_certificates(service: Service, options: Options, snapshot: Snapshot)
 def _referred(
     service: Service, references: tuple[int | str, ...], section: Section[int, Certificate], now: datetime
 ) -> DesiredCertificates:
-    """Certificates that somebody else looks after. Where one is missing all stay as they are: the list is one value."""
+    """Certificates that others look after. Where one is missing all stay as they are: the list is one value."""
     found: dict[int, Certificate] = {}
     missing: list[Note] = []
     for reference in references:
@@ -206,10 +206,10 @@ def _differences(certificate: Certificate, name: str, domains: tuple[str, ...] |
     certificate."""
     found = []
     if certificate.name != name:
-        found.append(f"its name is not {name!r} ({_NAME})")
+        found.append(rows.CERTIFICATE_OTHER_NAME.text(name=name))
     if domains is not UNMANAGED and _comparable(certificate.domains) != _comparable(domains):
         has, asked = ", ".join(sorted(certificate.domains)), ", ".join(sorted(domains))
-        found.append(f"it is for {has}, and {_DOMAINS} is {asked}")
+        found.append(rows.CERTIFICATE_OTHER_DOMAINS.text(present=has, wanted=asked))
     return tuple(found)
 
 

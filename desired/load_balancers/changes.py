@@ -1,7 +1,7 @@
 """Changes that give a Service its load balancer, release it, or delete it, and publish its addresses.
 
 Published is what the load balancer really has and does, not what was asked for. While it exists the status of its
-Service is emptied only when nothing can reach it and nobody asks for that to change.
+Service is emptied only when nothing can reach it and nothing asks for that to change.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -121,7 +121,7 @@ def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner,
     """The release of the load balancer, for good or for a while."""
     balancer, name = present.id, present.spec.name
     cause = lb.why_retained.says if lb.why_retained else ""
-    row = rows.RETAINED if isinstance(lb.match, Owned) else rows.RETAINED_UNLABELLED
+    row = rows.RETAINED_FOR_GOOD if isinstance(lb.match, Owned) else rows.RETAINED_UNLABELLED
     reason = row.text(going=going, cause=cause, balancer=balancer)
     consequence = rows.STAYS_PAID.text(balancer=balancer, name=name)
     if lb.delete_at is not None:
@@ -142,7 +142,7 @@ def _retention(lb: LoadBalancerRelease, present: CloudBalancer, retained: Owner,
 
 
 def deletion_change(pending: PendingDeletion, snapshot: Snapshot) -> Change:
-    """The deletion of a load balancer that no Service wants back, or its release for good where somebody has protected
+    """The deletion of a load balancer that no Service wants back, or its release for good where a person has protected
     it meanwhile. When it is due is decided by a guard (``undo-window``), and whether one whose Service has vanished may
     go by a person (``ip-loss``)."""
     balancer = pending.balancer
@@ -292,10 +292,11 @@ def _adopt(
 def _why_adopted(lb: DesiredLoadBalancer, present: CloudBalancer, *, stays: bool) -> str:
     if isinstance(lb.match, Adoptable) and lb.match.returns:
         return rows.GIVEN_BACK.text(balancer=present.id, service=lb.service.id)
-    outlives = rows.OUTLIVES if stays else ""
     if isinstance(lb.match, Adoptable) and lb.match.is_published:
-        return rows.ADOPTED_AS_PUBLISHED.text(balancer=present.id, outlives=outlives)
-    return rows.ADOPTED_BY_NAME.text(balancer=present.id, name=present.spec.name, outlives=outlives)
+        row = rows.ADOPTED_AS_PUBLISHED_TO_STAY if stays else rows.ADOPTED_AS_PUBLISHED
+    else:
+        row = rows.ADOPTED_BY_NAME_TO_STAY if stays else rows.ADOPTED_BY_NAME
+    return row.text(balancer=present.id, name=present.spec.name)
 
 
 def _status_to_come(lb: DesiredLoadBalancer, create: Change) -> Iterator[Change]:

@@ -1,6 +1,6 @@
 """Desired load balancer of each Service that wants one, put together from the rules of the other modules.
 
-An existing load balancer keeps what nobody asks for. While an annotation is wrong only its targets are kept in sync.
+An existing load balancer keeps what is not asked for. While an annotation is wrong only its targets are kept in sync.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -93,7 +93,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import UNMANAGED, Unmanaged
-from desired.syntax.bounds import NOBODY, Several, several
+from desired.syntax.bounds import NO_NAMES, Several, several
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def desired_load_balancer(
     settings: Settings,
     members_of: Callable[[Service, Options, CloudBalancer | None, str], TargetCandidates],
     zones: Mapping[str, str],
-    rivals: Several = NOBODY,
+    rivals: Several = NO_NAMES,
 ) -> DesiredLoadBalancer:
     """The desired load balancer of ``service``. ``match`` says which load balancer is its own, ``rivals`` which other
     Services ask for the same private address, and ``members_of`` which Nodes may get the traffic of a Service with
@@ -298,7 +298,7 @@ class _Planned:
         ), (*notes, *hidden)
 
     def to_change(self, present: CloudBalancer) -> tuple[LoadBalancer, tuple[Note, ...]]:
-        """The desired state of an existing load balancer; what nobody asks for stays as it is, and so does what is
+        """The desired state of an existing load balancer; what is not asked for stays as it is, and so does what is
         reached through a network that it cannot be attached to."""
         serving, spec, size = self.serving, present.spec, self.serving.size.type or present.type
         service, options, match = serving.service, serving.options, serving.match
@@ -457,7 +457,7 @@ def desired_load_balancers(
     for key, match in matches.items():
         service = snapshot.services.items[key]
         if wants_balancer(service):
-            rivals = asked.get(key, NOBODY).besides(key)
+            rivals = asked.get(key, NO_NAMES).besides(key)
             desired[key] = desired_load_balancer(service, match, snapshot, settings, candidates.of, zones, rivals)
         else:
             desired[key] = release(service, match, snapshot, settings)
@@ -486,4 +486,4 @@ def _private_addresses(services: Iterable[Service], settings: Settings) -> Mappi
             if not isinstance(address, Unmanaged):
                 asked.setdefault(address, []).append(service.id)
     together = map(several, asked.values())
-    return {key: asking for asking in together for key in asking.everybody}
+    return {key: asking for asking in together for key in asking.names}

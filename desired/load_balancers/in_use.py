@@ -104,7 +104,7 @@ def kept(
     of the table. ``asked`` are its listeners as they are asked for, UNMANAGED where nothing does; ``wanted`` the same,
     filled up with what stays.
 
-    Nobody remembers who has set them: an annotation that is gone, a variable, or a person in the console.
+    It is not remembered who has set them: an annotation that is gone, a variable, or a person in the console.
     """
     both = sorted(wanted.keys() & asked.keys())
     ports = [(port, asked[port], wanted[port], api_defaults(wanted[port])) for port in both]

@@ -110,8 +110,8 @@ def _why_retained(service: Service, match: Owned | Adoptable) -> Reason | None:
         return rows.RETAINED_UNREADABLE.because(value=shown_text(value))
     if read.deletion_policy is DeletionPolicy.RETAIN:
         return rows.RETAINED_AS_ASKED.because()
-    was_nobodys = balancer.owner.adopted is not None
-    return rows.RETAINED_ADOPTED.because() if was_nobodys and not read.asks_for_deletion else None
+    is_adopted = balancer.owner.adopted is not None
+    return rows.RETAINED_ADOPTED.because() if is_adopted and not read.asks_for_deletion else None
 
 
 def _paid(balancer: CloudBalancer) -> str:
@@ -177,8 +177,8 @@ class PendingDeletion:
     """Id of the existing Service of that namespace and name, which wants a load balancer, names no other one, and was
     not given this one; None while there is none."""
     vanished: str | None = None
-    """UID of its Service, where that has gone without releasing it: the finalizer was taken away by somebody else, or
-    the Service was deleted by force. Nobody has said then what is to become of it. None where it was released."""
+    """UID of its Service, where that has gone without releasing it: the finalizer was taken away by another client, or
+    the Service was deleted by force. What is to become of it is not said then. None where it was released."""
 
 
 def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[PendingDeletion, ...]:
@@ -209,7 +209,7 @@ def pending_deletions(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) 
 
 
 def _taken_by(matches: Mapping[str, BalancerMatch]) -> frozenset[int]:
-    """Ids of the load balancers that these Services are matched with, whoever they belong to."""
+    """Ids of the load balancers that these Services are matched with, whatever their owner."""
     claimed = (None if isinstance(match, Missing | Undecided) else match.balancer for match in matches.values())
     return frozenset(balancer.id for balancer in claimed if balancer is not None)
 
@@ -261,7 +261,7 @@ class Orphan:
 
     @property
     def was_released(self) -> bool:
-        """Whether somebody wanted it to stay, with its addresses."""
+        """Whether it was to stay, with its addresses."""
         return self.balancer.owner.released is not None
 
     @property
@@ -295,7 +295,7 @@ def _orphan(balancer: CloudBalancer, snapshot: Snapshot) -> Orphan:
 
 
 def unlabelled(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[Orphan, ...]:
-    """Load balancers that no label gives to anybody and that no Service claims, by id: those with the default name of
+    """Load balancers that have no owner's label and that no Service claims, by id: those with the default name of
     some Service, and those of which a Service that goes publishes an address. Whether they are this cluster's is not
     known. Empty while a Service may be unread."""
     services = snapshot.services
@@ -349,7 +349,7 @@ def left_certificates(snapshot: Snapshot) -> tuple[Certificate, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StrayAddress:
-    """An address that a Service's load balancer sends traffic to and that is nobody's, and why that is so."""
+    """An address that a Service's load balancer sends traffic to and that has no owner, and why that is so."""
 
     balancer: CloudBalancer
     ip: str
@@ -357,8 +357,8 @@ class StrayAddress:
 
 
 def stray_addresses(snapshot: Snapshot, matches: Mapping[str, BalancerMatch]) -> tuple[StrayAddress, ...]:
-    """The targets of these load balancers that are addresses of nobody, in order. Empty unless everybody who might have
-    one was read: Nodes, servers and the Robot account. A pass leaves them alone, as somebody may have added them."""
+    """The targets of these load balancers that are addresses without an owner, in order. Empty unless all was read that
+    might have one: Nodes, servers and the Robot account. A pass leaves them alone: a person may have added them."""
     account = snapshot.robot.servers if snapshot.robot else None
     if account is None or not (snapshot.nodes.is_whole and account.is_whole):
         return ()

@@ -4,7 +4,7 @@ checks and sticky sessions.
 | Function | Result |
 |---|---|
 | ``listener_losses`` | what clients lose between two states of a listener, and the options that keep it |
-| ``keeping_unasked`` | the wanted listener without the losses that nobody has asked for |
+| ``keeping_unasked`` | the wanted listener without losses that were not asked for |
 | ``may_be_passed`` | whether the health check that is there lets traffic through, so that it is worth keeping |
 | ``remedy`` | the annotations that keep what would be lost |
 | ``letting_go`` | the annotations that ask for the loss |
@@ -28,7 +28,7 @@ from desired.rules.rule import Reason, Rule
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import shown_text
 
-Part = TypeVar("Part", HttpOptions, HttpCheck)
+_Part = TypeVar("_Part", HttpOptions, HttpCheck)
 
 _MEANS_CHECKS = frozenset(SETTING[CHECK].values())
 """Options that ask for health checks; their protocol is then that of the listener (``Options.checks_health``)."""
@@ -137,7 +137,7 @@ def _kept_check(before: Listener, after: Listener, asked: Collection[str]) -> He
     return kept
 
 
-def _kept(there: Part, wanted: Part, options: Mapping[str, str], asked: Collection[str]) -> Part:
+def _kept(there: _Part, wanted: _Part, options: Mapping[str, str], asked: Collection[str]) -> _Part:
     """``wanted`` with those fields of ``there`` that no option in ``asked`` decides on."""
     values: dict[str, Any] = {name: getattr(there, name) for name, option in options.items() if option not in asked}
     return replace(wanted, **values)

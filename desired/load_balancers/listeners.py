@@ -3,7 +3,7 @@ defaults.
 
 | Function | Result |
 |---|---|
-| ``desired_listeners`` | the listener of each port, by annotations and spec; UNMANAGED where nobody asks |
+| ``desired_listeners`` | the listener of each port, by annotations and spec; UNMANAGED where nothing asks |
 | ``possible_listeners`` | those that the type of the load balancer has room for, and that have their certificate |
 | ``filled`` | a listener with open fields filled up: equal to the present one exactly when nothing has to be done |
 """
@@ -30,7 +30,7 @@ from desired.rules.load_balancers import PORT_KEEPS_CERTIFICATE, PORT_LACKS_CERT
 from desired.section import UNMANAGED, Unmanaged
 from desired.syntax.bounds import counted
 
-Part = TypeVar("Part", Listener, HealthCheck, HttpOptions, HttpCheck)
+_Part = TypeVar("_Part", Listener, HealthCheck, HttpOptions, HttpCheck)
 
 
 def filled(wanted: Listener, present: Listener | None) -> Listener:
@@ -98,7 +98,7 @@ def _with_present_order(wanted: HttpCheck, present: HttpCheck) -> HttpCheck:
     return replace(wanted, status_codes=there) if is_same else wanted
 
 
-def _completed(wanted: Part, source: Part) -> Part:
+def _completed(wanted: _Part, source: _Part) -> _Part:
     """``wanted`` with each field that it leaves open taken from ``source``."""
     names = [field.name for field in fields(wanted) if getattr(wanted, field.name) is UNMANAGED]
     known: dict[str, Any] = {name: getattr(source, name) for name in names}
@@ -109,7 +109,7 @@ _KUBE_PROXY_PATH = "/healthz"
 
 
 def desired_health_check(options: Options, node_port: int, kube_proxy_port: int = 0) -> HealthCheck:
-    """The health check of the listener that leads to ``node_port``; what nobody asks for is UNMANAGED.
+    """The health check of the listener that leads to ``node_port``; what is not asked for is UNMANAGED.
 
     As long as nothing is said of health checks they speak TCP, whatever the listener speaks. Once something is said
     they speak what the listener speaks, unless they have a protocol of their own. The options of HTTP count only with
@@ -120,7 +120,7 @@ def desired_health_check(options: Options, node_port: int, kube_proxy_port: int 
     asked = Protocol.HTTP if asks_kube_proxy else _protocol(options)
     http = HttpCheck(**_asked(options, HTTP_CHECK))
     if http.tls is UNMANAGED and asked is Protocol.HTTPS:
-        http = replace(http, tls=True)  # unless somebody says otherwise: pods behind https may well speak plain HTTP
+        http = replace(http, tls=True)  # unless an annotation says otherwise: pods behind https may speak plain HTTP
     if asks_kube_proxy:  # which speaks plain HTTP, whatever the listener speaks: TLS of an earlier check must not stay
         path, tls = http.path, http.tls
         http = replace(
@@ -150,7 +150,7 @@ def _protocol(options: Options) -> Protocol:
 def desired_listeners(
     service: Service, options: Options, certificates: tuple[int, ...] | Unmanaged | KnownAfterApply
 ) -> Mapping[int, Listener]:
-    """Port → listener, one for each TCP port that leads to a port on the Nodes; what nobody asks for is UNMANAGED.
+    """Port → listener, one for each TCP port that leads to a port on the Nodes; what is not asked for is UNMANAGED.
 
     The options hold for all ports alike, except that only one port can be redirected to: 443, or else the first. Other
     protocols are left out, as Hetzner balances TCP only, and so is what only waits for a node port. ``certificates``

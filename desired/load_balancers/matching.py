@@ -4,10 +4,10 @@
 
 | Result | Meaning |
 |---|---|
-| Owned | it has the Service's label, and nobody else's |
+| Owned | it has the Service's label, and no other |
 | Adoptable | the Service asks for its name or publishes its address, and it has no existing owner; or it comes back |
 | Missing | a complete list has none for the Service |
-| Foreign | it is somebody else's; cannot be approved |
+| Foreign | it is another owner's; cannot be approved |
 | Contested | it has none, and several Services ask for one name |
 | Undecided | too little is known, or several have the Service's label |
 """
@@ -50,11 +50,11 @@ class _BesidePublished:
 
 @dataclass(frozen=True, slots=True)
 class Owned(_BesidePublished):
-    """It has the Service's label, and nobody else's."""
+    """It has the Service's label, and no other."""
 
     balancer: CloudBalancer
     why_not_renamed: Reason | None = None
-    """Why it does not get the name that the Service asks for; None when it has that, or nobody else asks for it."""
+    """Why it does not get the name that the Service asks for; None when it has that, or no other asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Adoptable(_BesidePublished):
     """Without the labels about targets that another owner wrote: the adoption removes them."""
     is_stranger: bool = False
     """Whether a Service that is gone owned it, and nothing says that it was one of this cluster."""
-    is_nobodys: bool = False
+    is_unowned: bool = False
     """Whether no Service is known to have owned it: no label names one, and its name is not the default one of the
     Service that asks for it, which nothing else would have."""
     is_anothers: bool = False
@@ -82,16 +82,16 @@ class Adoptable(_BesidePublished):
     @property
     def outlives_its_service(self) -> bool:
         """Whether the Service that adopts it did not create it: then it is released with the Service, not deleted."""
-        return self.is_nobodys or self.is_stranger or self.balancer.owner.adopted is not None
+        return self.is_unowned or self.is_stranger or self.balancer.owner.adopted is not None
 
     @property
-    def is_in_use_by_nobody_known(self) -> bool:
-        """Whether somebody has set it up for traffic, and nothing says that it was for this cluster, or its label says
+    def is_in_use_unowned(self) -> bool:
+        """Whether it was set up for traffic, and nothing says that it was for this cluster, or its label says
         that it was for another Service."""
-        if self.is_published:  # whoever may write the status of the Service may write any address there
+        if self.is_published:  # a client that may write the status of the Service may write any address there
             return not self.leads_here
         is_foreign = self.is_anothers or self.balancer.owner.cluster_uid is None
-        return self.is_nobodys and is_foreign and is_in_use(self.balancer)
+        return self.is_unowned and is_foreign and is_in_use(self.balancer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Missing(_BesidePublished):
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Somebody else's, which no approval makes the Service's."""
+    """Another owner's, which no approval makes the Service's."""
 
     balancer: CloudBalancer
     reason: Reason
@@ -239,7 +239,7 @@ class _Claims:
             return self._beside_published(service, found)
         if isinstance(found, Missing):
             found = self._by_name(service, name)
-        # Whoever names the default name of another Service does not take it from that one.
+        # A Service that asks for the default name of another does not take it from that one.
         pool = self.by_right if name == default_name(service.uid) else self.asking
         rivals = pool[name].besides(service.id)
         return self._beside_published(service, _contested(found, name, rivals) if rivals else found)
@@ -250,7 +250,7 @@ class _Claims:
             return Undecided(rows.BALANCER_UNKNOWN.because(cause="the load balancers were not read"))
         own = self.own(service)
         if len(own) > 1 and isinstance(cluster, Unknown):
-            return Undecided(rows.BALANCER_UNKNOWN.because(cause=f"several have its label, and {cluster.why}"))
+            return Undecided(rows.BALANCERS_UNCLEAR.because(cause=cluster.why))
         if len(own) > 1:
             return Undecided(rows.SEVERAL_BALANCERS.because(balancers=", ".join(str(balancer.id) for balancer in own)))
         if own:
@@ -289,7 +289,7 @@ class _Claims:
         return Adoptable(
             found,
             is_stranger=owner.service_uid is not None and owner.cluster_uid is None,
-            is_nobodys=owner.service_uid is None and (was_elsewhere or name != default_name(service.uid)),
+            is_unowned=owner.service_uid is None and (was_elsewhere or name != default_name(service.uid)),
             is_anothers=is_anothers,
             is_awaited=is_anothers and is_awaited,
         )
@@ -311,7 +311,7 @@ class _Claims:
             if self.gap is not None:
                 return Undecided(_of(rows.BALANCER_MAYBE_ANOTHERS, found[0], cause=self.gap))
             leads_here = leads_to(found[0], service, self.snapshot)
-            return Adoptable(found[0], is_nobodys=True, is_published=True, leads_here=leads_here)
+            return Adoptable(found[0], is_unowned=True, is_published=True, leads_here=leads_here)
         publisher = next(filter(carries_traffic, found), None)
         return match if publisher is None else replace(match, publisher=publisher)
 
@@ -328,7 +328,7 @@ class _Claims:
         ]
         for balancer in found if self.gap is None else ():
             if balancer.spec.name == mine or leads_to(balancer, service, self.snapshot):
-                return Adoptable(balancer, is_nobodys=True, is_published=balancer.spec.name != mine)
+                return Adoptable(balancer, is_unowned=True, is_published=balancer.spec.name != mine)
         return Missing(publisher=next(iter(found), None))
 
     def _has_owner(self, balancer: CloudBalancer) -> bool:
@@ -357,7 +357,7 @@ def _is_known(balancer: CloudBalancer) -> bool:
 
 
 def _contested(found: BalancerMatch, name: str, rivals: Several) -> BalancerMatch:
-    """The match where ``rivals`` ask for the same name: nobody gets it anew, but who has had it gets it back."""
+    """The match where ``rivals`` ask for the same name: none gets it anew, but who has had it gets it back."""
     asking = f"Service{'' if rivals.count == 1 else 's'} {rivals}"
     why = rows.NAME_CONTESTED.because(name=name, services=asking)
     match found:

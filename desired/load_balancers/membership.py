@@ -102,7 +102,7 @@ class NodeTarget:
 
     @property
     def why(self) -> str:
-        """The reason in words; with the remedy, where somebody wants it to be a target."""
+        """The reason in words; with the remedy, where it should be a target."""
         return self.reason.says if self.is_left_out else self.reason.text
 
     @property
@@ -221,7 +221,7 @@ _MEMBERSHIP: Mapping[str, Membership] = {
     for membership, those in (
         (Membership.TARGET, (rows.TAKES_INTERNAL, rows.TAKES_PRIVATE, rows.TAKES_PUBLIC, rows.TAKES_PUBLIC_INSTEAD)),
         (Membership.EXCLUDED, (rows.EXCLUDED_BY_LABEL, rows.LEAVING, rows.LEAVING_BY_AUTOSCALER)),
-        (Membership.IGNORED, (rows.IGNORED,)),
+        (Membership.IGNORED, (rows.TARGET_IGNORED,)),
         (Membership.SERVERLESS, (rows.NOT_INITIALIZED, rows.OF_ANOTHER_CLOUD, rows.ON_UNREAD_ROBOT_SERVER)),
         (Membership.SERVERLESS, (rows.WITH_A_MALFORMED_ID, rows.WITHOUT_ID, rows.WITHOUT_SERVER)),
         (Membership.UNUSABLE, (rows.IN_ANOTHER_ZONE, rows.NOT_ATTACHED, rows.PRIVATE_ALONE, rows.WITHOUT_INTERNAL_IP)),
@@ -255,7 +255,7 @@ class _Way:
         wanted = _wanted_addresses(node, desired)
         target: ServerTarget | IpTarget | None = None
         if is_ignored(node, self.settings):
-            reason = rows.IGNORED.because()
+            reason = rows.TARGET_IGNORED.because()
         elif excluded := exclusion(node):
             reason = excluded
         elif key is None:
@@ -435,7 +435,7 @@ def _private_ips(addresses: Iterable[NodeAddress]) -> Iterator[str]:
 
 
 def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_id: int | None) -> Iterator[NodeTarget]:
-    """The members, in which nobody is a target by an address that another server has or asks for, nor by one of
+    """The members, in which none is a target by an address that another server has or asks for, nor by one of
     several that its server has according to its Nodes: what is there stays, until a person has decided."""
     asked: dict[IpTarget, set[ServerKey]] = {}
     claimed: dict[ServerKey, set[Target]] = {}
@@ -456,7 +456,7 @@ def _without_clashes(members: Sequence[NodeTarget], snapshot: Snapshot, network_
 
 def find_server(key: ServerKey, snapshot: Snapshot, nodes: Collection[Node]) -> Present[Server] | Absent | Unknown:
     """The server of these Nodes. It is not gone although the list lacks it while something speaks against that: a GET
-    by its id that failed, or a kubelet that reports Ready before anybody asked."""
+    by its id that failed, or a kubelet that reports Ready before any question."""
     found = snapshot.find(key)
     if not isinstance(found, Absent):
         return found

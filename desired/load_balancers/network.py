@@ -17,7 +17,7 @@ from desired.plan.notes import Note
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason
 from desired.section import UNMANAGED, Present, Unmanaged
-from desired.syntax.bounds import NOBODY, Several
+from desired.syntax.bounds import NO_NAMES, Several
 
 _RESERVED = IPv4Address("172.31.1.1")
 """The gateway of public interfaces; no network gives it away (Hetzner Cloud API, networks)."""
@@ -89,7 +89,7 @@ def attachment_problems(
     options: Options,
     present: CloudBalancer | None,
     snapshot: Snapshot,
-    rivals: Several = NOBODY,
+    rivals: Several = NO_NAMES,
     out_of_reach: Reason | None = None,
 ) -> Iterator[BadAnnotation]:
     """The reason why the requested attachment is impossible: checked before anything is detached for it.

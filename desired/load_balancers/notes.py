@@ -57,7 +57,7 @@ def notes_on_hidden_targets(
     service: Service, options: Options, present: CloudBalancer | None, *, public: bool | Unmanaged
 ) -> Iterator[Note]:
     """Without its public interface a load balancer reaches no target by a public address: the API refuses each. What it
-    reaches by a private one stays. ``public`` is whether it will have one, UNMANAGED when nobody has said."""
+    reaches by a private one stays. ``public`` is whether it will have one, UNMANAGED when nothing says."""
     if public is not False or options.use_private_ip:
         return
     reaches = present is not None and any(not _needs_public_interface(target) for target in present.targets)

@@ -25,7 +25,7 @@ from desired.names import (
 from desired.rules import explanations as rows
 from desired.rules.rule import Reason
 from desired.section import Present, Unknown, Unmanaged
-from desired.syntax.bounds import LABEL_VALUE
+from desired.syntax.bounds import LONGEST_LABEL_VALUE
 
 _LONGEST = 32
 
@@ -113,7 +113,7 @@ def former_of(service: Service) -> str:
 def former_by_name(namespace: str, service: str) -> str:
     """``NAMESPACE.NAME``, as neither has a dot; where that is too long for a label a digest, which has none."""
     name = f"{namespace}.{service}"
-    return f"sha256-{sha256(name.encode()).hexdigest()[:40]}" if LABEL_VALUE.is_exceeded(name) else name
+    return f"sha256-{sha256(name.encode()).hexdigest()[:40]}" if LONGEST_LABEL_VALUE.is_exceeded(name) else name
 
 
 def may_come_back(owner: Owner, snapshot: Snapshot) -> bool:

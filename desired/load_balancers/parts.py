@@ -302,7 +302,7 @@ def _target_change(
     consequences: tuple[str, ...] = (),
     depends_on: tuple[str, ...] = (),
 ) -> Change:
-    """The change of a target that leads to ``server``, None for one of which nobody knows where it leads."""
+    """The change of a target that leads to ``server``, None where that is unknown."""
     named = after or before
     part = ("target", named.name if named else "")
     change = _change(

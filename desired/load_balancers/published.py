@@ -223,7 +223,7 @@ def _meaning(entry: Ingress) -> tuple[object, ...]:
 
 
 def _parsed(text: str | None) -> object:
-    """The address that ``text`` is, or else the text: what somebody else published need not be one."""
+    """The address that ``text`` is, or else the text: what another writer published need not be one."""
     return parse_ip(text) or text or ""
 
 

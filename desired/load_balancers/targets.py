@@ -168,17 +168,17 @@ class DesiredTargets:
     """Targets that are left alone: label selectors, and addresses of no server that is known."""
     chosen: frozenset[ServerKey] | None = None
     """The candidates for which there is room; None when there is room for all."""
-    full: Reason = field(default_factory=rows.ROOM_LACKING.because)
-    """Why there is none for the others."""
+    full: Reason | None = None
+    """Why there is none for the others; None when there is room for all."""
 
     @cached_property
     def members(self) -> tuple[NodeTarget, ...]:
         """All Nodes in the order of names. Made for every Node: what asks for some asks below."""
-        everybody = self.node_targets.members
-        return everybody if self.chosen is None else tuple(map(self._judged, everybody))
+        found = self.node_targets.members
+        return found if self.chosen is None else tuple(map(self._judged, found))
 
     def claiming(self, server: ServerKey | None) -> tuple[NodeTarget, ...]:
-        """The Nodes that claim this server; nobody claims None."""
+        """The Nodes that claim this server; none for None."""
         return tuple(map(self._judged, self.node_targets.by_server.get(server, ()))) if server else ()
 
     def being(self, membership: Membership) -> Sequence[NodeTarget]:
@@ -200,10 +200,12 @@ class DesiredTargets:
     @cached_property
     def _over_limit(self) -> Mapping[str, Sequence[NodeTarget]]:
         """Made once, as a type without room may leave out thousands of Nodes, and many Services share the answer."""
-        return {self.full.text: members} if (members := self.being(Membership.OVER_LIMIT)) else {}
+        return {self.full.text: self.being(Membership.OVER_LIMIT)} if self.full else {}
 
     def _judged(self, member: NodeTarget) -> NodeTarget:
-        if self.chosen is not None and member.membership is Membership.TARGET and member.server not in self.chosen:
+        if self.chosen is None or self.full is None or member.membership is not Membership.TARGET:
+            return member
+        if member.server not in self.chosen:
             return replace(member, membership=Membership.OVER_LIMIT, reason=self.full)
         return member
 

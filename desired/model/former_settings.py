@@ -21,7 +21,7 @@ from desired.syntax.selector import parse_selector
 
 Value = bool | int | str | None
 """Of one setting; None when it is not set."""
-NETWORK, ROUTES = DECIDING["network"], DECIDING["routes"]
+NETWORK, _ROUTES = DECIDING["network"], DECIDING["routes"]
 _LONGEST_VALUE = 4096
 _MOST = 100
 _LARGEST = 2**63 - 1
@@ -58,7 +58,7 @@ class FormerSettings:
         both = {name: (self.values[name], value) for name, value in now.items() if name in self.values}
         found = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
         if None in found.get(NETWORK, ()):
-            found.pop(ROUTES, None)
+            found.pop(_ROUTES, None)
         return found
 
     def under(self, settings: Settings) -> Settings:

@@ -10,7 +10,7 @@ from typing import Any
 
 from desired.model.record import Format
 
-MOST = 100
+MOST_REMEMBERED = 100
 """Ids of load balancers that are remembered: any one of them is enough."""
 _LARGEST_ID = 2**63 - 1
 
@@ -21,7 +21,7 @@ class Remembered:
 
     network: int | None = None
     load_balancers: tuple[int, ...] = ()
-    """Sorted, at most ``MOST``."""
+    """Sorted, at most ``MOST_REMEMBERED``."""
 
 
 NOTHING = Remembered()
@@ -34,7 +34,7 @@ def _fields(remembered: Remembered) -> Mapping[str, object]:
 def _remembered(fields: Mapping[str, Any]) -> Remembered:
     network = None if fields["network"] is None else _id(fields["network"])
     found = tuple(sorted({_id(value) for value in fields["load_balancers"]}))
-    return Remembered(network, found[:MOST])
+    return Remembered(network, found[:MOST_REMEMBERED])
 
 
 def _id(value: object) -> int:
@@ -45,4 +45,4 @@ def _id(value: object) -> int:
 
 
 ANCHOR = Format("anchor", 4096, _fields, _remembered)
-"""``MOST`` ids of 19 digits take 2,300 characters."""
+"""``MOST_REMEMBERED`` ids of 19 digits take 2,300 characters."""

@@ -283,9 +283,9 @@ def _facts(address: NodeAddress) -> dict[str, str]:
 
 def parse_node_ips(annotation: str) -> tuple[IPAddress, ...] | UndecidedAddresses:
     """The addresses of the provided-node-ip annotation: one, or two of different families (kubelet ``--node-ip``)."""
-    facts = {"value": measured_text(annotation, bounds.ADDRESSES)}
+    facts = {"value": measured_text(annotation, bounds.LONGEST_ADDRESSES)}
     try:
-        bounds.ADDRESSES.check(annotation)
+        bounds.LONGEST_ADDRESSES.check(annotation)
         ips = tuple(_parse_ip(text) for text in annotation.split(","))
     except ValueError:
         return Decided(UNMANAGED, rules.NODE_IP_MALFORMED, facts)

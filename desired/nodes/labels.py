@@ -89,10 +89,10 @@ def zone(provider: Provider, location: str, data_center: str, *, zone_labels: bo
     """The server's zone, "" where none is written. Of a Robot server it is written whatever
     HCLOUD_INSTANCES_ZONE_LABEL_ENABLED says, as by HCCM."""
     if provider is Provider.ROBOT:
-        return _usable(data_center, rules.ZONE_OF_DATA_CENTER, "data center", LABEL_ZONE)
+        return _usable(data_center, rules.ZONE_LABEL_OF_DATA_CENTER, "data center", LABEL_ZONE)
     if not zone_labels:
         return Decided("", rules.ZONE_OFF)
-    return _usable(_ZONES.get(location, location), rules.ZONE_OF_LOCATION, "location", LABEL_ZONE)
+    return _usable(_ZONES.get(location, location), rules.ZONE_LABEL, "location", LABEL_ZONE)
 
 
 def region(provider: Provider, location: str) -> Decided[str]:

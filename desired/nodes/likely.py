@@ -19,7 +19,7 @@ from desired.rules import nodes as rules
 from desired.rules.rule import Decided
 from desired.section import Section
 from desired.syntax.address import parse_ip
-from desired.syntax.bounds import ADDRESSES
+from desired.syntax.bounds import LONGEST_ADDRESSES
 from desired.syntax.provider_id import Provider, ServerKey, provider_id_of, server_key
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
@@ -187,7 +187,7 @@ class ServerFinder:
 def _addresses(node: Node) -> Iterator[tuple[str, IPv4Address | IPv6Address]]:
     """The addresses of a Node and what each is called: those that its kubelet was given, then what it reports."""
     text = node.provided_node_ip or ""
-    parts = [] if ADDRESSES.is_exceeded(text) else text.split(",")[:_ADDRESSES]
+    parts = [] if LONGEST_ADDRESSES.is_exceeded(text) else text.split(",")[:_ADDRESSES]
     given = [ip for ip in map(parse_ip, parts) if ip is not None]
     for ip in given:
         yield "--node-ip", ip

@@ -15,7 +15,7 @@ from desired.rules import nodes as rules
 from desired.rules.nodes import Stage
 from desired.rules.rule import Decided, Plain, Rule
 from desired.section import Absent, Present, Section
-from desired.syntax.bounds import NOBODY, PROVIDER_ID, measured_text, named, several, shown_text
+from desired.syntax.bounds import LONGEST_PROVIDER_ID, NO_NAMES, measured_text, named, several, shown_text
 from desired.syntax.provider_id import (
     CloudID,
     ForeignID,
@@ -137,11 +137,11 @@ class Matcher:
             case RobotID(number) if self._robot is not None:
                 return self._by_key(node, self._robot, ServerKey(Provider.ROBOT, number))
             case RobotID():
-                return Missed(Decided(Stage.UNSUPPORTED, rules.ROBOT_NOT_READ, provider_id))
+                return Missed(Decided(Stage.UNSUPPORTED, rules.NODE_ON_ROBOT, provider_id))
             case ForeignID():
                 return self._foreign(node, node.provider_id)
             case malformed:
-                shown = measured_text(malformed.text, PROVIDER_ID)
+                shown = measured_text(malformed.text, LONGEST_PROVIDER_ID)
                 return Missed(Decided(Stage.MALFORMED, rules.PROVIDER_ID_MALFORMED, {"provider_id": shown}))
 
     def unclaimed(self, node: Node) -> Missed:
@@ -152,7 +152,7 @@ class Matcher:
         return self._likely(Decided(Stage.UNCLAIMED, rules.UNCLAIMED_LIKELY, {"servers": str(likely)}), likely)
 
     def _by_key(self, node: Node, servers: "_Servers", key: ServerKey) -> Match:
-        rivals = self._claimants.get(key, NOBODY).besides(node.name)
+        rivals = self._claimants.get(key, NO_NAMES).besides(node.name)
         match servers.section.find(key.id):
             case Present() if rivals:
                 facts = {"provider_id": shown_text(node.provider_id or ""), "nodes": named("Node", rivals)}
@@ -163,8 +163,7 @@ class Matcher:
                 namesakes = servers.by_name.get(node.name, ())
                 return Gone(key, tuple(self._candidate(each, _OTHER_ID) for each in namesakes))
             case unknown:
-                row = rules.SERVER_UNKNOWN if key.id in servers.section.unreadable else rules.SERVERS_UNREAD
-                return Missed(Decided(Stage.UNKNOWN, row, {"cause": unknown.why}))
+                return Missed(Decided(Stage.UNKNOWN, rules.NODE_SERVER_UNKNOWN, {"cause": unknown.why}))
 
     def _by_node_name(self, node: Node) -> Matched | Missed:
         """A server of either provider. While nothing is known of Robot's, a server of Hetzner Cloud is the one, unless
@@ -188,7 +187,7 @@ class Matcher:
         """The one server of a provider with the Node's name that is no other Node's."""
         facts = {"servers": f"{servers.word}s", "name": node.name}
         if not servers.section.complete:
-            return Missed(Decided(Stage.UNKNOWN, rules.SERVERS_INCOMPLETE, facts))
+            return Missed(Decided(Stage.UNKNOWN, rules.NODE_SERVERS_INCOMPLETE, facts))
         doubtful = servers.unreadable.get(node.name, ()) + servers.unreadable.get(None, ())
         if doubtful:
             facts["servers"] = _named(servers.word, doubtful)
@@ -200,7 +199,7 @@ class Matcher:
             facts["servers"] = _named(servers.word, [server.id for server in named])
             return Missed(Decided(Stage.AMBIGUOUS, rules.NAME_OF_SERVERS, facts))
         server = named[0]
-        owners = self._claimants.get(server.key, NOBODY)
+        owners = self._claimants.get(server.key, NO_NAMES)
         if owners:
             facts |= {"server": server.key.name, "node": owners.first[0]}
             return Missed(Decided(Stage.AMBIGUOUS, rules.NAME_OF_OTHERS_SERVER, facts))
@@ -247,7 +246,7 @@ class Matcher:
 
     def _candidate(self, server: Server, rows: tuple[Rule, Rule], clue: str = "") -> NearServer:
         """``rows`` are those for a server that is no Node's, and for one that is."""
-        owners = self._claimants.get(server.key, NOBODY)
+        owners = self._claimants.get(server.key, NO_NAMES)
         return Decided(server, rows[bool(owners)], {"clue": clue, "nodes": named("Node", owners)})
 
 

@@ -147,13 +147,13 @@ def _initial_taints(node: Node, shut_down: bool | Unmanaged) -> tuple[Taint, ...
     return with_shutdown_taint(taints, wanted=shut_down)
 
 
-def notes_on(node: Node, decisions: Iterable[Decided[object]]) -> tuple[Note, ...]:
+def notes_of(node: Node, decisions: Iterable[Decided[object]]) -> tuple[Note, ...]:
     """Notes that these decisions on a Node say, each once."""
     found = (decided.note(node.key) for decided in decisions if decided.rule.of is not None)
     return tuple(dict.fromkeys(note for note in found if note is not None))
 
 
-Decision = tuple[DesiredNode, tuple[Note, ...]]
+DecidedNode = tuple[DesiredNode, tuple[Note, ...]]
 """What is decided on a Node, and notes on it."""
 
 
@@ -164,16 +164,16 @@ class NodeRules:
         self._snapshot, self._settings = snapshot, settings
         self._matcher, self._others = matcher_of(snapshot), Others(snapshot)
 
-    def decide(self, node: Node) -> Decision:
+    def decide(self, node: Node) -> DecidedNode:
         """What is decided on ``node``, which is of the snapshot."""
         settings = self._settings
         if settings.ignore_nodes is not None and is_ignored(node, settings):
             ignored = Decided(Stage.IGNORED, rules.IGNORED, {"selector": settings.ignore_nodes.text})
-            return self._left(node, ignored, None), notes_on(node, (ignored,))
+            return self._left(node, ignored, None), notes_of(node, (ignored,))
         joins = is_uninitialized(node)
         if node.provider_id is None and not joins:
             unclaimed = self._matcher.unclaimed(node)
-            return self._left(node, unclaimed.why, unclaimed), notes_on(node, (unclaimed.why,))
+            return self._left(node, unclaimed.why, unclaimed), notes_of(node, (unclaimed.why,))
         match self._matcher.match(node):
             case Matched() as matched:
                 return self._joining(node, matched) if joins else self._settled(node, matched)
@@ -191,7 +191,7 @@ class NodeRules:
         lost = LostNode(current_identity(node, self._settings), AbsenceProof.of(node, gone.server))
         return OrphanedNode(**fields, lost=lost)
 
-    def _joining(self, node: Node, matched: Matched) -> Decision:
+    def _joining(self, node: Node, matched: Matched) -> DecidedNode:
         """A Node that is initialized from its server.
 
         A providerID that is set is kept, and so is an owned label that the server has no value for. Where addresses are
@@ -205,7 +205,7 @@ class NodeRules:
         hostname = choose_hostname(node, server, self._others, joins=True)
         addresses = desired_addresses(node, server, hostname, self._snapshot, settings, self._others)
         if isinstance(addresses, Decided):
-            return self._left(node, stage, matched, addresses), notes_on(node, (addresses,))
+            return self._left(node, stage, matched, addresses), notes_of(node, (addresses,))
         labels = desired_labels(server, node.labels, settings, joins=True)
         power = shut_down(server, node, settings)
         identity = NodeIdentity(
@@ -214,11 +214,11 @@ class NodeRules:
             _initial_taints(node, power.value),
             addresses.values,
         )
-        notes = notes_on(node, (*labels.values(), hostname, *_not_forwarded(node, server, settings)))
+        notes = notes_of(node, (*labels.values(), hostname, *_not_forwarded(node, server, settings)))
         ends = self._announced(node), self._deletable(node)
         return UninitializedNode(stage, matched, labels, addresses, power, None, *ends, identity), notes
 
-    def _settled(self, node: Node, matched: Matched) -> Decision:
+    def _settled(self, node: Node, matched: Matched) -> DecidedNode:
         """A Node that is kept in sync with its server.
 
         No address is removed because the network could not be read, none because the kubelet's ``--node-ip`` is wrong,
@@ -238,25 +238,25 @@ class NodeRules:
         if isinstance(addresses, Decided):
             decisions += () if addresses.rule in _ROWS_TOLD_ONCE else (addresses,)
             addresses = untouched_addresses(node.addresses, addresses)
-        return InitializedNode(stage, matched, labels, addresses, power, None, *ends), notes_on(node, decisions)
+        return InitializedNode(stage, matched, labels, addresses, power, None, *ends), notes_of(node, decisions)
 
-    def _gone(self, node: Node, gone: Gone, *, joins: bool) -> Decision:
+    def _gone(self, node: Node, gone: Gone, *, joins: bool) -> DecidedNode:
         facts, settings = gone.why.facts, self._settings
         if Controller.LIFECYCLE in settings.controllers:
             orphan = self.orphaned(node, gone)
             if orphan is not None:
                 return orphan, ()
             stage = _deleting(node, facts) or _ready(gone)
-            return self._left(node, stage, gone), notes_on(node, (stage,))
+            return self._left(node, stage, gone), notes_of(node, (stage,))
         stage = _deleting(node) or _ready(gone)
         left = None
         if is_going_away(node):
             stage, left = Decided(Stage.DEPARTING, rules.SERVER_GONE, facts), _off(Controller.LIFECYCLE)
         is_told = joins and Controller.NODE in settings.controllers
-        notes = notes_on(node, (Decided(None, rules.GONE_JOINING, facts),)) if is_told else ()
+        notes = notes_of(node, (Decided(None, rules.GONE_JOINING, facts),)) if is_told else ()
         return self._left(node, stage, gone, left), notes
 
-    def _missed(self, node: Node, missed: Missed, *, joins: bool) -> Decision:
+    def _missed(self, node: Node, missed: Missed, *, joins: bool) -> DecidedNode:
         """A Node without a server that is known. One that is initialized is noted where that is about this Node: a gap
         in the list of servers is reported once, with the list."""
         row, is_whole = missed.why.rule, self._snapshot.servers.complete
@@ -266,11 +266,7 @@ class NodeRules:
             is_told = row.of is not NoteKind.UNSUPPORTED and (is_whole or row.of is not NoteKind.UNKNOWN)
         is_foreign = missed.why.value is Stage.FOREIGN
         left = self._left(node, missed.why if is_foreign else _deleting(node) or missed.why, missed)
-        if row is rules.SERVERS_UNREAD:  # in the words of the error, which is shown once
-            notes: tuple[Note, ...] = (Note(node.key, NoteKind.UNKNOWN, str(missed.why.facts["cause"])),)
-        else:
-            notes = notes_on(node, (missed.why,))
-        return left, notes if is_told else ()
+        return left, notes_of(node, (missed.why,)) if is_told else ()
 
     def _left(
         self, node: Node, stage: Decided[Stage], match: Match | None, why: Decided[Unmanaged] | None = None
@@ -352,4 +348,4 @@ def _notes_on_owners(likely: Iterable[LikelyServers], settings: Settings) -> Ite
         decided = found.for_owner
         if decided is not None and decided.value.key not in told and not is_ignored(decided.value, settings):
             told.add(decided.value.key)
-            yield from notes_on(decided.value, (decided,))
+            yield from notes_of(decided.value, (decided,))

@@ -95,7 +95,7 @@ def _parse(hold_hash: str, value: str, by: str | None) -> Grant | None:
         return None
     if found.revoked_at is not None:
         found = replace(found, used_at=None)
-    if not by or bounds.APPROVAL.is_exceeded(by):
+    if not by or bounds.LONGEST_APPROVAL.is_exceeded(by):
         return found
     return replace(found, revoked_by=by) if found.revoked_at else replace(found, approver=by)
 
@@ -144,7 +144,7 @@ def _grant(
     source: Source, hold_hash: str, value: str, *, needed: Iterable[str], known: Collection[str] = _MEMBERS
 ) -> Grant:
     """The grant of a stored text, which has the members ``needed``. Raises one of ``DAMAGE`` for anything else."""
-    bounds.APPROVAL.check(value)
+    bounds.LONGEST_APPROVAL.check(value)
     fields = parse_json(value)
     missing = [name for name in needed if name not in fields]
     if missing:

@@ -14,9 +14,9 @@ from desired.model.clocks import TOLERANCE, parse_moment
 from desired.model.record import Format, cut, parse_text
 from desired.plan.change import GuardName
 
-LIFETIME = timedelta(hours=1)
+TRACE_LIFETIME = timedelta(hours=1)
 """How long a trace counts. A controller that still runs writes it anew before."""
-MOST = 50
+MOST_TRACES = 50
 """Changes that a trace names."""
 RULES = frozenset({GuardName.FLAPPING, GuardName.BACK_OFF, GuardName.QUOTA})
 """The guards on what the controller alone remembers."""
@@ -53,14 +53,14 @@ NO_TRACE = Trace()
 
 def first_suspended(changes: Iterable[SuspendedChange]) -> tuple[SuspendedChange, ...]:
     """As many as a trace names; those that were suspended first."""
-    return tuple(sorted(changes, key=lambda change: (change.since, change.key))[:MOST])
+    return tuple(sorted(changes, key=lambda change: (change.since, change.key))[:MOST_TRACES])
 
 
 def trace_in(text: str | None, cluster: str, now: datetime) -> Trace:
     """The trace in a text of the ConfigMap; NO_TRACE where there is none, or it is too old, or of the future. A
     suspension that has ended is left out."""
     found = SUSPENDED.record(text, cluster)
-    if found is None or found.written_at is None or not -TOLERANCE <= now - found.written_at <= LIFETIME:
+    if found is None or found.written_at is None or not -TOLERANCE <= now - found.written_at <= TRACE_LIFETIME:
         return NO_TRACE
     return Trace(found.by, {each.key: each for each in found.value if each.until is None or each.until > now})
 
@@ -77,7 +77,7 @@ def _row(change: SuspendedChange) -> Mapping[str, object]:
 
 
 def _changes(fields: Mapping[str, Any]) -> tuple[SuspendedChange, ...]:
-    return tuple(_change(row) for row in fields["changes"][:MOST])
+    return tuple(_change(row) for row in fields["changes"][:MOST_TRACES])
 
 
 def _change(row: Mapping[str, Any]) -> SuspendedChange:
@@ -90,4 +90,4 @@ def _change(row: Mapping[str, Any]) -> SuspendedChange:
 
 
 SUSPENDED: Format[Collection[SuspendedChange]] = Format("suspended", 65_536, _fields, _changes)
-"""``MOST`` changes take less."""
+"""``MOST_TRACES`` changes take less."""

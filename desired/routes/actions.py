@@ -93,7 +93,7 @@ def _decided(
     masks: Collection[int],
 ) -> RouteDecision:
     if route.destination == DEFAULT_ROUTE:  # also where it is within what was given as the cluster CIDR
-        return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.DEFAULT_ROUTE))
+        return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_BY_DEFAULT))
     # A server that has left the network may come back with its address, and then its route has to be there.
     if any(endpoint.reach is not Reach.GONE for endpoint in claimants):
         return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE))
@@ -103,9 +103,9 @@ def _decided(
             return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OUTSIDE_OF_NODE, facts))
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_OUTSIDE, facts))
     holder = holders.of(route.gateway)
-    if holder.holding is AddressHolding.NOBODY and (claimants or not snapshot.nodes.unreadable):
+    if holder.holding is AddressHolding.NO_OWNER and (claimants or not snapshot.nodes.unreadable):
         node = next((endpoint.node.name for endpoint in claimants), None)
-        dead = Decided(RouteAction.DEAD, rules.ROUTE_TO_NOBODY, {"address": str(route.gateway)})
+        dead = Decided(RouteAction.DEAD, rules.ROUTE_TO_NO_OWNER, {"address": str(route.gateway)})
         return RouteDecision(route, dead, holder, node)
     if claimants:
         return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE), holder)
@@ -123,7 +123,7 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
     }
     if holder.unknown is not None:
         return Decided(RouteAction.UNCERTAIN, holder.unknown.rule, holder.unknown.facts)
-    if holder.holding is AddressHolding.NOBODY:
+    if holder.holding is AddressHolding.NO_OWNER:
         return _of_unreadable(snapshot)
     if holder.holding not in (AddressHolding.NODE, AddressHolding.SERVER):
         return Decided(RouteAction.FOREIGN, rules.ROUTE_TO_OTHER, facts)

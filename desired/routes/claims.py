@@ -196,7 +196,7 @@ def _without_routes(
     if endpoint.reach is Reach.UNATTACHED:
         return Decided(RouteStatus.UNROUTABLE, why.rule, why.facts)
     if present in (*endpoint.addresses, *endpoint.aliases):
-        return Decided(RouteStatus.SERVED, rules.SERVED, {**facts, "address": str(present)})
+        return Decided(RouteStatus.SERVED, rules.PODS_SERVED, {**facts, "address": str(present)})
     if not destination.subnet_of(context.cluster_cidr):
         return Decided(RouteStatus.OUTSIDE, rules.PODS_OUTSIDE, {**facts, "cidr": str(context.cluster_cidr)})
     rival = context.rivals.get((endpoint.node.name, destination))
@@ -236,13 +236,13 @@ def _on_taken(holder: AddressOwner, facts: Mapping[str, Plain], context: RouteCo
     """How it stands when there is a route to the pods, and it leads to ``holder``."""
     if holder.unknown is not None:
         return Decided(RouteStatus.UNKNOWN, holder.unknown.rule, holder.unknown.facts)
-    if context.has_hidden_nodes and holder.holding is not AddressHolding.NOBODY:
+    if context.has_hidden_nodes and holder.holding is not AddressHolding.NO_OWNER:
         return Decided(RouteStatus.UNKNOWN, rules.PODS_OF_UNREADABLE_NODE, facts)
     facts = {**facts, "owner": holder.what}
-    if holder.holding is AddressHolding.NOBODY:
-        return Decided(RouteStatus.MISLED, rules.MISLED_TO_NOBODY, facts)
+    if holder.holding is AddressHolding.NO_OWNER:
+        return Decided(RouteStatus.MISLED, rules.PODS_MISLED_TO_NO_OWNER, facts)
     if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER):
-        return Decided(RouteStatus.MISLED, rules.MISLED, facts)
+        return Decided(RouteStatus.MISLED, rules.PODS_MISLED, facts)
     return Decided(RouteStatus.UNROUTABLE, rules.PODS_TAKEN, facts)
 
 
@@ -254,7 +254,9 @@ def _on_free(
     in_the_way = [context.actions[other] for other in context.taken.overlapping(destination)]
     stays = next((decided for decided in in_the_way if decided.action not in GOING), None)
     if stays is None:
-        return Decided(RouteStatus.MISSING, rules.MISSING, facts), tuple(each.route.destination for each in in_the_way)
+        return Decided(RouteStatus.MISSING, rules.PODS_MISSING, facts), tuple(
+            each.route.destination for each in in_the_way
+        )
     facts = {**facts, "other": str(stays.route.destination), "gateway": str(stays.route.gateway)}
     if stays.action is RouteAction.UNCERTAIN:
         return Decided(RouteStatus.UNKNOWN, rules.PODS_BEHIND_UNKNOWN, facts), ()
@@ -267,22 +269,21 @@ def _within_limit(
     """``claims`` as far as the network has ``room``: then each creation waits for the removal of a route, dead ones
     first, and what has none to wait for is over the limit. One that takes the place of a route in its way needs no
     other."""
-    endpoints = deque[IPv4Network | None](
-        [None] * max(0, room)
-    )  # None is free already, the others once a route has gone
+    # None is free already, the others once a route has gone.
+    slots = deque[IPv4Network | None]([None] * max(0, room))
     in_the_way = {destination for claim in claims for destination in claim.after}
     for action in (RouteAction.DEAD, RouteAction.SUPERFLUOUS, RouteAction.STRANGER):
-        endpoints += (gone for gone, decided in actions.items() if decided.action is action and gone not in in_the_way)
+        slots += (gone for gone, decided in actions.items() if decided.action is action and gone not in in_the_way)
     # Of a network that has more than fit, some go before anything comes.
-    surplus = [endpoints.popleft() for _ in range(min(-room, len(endpoints)))]
+    surplus = [slots.popleft() for _ in range(min(-room, len(slots)))]
 
     def placed(claim: RouteClaim) -> RouteClaim:
         own = next((destination for destination in claim.after if destination in in_the_way), None)
         if own is not None:
             in_the_way.remove(own)
             taken: tuple[IPv4Network | None, ...] = ()
-        elif endpoints:
-            taken = (endpoints.popleft(),)
+        elif slots:
+            taken = (slots.popleft(),)
         else:
             full = Decided(RouteStatus.OVER_LIMIT, rules.PODS_OVER_LIMIT, {"most": MOST_ROUTES})
             return replace(claim, decided=full, after=())

@@ -27,6 +27,7 @@ from desired.routes.endpoints import (
 )
 from desired.routes.owners import AddressOwners
 from desired.rules import routes as rules
+from desired.rules.nodes import CONTROLLER_OFF
 from desired.rules.rule import Decided, Plain
 from desired.section import UNMANAGED, Present, Unknown, Unmanaged
 from desired.syntax.bounds import named, several, shown_text
@@ -129,9 +130,9 @@ def desired_routes(
 def _why_left(snapshot: Snapshot, settings: Settings) -> Decided[Unmanaged] | None:
     """The reason why no routes are managed; None when they are."""
     if Controller.ROUTE not in settings.controllers:
-        return Decided(UNMANAGED, rules.ROUTES_CONTROLLER_OFF, {"controller": Controller.ROUTE})
+        return Decided(UNMANAGED, CONTROLLER_OFF, {"controller": Controller.ROUTE})
     if settings.network is None:
-        return Decided(UNMANAGED, rules.NETWORK_UNSET)
+        return Decided(UNMANAGED, rules.ROUTES_NETWORK_UNSET)
     if not settings.routes:
         return Decided(UNMANAGED, rules.ROUTES_OFF)
     match snapshot.network:
@@ -156,7 +157,7 @@ def _notes_without_routes(
     nodes = tuple(nodes)
     closed = [node.name for node in nodes if node.network_condition == UNROUTED]
     row = left.rule if left is not None else None
-    if row is rules.NETWORK_UNSET:
+    if row is rules.ROUTES_NETWORK_UNSET:
         yield from (rules.NETWORK_NEEDED_TO_OPEN.note(Key(ObjectKind.NODE, name)) for name in closed)
     elif row is rules.CIDR_UNSET and network is not None:
         pods = covering(nodes)

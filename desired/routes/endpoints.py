@@ -17,7 +17,7 @@ from desired.nodes.node import DesiredNode, UninitializedNode, is_uninitialized
 from desired.rules import routes as rules
 from desired.rules.rule import Decided
 from desired.section import Absent, Unknown
-from desired.syntax.bounds import RANGE
+from desired.syntax.bounds import LONGEST_RANGE
 from desired.syntax.provider_id import CloudID, parse_provider_id
 
 
@@ -25,7 +25,7 @@ from desired.syntax.provider_id import CloudID, parse_provider_id
 def parse_pod_cidr(text: str) -> IPv4Network | IPv6Network | None:
     """The range that ``text`` means, bits of hosts in it left out (10.244.1.5/24 is 10.244.1.0/24); None when it means
     none: an address alone is no range."""
-    if RANGE.is_exceeded(text) or "/" not in text:
+    if LONGEST_RANGE.is_exceeded(text) or "/" not in text:
         return None
     try:
         return ip_network(text, strict=False)

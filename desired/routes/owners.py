@@ -44,7 +44,7 @@ class AddressHolding(StrEnum):
     ALIAS = "alias"
     """A further (alias) address of a server: it is used on purpose."""
     LOAD_BALANCER = "load-balancer"
-    NOBODY = "nobody"
+    NO_OWNER = "no-owner"
     """Proven: a route that leads there is a black hole."""
     UNKNOWN = "unknown"
 
@@ -71,13 +71,13 @@ class AddressOwners:
         self._own = {ip: server for server in snapshot.servers for ip in _within(server.private_ips, network_id)}
         self._aliases = {ip: server for server in snapshot.servers for ip in _within(server.alias_ips, network_id)}
         self._balancers = _balancers(snapshot.load_balancers or (), network_id)
-        self._places: dict[int, list[NodeEndpoint]] = {}
+        self._endpoints: dict[int, list[NodeEndpoint]] = {}
         for endpoint in endpoints:
             if endpoint.server_id is not None:
-                self._places.setdefault(endpoint.server_id, []).append(endpoint)
+                self._endpoints.setdefault(endpoint.server_id, []).append(endpoint)
 
     def of(self, address: IPv4Address) -> AddressOwner:
-        """The owner of the address. NOBODY only where the network's own list of members says so."""
+        """The owner of the address. NO_OWNER only where the network's own list of members says so."""
         if address in self._own:
             return self._server(self._own[address].id)
         if address in self._aliases:
@@ -92,7 +92,7 @@ class AddressOwners:
         gap = self._members.why_incomplete or next(iter(self._members.unreadable.values()), None)
         if gap is not None:
             return _unknown(rules.OWNER_UNREADABLE, address, cause=gap)
-        return AddressOwner(AddressHolding.NOBODY, str(address))
+        return AddressOwner(AddressHolding.NO_OWNER, str(address))
 
     def _member(self, member: Member, address: IPv4Address) -> AddressOwner:
         """One that the lists of servers and load balancers do not show: it is just being attached or detached, or its
@@ -106,7 +106,7 @@ class AddressOwners:
         return _unknown(rules.OWNER_UNLISTED, address, server=member.id)
 
     def _server(self, server_id: int) -> AddressOwner:
-        endpoints = self._places.get(server_id, ())
+        endpoints = self._endpoints.get(server_id, ())
         ours = next((endpoint.node.name for endpoint in endpoints if endpoint.reach is not Reach.IGNORED), None)
         if any(endpoint.reach is Reach.IGNORED for endpoint in endpoints):
             return AddressOwner(AddressHolding.IGNORED, f"server {server_id} (Node ignored)")
@@ -194,10 +194,10 @@ def _within(attachments: Iterable[tuple[int, IPv4Address]], network_id: int) -> 
 def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[IPv4Address, int]:
     """Address in the network → id of the load balancer that has it."""
     return {
-        endpoint.ip: balancer.id
+        attachment.ip: balancer.id
         for balancer in balancers
-        for endpoint in balancer.attachments
-        if endpoint.network_id == network_id and isinstance(endpoint.ip, IPv4Address)
+        for attachment in balancer.attachments
+        if attachment.network_id == network_id and isinstance(attachment.ip, IPv4Address)
     }
 
 

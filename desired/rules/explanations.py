@@ -69,13 +69,12 @@ COMES_WITH = Rule("comes-with-balancer", "created with the load balancer")
 GOES_WITH = Rule("goes-with-balancer", "deleted with the load balancer")
 STAYS_WITH = Rule("stays-with-balancer", "kept with the released load balancer")
 FIRST = Rule("port-changes-first", "{cause}; before that {listener}")
-TARGET_FOREIGN = Rule("target-foreign", "not managed here")
-TARGET_WITHOUT_NODE = Rule("target-left", "{server} belongs to no Node; not managed here")
+TARGET_LEFT = Rule("target-left", "{server} belongs to no Node; not managed here")
 TARGET_UNPLANNED = Rule("target-unplanned", "{target}; no change is planned")
 
 # What is waited for.
 
-APPROVAL = Rule("waits-for-approval", "needs approval: {cause}")
+WAITS_FOR_APPROVAL = Rule("waits-for-approval", "needs approval: {cause}")
 NODE_PORT = Rule("waits-for-node-port", "the API server has not assigned its node port yet")
 FINALIZERS = Rule("waits-for-finalizers", "the Service has other finalizers: {finalizers}")
-ADDRESSES = Rule("waits-for-addresses", "the addresses are known once the load balancer exists")
+WAITS_FOR_ADDRESSES = Rule("waits-for-addresses", "the addresses are known once the load balancer exists")

@@ -11,7 +11,7 @@ AGREED_PART = Rule("agreed-part", "{changes} skipped, not in {plan}: {keys}", of
 UNNEEDED = Rule("unneeded", "{changes} of {plan} no longer needed: {keys}", of=NoteKind.AGREED_PLAN)
 ONLY_PART = Rule("only-part", "limited to {keys} by --only; {changes} left out", of=NoteKind.PARTIAL)
 UNKNOWN_KEY = Rule("unknown-key", "--only {key}: no such object")
-UNKNOWN_KEY_NEAR = Rule("unknown-key-near", "--only {key}: no such object", "nearest: {keys}")
+UNKNOWN_KEY_NEAR = Rule("unknown-key-near", UNKNOWN_KEY.says, "nearest: {keys}")
 BLOCKED = Rule("blocked", "blocked by {change} ({state})")
 NOT_NEEDED = Rule("not-needed", "not needed until {change} is allowed ({state})")
 MADE_TOGETHER = Rule("made-together", "made together with {change} ({state})")

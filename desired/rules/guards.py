@@ -24,7 +24,10 @@ def _refused(guard: GuardName, name: str, says: str, remedy: str = "") -> Rule:
 
 
 CLUSTER_UNREAD = _waiting(
-    GuardName.INCOMPLETE_SNAPSHOT, "cluster-unread", "cannot read the UID of the cluster: {error}"
+    GuardName.INCOMPLETE_SNAPSHOT,
+    "cluster-unread",
+    "cannot read the UID of the cluster (nothing is written to Hetzner): {error}",
+    noted=NoteKind.UNKNOWN,
 )
 LIST_INCOMPLETE = _waiting(GuardName.INCOMPLETE_SNAPSHOT, "list-incomplete", "list of {list} is incomplete: {error}")
 PROJECT_UNVERIFIED = _waiting(

@@ -37,18 +37,21 @@ GIVEN_BACK = _row(
     "given-back",
     "load balancer {balancer} was released by deleted Service {service} and is returned to the new one",
 )
+_STAYS = "; not created for the Service, kept after it"
 ADOPTED_AS_PUBLISHED = _row(
     ChangeKind.LB_ADOPT,
     "adopted-as-published",
-    "load balancer {balancer} has an address that the Service publishes, but lost its label and name{outlives}",
+    "load balancer {balancer} has an address that the Service publishes, but lost its label and name",
+)
+ADOPTED_AS_PUBLISHED_TO_STAY = _row(
+    ChangeKind.LB_ADOPT, "adopted-as-published-to-stay", ADOPTED_AS_PUBLISHED.says + _STAYS
 )
 ADOPTED_BY_NAME = _row(
     ChangeKind.LB_ADOPT,
     "adopted-by-name",
-    "load balancer {balancer} has the name {name} that the Service requests{outlives}",
+    "load balancer {balancer} has the name {name} that the Service requests",
 )
-OUTLIVES = "; it was not created for the Service and is kept after it"
-"""Of a load balancer that an adoption does not make the Service's for good."""
+ADOPTED_BY_NAME_TO_STAY = _row(ChangeKind.LB_ADOPT, "adopted-by-name-to-stay", ADOPTED_BY_NAME.says + _STAYS)
 LOST_BY_ADOPTION = _row(
     ChangeKind.LB_ADOPT, "lost-by-adoption", "{part} is removed from it: not requested by the Service"
 )
@@ -61,7 +64,7 @@ REVERSE_NAME_CHANGED = _row(ChangeKind.LB_RDNS, "reverse-name-changed", "the Ser
 
 SERVICE_DELETED = _row(ChangeKind.LB_DELETE, "service-deleted", "the Service is being deleted")
 SERVICE_WANTS_NONE = _row(ChangeKind.LB_DELETE, "service-wants-none", "the Service no longer needs a load balancer")
-RETAINED = _row(
+RETAINED_FOR_GOOD = _row(
     ChangeKind.LB_RETAIN,
     "retained-for-good",
     "{going}; its load balancer is retained, with the time of release instead of its owner label: {cause}",

@@ -14,6 +14,7 @@ from desired.names import (
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
+from desired.rules import nodes
 from desired.rules.rule import Rule
 
 
@@ -70,6 +71,11 @@ SEVERAL_BALANCERS = Rule(
     NoteKind.AMBIGUOUS,
 )
 BALANCER_UNKNOWN = Rule("balancer-unknown", "cannot determine its load balancer: {cause}", of=NoteKind.UNKNOWN)
+BALANCERS_UNCLEAR = Rule(
+    "balancers-unclear",
+    "cannot determine its load balancer: several have its label, and the cluster's UID is unknown: {cause}",
+    of=NoteKind.UNKNOWN,
+)
 BALANCER_MAYBE_ANOTHERS = Rule(
     "balancer-maybe-anothers",
     "load balancer {balancer} {name!r} may belong to another Service: {cause}",
@@ -296,8 +302,8 @@ PRIMARY_IP_GOES = Rule(
 
 NODE_NO_TARGET = Rule("node-no-target", "no target for {nodes}: {cause}", of=NoteKind.UNUSABLE_TARGET)
 NODE_TARGET_STAYS = Rule("node-target-stays", "target of {nodes} unchanged: {cause}", of=NoteKind.UNUSABLE_TARGET)
-NODE_OVER_LIMIT = Rule("node-over-limit", "no target for {nodes}: {cause}", of=NoteKind.LIMIT)
-NODE_UNCERTAIN = Rule("node-uncertain", "target of {nodes} unchanged: {cause}", of=NoteKind.KEPT)
+NODE_OVER_LIMIT = Rule("node-over-limit", NODE_NO_TARGET.says, of=NoteKind.LIMIT)
+NODE_UNCERTAIN = Rule("node-uncertain", NODE_TARGET_STAYS.says, of=NoteKind.KEPT)
 LOST_IPV4 = Rule(
     "lost-ipv4",
     "{nodes} unreachable: the target uses the former public IPv4 address of its server",
@@ -371,7 +377,7 @@ NAMED_FOR_NONE = Rule(
     "named-for-none", "named as the default of a Service, but no Service of this cluster has that UID"
 )
 ORPHAN_PROTECTED = Rule(
-    "orphan-protected", "protected against deletion", "disable the protection in Hetzner's console first"
+    "orphan-protected", RETAINED_PROTECTED.says, "disable the protection in Hetzner's console first"
 )
 ORPHAN_UNLABELLED = Rule(
     "orphan-unlabelled", "no label names its owner", "if unused: hcloud load-balancer delete {balancer}"
@@ -416,8 +422,10 @@ UNSELECTED = Rule(
     f" {_key('node_selector')}-",
     counted="not matched by the node selector",
 )
-LEAVING = Rule("being-deleted", "being deleted", "a new Node becomes a target", counted="being deleted")
-IGNORED = Rule(
+LEAVING = Rule(
+    "being-deleted", nodes.BEING_DELETED.says, "a new Node becomes a target", counted=nodes.BEING_DELETED.says
+)
+TARGET_IGNORED = Rule(
     "ignored",
     "ignored by --ignore-nodes: target not changed",
     "change --ignore-nodes, or the labels that it matches",
@@ -513,7 +521,7 @@ TAKES_INTERNAL = Rule("takes-traffic-as-reported", "{server} at the InternalIP {
 ROOM_LACKING = Rule(
     "over-limit", "the type takes {room}, all in use", "{remedy}", counted="over the limit of the load balancer's type"
 )
-TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", "server unknown: {cause}", counted="with an unknown server")
+TARGET_SERVER_UNKNOWN = Rule("on-unknown-server", nodes.NODE_SERVER_UNKNOWN.says, counted="with an unknown server")
 NODE_UNREADABLE = Rule("unreadable-node", "the Node could not be read: {cause}", counted="not readable")
 PRIVATE_NETWORK_UNKNOWN = Rule("in-unknown-network", "network unknown: {cause}", counted="with an unknown network")
 ADDRESS_UNSAID = Rule(
@@ -609,6 +617,10 @@ CERTIFICATE_DIFFERS = _certificate(
     f"to have another one issued, {{free}}remove label {LABEL_SERVICE_UID} from this one (it serves until then), or"
     " restore the annotations",
 )
+CERTIFICATE_OTHER_NAME = Rule("certificate-other-name", f"its name is not {{name!r}} ({_NAME})")
+CERTIFICATE_OTHER_DOMAINS = Rule(
+    "certificate-other-domains", f"its domains are {{present}}, and {_DOMAINS} is {{wanted}}"
+)
 CERTIFICATES_SEVERAL = _certificate(
     "several",
     "certificates {certificates} all have the label of this Service, and none matches its annotations",
@@ -632,14 +644,14 @@ AWAITS_ITS_SERVICE = Rule(
     "awaits-its-service", "load balancer {balancer} {name} is returned to it when it is created again"
 )
 AWAITS_ITS_SERVICE_UNTIL = Rule("awaits-its-service-until", AWAITS_ITS_SERVICE.says + ", and is deleted after {until}")
-SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
+SERVICE_SERVED = Rule("served", "is served by load balancer {balancer}; {changes}")
 RETURNING = Rule("returning", "had load balancer {balancer} before it was created again; {change}")
 ADOPTING = Rule("adopting", "requests the name of load balancer {balancer} (no existing Service's); {change}")
 ADOPTING_PUBLISHED = Rule(
     "adopting-published",
     "publishes an address of load balancer {balancer} (no existing Service's); {change}",
 )
-JOINING = Rule("joining", "has no load balancer yet; {change}")
+SERVICE_JOINING = Rule("joining", "has no load balancer yet; {change}")
 NOTHING_PLANNED = Rule("nothing-planned", "no change is planned")
 MALFORMED_NEW = Rule("malformed-new", "{problem}{more}; nothing is created until it is corrected")
 MALFORMED_SERVED = Rule(

@@ -123,7 +123,7 @@ NAME_AT_BOTH_PROVIDERS = _miss(
     "{server} of Hetzner Cloud and a Robot server are both named {name!r}",
     "rename one of the two",
 )
-ROBOT_NOT_READ = _miss(
+NODE_ON_ROBOT = _miss(
     "robot-not-read",
     NoteKind.UNSUPPORTED,
     "providerID {provider_id} is a Robot server, and Robot servers are not read",
@@ -135,9 +135,8 @@ PROVIDER_ID_MALFORMED = _miss(
     "providerID {provider_id} has no server id (a positive decimal number)",
     "delete the Node and let its kubelet register again",
 )
-SERVER_UNKNOWN = _miss("node-server-unknown", NoteKind.UNKNOWN, "server unknown: {cause}")
-SERVERS_UNREAD = _miss("node-servers-unread", NoteKind.UNKNOWN, "server unknown: {cause}")
-SERVERS_INCOMPLETE = _miss(
+NODE_SERVER_UNKNOWN = _miss("node-server-unknown", NoteKind.UNKNOWN, "server unknown: {cause}")
+NODE_SERVERS_INCOMPLETE = _miss(
     "node-servers-incomplete",
     NoteKind.UNKNOWN,
     "list of {servers} is incomplete: a name decides only in a complete one",
@@ -165,11 +164,11 @@ UNCLAIMED_LIKELY = _miss(
 
 _OWNED = ", and the server belongs to {nodes}"
 OTHER_NAME = Rule("other-name", "its name is not the Node's")
-OTHER_NAME_OWNED = Rule("other-name-owned", "its name is not the Node's" + _OWNED)
+OTHER_NAME_OWNED = Rule("other-name-owned", OTHER_NAME.says + _OWNED)
 OTHER_ID = Rule("other-id", "the Node's providerID has another id")
-OTHER_ID_OWNED = Rule("other-id-owned", "the Node's providerID has another id" + _OWNED)
+OTHER_ID_OWNED = Rule("other-id-owned", OTHER_ID.says + _OWNED)
 BY_CLUE = Rule("by-clue", "likely by {clue}")
-BY_CLUE_OWNED = Rule("by-clue-owned", "likely by {clue}" + _OWNED)
+BY_CLUE_OWNED = Rule("by-clue-owned", BY_CLUE.says + _OWNED)
 
 POWER = Rule("power", "{server} is {status}", of=ChangeKind.NODE_SHUTDOWN_TAINT, basis=Basis.SHUTDOWN)
 POWER_READY = Rule(
@@ -195,8 +194,8 @@ READY_IDLE = Rule("ready-idle", "since {since}; no deletion depends on it", basi
 
 TYPE_OF_SERVER = Rule("type-of-server", "the server's type", basis=Basis.SERVER)
 TYPE_OF_PRODUCT = Rule("type-of-product", "the server's product", basis=Basis.SERVER)
-ZONE_OF_LOCATION = Rule("zone-of-location", "the zone of the server's location", basis=Basis.SERVER)
-ZONE_OF_DATA_CENTER = Rule("zone-of-data-center", "the server's data center", basis=Basis.SERVER)
+ZONE_LABEL = Rule("zone-of-location", "the zone of the server's location", basis=Basis.SERVER)
+ZONE_LABEL_OF_DATA_CENTER = Rule("zone-of-data-center", "the server's data center", basis=Basis.SERVER)
 REGION_OF_SERVER = Rule("region-of-server", "the server's location", basis=Basis.SERVER)
 REGION_OF_DATA_CENTER = Rule("region-of-data-center", "the location of the server's data center", basis=Basis.SERVER)
 PROVIDED_BY_CLOUD = Rule("provided-by-cloud", "the same for all servers of Hetzner Cloud", basis=Basis.SERVER)
@@ -296,7 +295,8 @@ def _undecided(name: str, kind: NoteKind, why: str, remedy: str = "") -> Rule:
 
 ADDRESSES_MISSING = _undecided("addresses-missing", NoteKind.UNKNOWN, "Hetzner's answer has no {field} for {server}")
 NETWORK_UNKNOWN = _undecided("network-unknown", NoteKind.UNKNOWN, "{cause}")
-NETWORK_ABSENT = _undecided("network-absent", NoteKind.UNKNOWN, "the project has no network {network!r}")
+NO_NETWORK = "network {network!r} not found in the project"
+NETWORK_ABSENT = _undecided("network-absent", NoteKind.UNKNOWN, NO_NETWORK)
 ADDRESS_CONTESTED = _undecided(
     "address-contested",
     NoteKind.AMBIGUOUS,

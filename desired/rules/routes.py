@@ -3,14 +3,15 @@
 from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
+from desired.rules import load_balancers, nodes
 from desired.rules.rule import Basis, Rule
 
 REACHED = Rule("node-reached", "server {server} has address {address} in network {network}")
-NODE_IGNORED = Rule("node-routes-ignored", "ignored by --ignore-nodes")
-NODE_UNINITIALIZED = Rule("node-uninitialized", "the Node is not initialized")
+NODE_IGNORED = Rule("node-routes-ignored", load_balancers.TARGET_IGNORED.counted)
+NODE_UNINITIALIZED = Rule("node-uninitialized", load_balancers.NOT_INITIALIZED.says)
 NODE_ELSEWHERE = Rule("node-elsewhere", "its providerID names no server of Hetzner Cloud")
 NODE_GONE = Rule("node-gone", "server {server} not found in the project")
-NODE_UNKNOWN = Rule("node-unknown", "server unknown: {cause}")
+NODE_UNKNOWN = Rule("node-unknown", nodes.NODE_SERVER_UNKNOWN.says)
 ADDRESSES_UNKNOWN = Rule("private-addresses-unknown", "Hetzner's answer has no private addresses of server {server}")
 _UNATTACHED = "server {server} is not attached to network {network}"
 UNATTACHED = Rule("unattached", _UNATTACHED, of=NoteKind.UNROUTABLE)
@@ -22,12 +23,12 @@ OWNER_UNLISTED = Rule(
     "owner-unlisted", "server {server} has {address} but is in no list of servers", of=NoteKind.UNKNOWN
 )
 
-DEFAULT_ROUTE = Rule("default-route", "default route", of=NoteKind.FOREIGN)
+ROUTE_BY_DEFAULT = Rule("default-route", "default route", of=NoteKind.FOREIGN)
 ROUTE_OF_NODE = Rule("route-of-node", "leads to the pods of a Node")
 _OUTSIDE = "not within the cluster CIDR {cidr}"
 ROUTE_OUTSIDE = Rule("route-outside", _OUTSIDE, of=NoteKind.FOREIGN)
 ROUTE_OUTSIDE_OF_NODE = Rule("route-outside-of-node", _OUTSIDE)
-ROUTE_TO_NOBODY = Rule("route-to-no-owner", "gateway {address} has no owner", of=ChangeKind.ROUTE_DELETE)
+ROUTE_TO_NO_OWNER = Rule("route-to-no-owner", "gateway {address} has no owner", of=ChangeKind.ROUTE_DELETE)
 _LEADS = "gateway is {owner}"
 ROUTE_TO_OTHER = Rule("route-to-other", _LEADS, of=NoteKind.FOREIGN)
 ROUTE_OF_OTHER_SIZE = Rule("route-of-other-size", _LEADS + ", and no Node's pod CIDR is a /{size}", of=NoteKind.FOREIGN)
@@ -38,11 +39,15 @@ ROUTE_UNNEEDED = Rule(
 )
 ROUTE_UNREADABLE = Rule("route-unreadable", "cannot read the route: {cause}", of=NoteKind.FOREIGN)
 
-SERVED = Rule("pods-served", "gateway {address} is an address of server {server}")
+PODS_SERVED = Rule("pods-served", "gateway {address} is an address of server {server}")
 _PODS = "; pods of Node {node} are on server {server}"
-MISSING = Rule("pods-missing", "no route to the pods of Node {node} on server {server}", of=ChangeKind.ROUTE_CREATE)
-MISLED = Rule("pods-misled", _LEADS + _PODS, of=ChangeKind.ROUTE_REPLACE)
-MISLED_TO_NOBODY = Rule("pods-misled-to-no-owner", "gateway {owner} has no owner" + _PODS, of=ChangeKind.ROUTE_REPLACE)
+PODS_MISSING = Rule(
+    "pods-missing", "no route to the pods of Node {node} on server {server}", of=ChangeKind.ROUTE_CREATE
+)
+PODS_MISLED = Rule("pods-misled", _LEADS + _PODS, of=ChangeKind.ROUTE_REPLACE)
+PODS_MISLED_TO_NO_OWNER = Rule(
+    "pods-misled-to-no-owner", "gateway {owner} has no owner" + _PODS, of=ChangeKind.ROUTE_REPLACE
+)
 
 
 def _failing(name: str, says: str, remedy: str = "", kind: NoteKind = NoteKind.UNROUTABLE) -> Rule:
@@ -114,10 +119,9 @@ def _left(name: str, says: str) -> Rule:
 
 NO_POD_CIDR = _left("no-pod-cidr-yet", "the Node has no pod CIDR yet")
 ROUTES_OFF = _left("routes-off", "not managed: routes are switched off")
-ROUTES_CONTROLLER_OFF = _left("routes-controller-off", "not managed: --controllers leaves {controller} out")
-NETWORK_UNSET = _left("routes-network-unset", "not managed: HCLOUD_NETWORK is not set")
-NETWORK_UNREAD = _left("routes-network-unread", "network unknown: {cause}")
-NETWORK_MISSING = _left("routes-network-missing", "the project has no network {network!r}")
+ROUTES_NETWORK_UNSET = _left("routes-network-unset", "not managed: HCLOUD_NETWORK is not set")
+NETWORK_UNREAD = _left("routes-network-unread", load_balancers.PRIVATE_NETWORK_UNKNOWN.says)
+NETWORK_MISSING = _left("routes-network-missing", nodes.NO_NETWORK)
 CIDR_UNSET = _left("routes-cidr-unset", "not managed: --cluster-cidr is not given")
 ROUTES_UNREAD = _left("routes-unread", "the routes of the network were not read")
 _COVERS = (

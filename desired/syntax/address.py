@@ -2,14 +2,14 @@
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from desired.syntax.bounds import ADDRESS
+from desired.syntax.bounds import LONGEST_ADDRESS
 
 IPAddress = IPv4Address | IPv6Address
 
 
 def parse_ip(text: str | None) -> IPAddress | None:
     """The address that ``text`` means, however it is written; None when it is none, or too long to be one."""
-    if text is None or ADDRESS.is_exceeded(text):
+    if text is None or LONGEST_ADDRESS.is_exceeded(text):
         return None
     try:
         return ip_address(text)

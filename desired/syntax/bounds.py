@@ -33,34 +33,34 @@ class Bound:
         return len(text) > self.most
 
 
-VALUE = Bound("a value of this kind", 512)
+LONGEST_VALUE = Bound("a value of this kind", 512)
 """What has no bound of its own."""
-DURATION = Bound("a duration", 64)
-NUMBER = Bound("a number", 64)
-RANGE = Bound("an address range", 64)
-ADDRESS = Bound("an address", 64)
-ADDRESSES = Bound("a list of address ranges", 256)
-HOST = Bound("a host name", 256)
+LONGEST_DURATION = Bound("a duration", 64)
+LONGEST_NUMBER = Bound("a number", 64)
+LONGEST_RANGE = Bound("an address range", 64)
+LONGEST_ADDRESS = Bound("an address", 64)
+LONGEST_ADDRESSES = Bound("a list of address ranges", 256)
+LONGEST_HOST = Bound("a host name", 256)
 """Of DNS's 253 characters, and a dot at the end."""
-SELECTOR = Bound("a label selector", 4096)
-LABEL_KEY = Bound("a label's key", 317)
+LONGEST_SELECTOR = Bound("a label selector", 4096)
+LONGEST_LABEL_KEY = Bound("a label's key", 317)
 """Kubernetes' 253 characters of prefix and 63 of name, and the slash."""
-LABEL_VALUE = Bound("a label's value", 63)
-PROVIDER_ID = Bound("a provider id", 256)
-APPROVAL = Bound("an approval", 4096)
-LIST = Bound("a list", 32_768)
+LONGEST_LABEL_VALUE = Bound("a label's value", 63)
+LONGEST_PROVIDER_ID = Bound("a provider id", 256)
+LONGEST_APPROVAL = Bound("an approval", 4096)
+LONGEST_LIST = Bound("a list", 32_768)
 """A hundred domains of the greatest length: as many as a certificate authority puts into one certificate."""
-ARGUMENT = Bound("a list", 262_144)
+LONGEST_ARGUMENT = Bound("a list", 262_144)
 """Of keys and hashes on the command line: those of every object of a large cluster."""
-VARIABLE = Bound("the name of a variable", 512)
+LONGEST_VARIABLE = Bound("the name of a variable", 512)
 
-SELECTOR_PARTS = 64
+MOST_SELECTOR_PARTS = 64
 """Requirements of a selector: each is asked of every Node."""
-CERTIFICATES = 50
+MOST_CERTIFICATES = 50
 """Certificates of a listener: what the largest type of load balancer takes."""
-DOMAINS = 100
+MOST_DOMAINS = 100
 """Domains of a certificate: what a certificate authority puts into one (Let's Encrypt's limit)."""
-STATUS_CODES = 20
+MOST_STATUS_CODES = 20
 """Status codes of a health check of Hetzner's."""
 LONGEST_S = 1e9
 """Seconds beyond which no duration makes sense, 31 years: floats lose their digits there, calendars and timers end."""
@@ -102,14 +102,14 @@ class Several:
     first: tuple[str, ...] = ()
     """In their order: one more than are named, so that one of them can be left out."""
     count: int = 0
-    everybody: frozenset[str] = field(default=frozenset(), repr=False)
+    names: frozenset[str] = field(default=frozenset(), repr=False)
     """All of them, shared by those who leave one out."""
 
     def besides(self, name: str) -> "Several":
         """The same without this one, should it be among them."""
-        if name not in self.everybody:
+        if name not in self.names:
             return self
-        return Several(tuple(each for each in self.first if each != name), self.count - 1, self.everybody)
+        return Several(tuple(each for each in self.first if each != name), self.count - 1, self.names)
 
     def __bool__(self) -> bool:
         return self.count > 0
@@ -118,13 +118,13 @@ class Several:
         return listed(self.first[:_NAMED], _NAMED, self.count)
 
 
-NOBODY = Several()
+NO_NAMES = Several()
 
 
 def several(names: Collection[str]) -> Several:
     """Names as a sentence has them. Made once for all who share them, leaving one out costs the same however many."""
-    everybody = frozenset(names)
-    return Several(tuple(nsmallest(_NAMED + 1, everybody)), len(everybody), everybody)
+    every = frozenset(names)
+    return Several(tuple(nsmallest(_NAMED + 1, every)), len(every), every)
 
 
 _LONGEST_NAME = 32

@@ -17,7 +17,7 @@ _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.
 
 def parse_bool(text: str) -> bool:
     """Go's ``strconv.ParseBool``."""
-    bounds.VALUE.check(text)
+    bounds.LONGEST_VALUE.check(text)
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -30,7 +30,7 @@ def parse_duration(text: str) -> float:
 
     So is what no calendar or timer can count, where Go says that its number overflows.
     """
-    bounds.DURATION.check(text)
+    bounds.LONGEST_DURATION.check(text)
     sign, digits = (-1.0, text[1:]) if text[:1] == "-" else (1.0, text.removeprefix("+"))
     if digits == "0":
         return 0.0
@@ -47,7 +47,7 @@ def parse_duration(text: str) -> float:
 
 def parse_cidr(text: str, *, strict: bool = True) -> IPv4Network | IPv6Network:
     """An address with the length of its prefix; ``strict`` refuses host bits, which Go's ``net.ParseCIDR`` ignores."""
-    bounds.RANGE.check(text)
+    bounds.LONGEST_RANGE.check(text)
     if not _CIDR.fullmatch(text):
         raise ValueError(f"{text!r} is no address with the length of a prefix")
     return ip_network(text, strict=strict)

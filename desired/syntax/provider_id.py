@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from desired.names import PROVIDER_ID_CLOUD, PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY
-from desired.syntax.bounds import PROVIDER_ID, measured_text, shown_text
+from desired.syntax.bounds import LONGEST_PROVIDER_ID, measured_text, shown_text
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 """No more digits than the largest has: ``int`` raises on thousands of them."""
@@ -76,10 +76,10 @@ _PREFIXES = (PROVIDER_ID_ROBOT, PROVIDER_ID_ROBOT_LEGACY, PROVIDER_ID_CLOUD)
 
 def parse_provider_id(text: str) -> ProviderID:
     """Parse ``text``. Never raises: a value that cannot be used is a ForeignID or a MalformedID."""
-    if not PROVIDER_ID.is_exceeded(text):
+    if not LONGEST_PROVIDER_ID.is_exceeded(text):
         return _parse(text)
     if text.startswith(_PREFIXES):
-        shown = measured_text(text, PROVIDER_ID)
+        shown = measured_text(text, LONGEST_PROVIDER_ID)
         return MalformedID(text, f"providerID {shown} has no server id (a positive decimal number)")
     return ForeignID(text)
 

@@ -26,12 +26,12 @@ _LARGEST = 2**63 - 1
 
 def is_label_key(text: str) -> bool:
     """Whether the API server takes ``text`` as a label's key."""
-    return not bounds.LABEL_KEY.is_exceeded(text) and _LABEL_KEY.fullmatch(text) is not None
+    return not bounds.LONGEST_LABEL_KEY.is_exceeded(text) and _LABEL_KEY.fullmatch(text) is not None
 
 
 def is_label_value(text: str) -> bool:
     """Whether the API server takes ``text`` as a label's value: at most 63 characters, alphanumeric at both ends."""
-    return not bounds.LABEL_VALUE.is_exceeded(text) and _LABEL_VALUE.fullmatch(text) is not None
+    return not bounds.LONGEST_LABEL_VALUE.is_exceeded(text) and _LABEL_VALUE.fullmatch(text) is not None
 
 
 class Operator(Enum):
@@ -95,11 +95,11 @@ def parse_selector(text: str) -> Selector:
     Raises ValueError that names the part which is none. An empty text would select everything, and is refused; so is
     one that asks more of each Node than is ever meant.
     """
-    bounds.SELECTOR.check(text)
+    bounds.LONGEST_SELECTOR.check(text)
     parts = tuple(_parts(text))
-    if len(parts) > bounds.SELECTOR_PARTS:
+    if len(parts) > bounds.MOST_SELECTOR_PARTS:
         many = f"{len(parts)} requirements"
-        raise ValueError(f"a label selector has at most {bounds.SELECTOR_PARTS} requirements, and this has {many}")
+        raise ValueError(f"a label selector has at most {bounds.MOST_SELECTOR_PARTS} requirements, and this has {many}")
     return Selector(text, tuple(map(_requirement, parts)))
 
 

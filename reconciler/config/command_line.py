@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from desired.syntax.bounds import VARIABLE, shown_text
+from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from reconciler import __version__
 from reconciler.config.commands import COMMANDS, WORDS_OF_OTHERS
 from reconciler.config.flags import FLAGS, FORMER, Command, Flag
@@ -119,7 +119,7 @@ def _why_unknown(typed: str, name: str, command: Command) -> str:
     known = [*FLAGS, *INSTEAD, "--help", "--version"]
     if name in known:
         return _misplaced(name) if _takers(name) and not {command, Command.BARE} & _takers(name) else ""
-    if VARIABLE.is_exceeded(name):
+    if LONGEST_VARIABLE.is_exceeded(name):
         return typed
     if name in FORMER:
         return f"{typed} ({FORMER[name]})"

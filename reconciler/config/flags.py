@@ -14,7 +14,7 @@ from typing import Any
 from desired.model.settings import Controller, Policy, Settings, Waits
 from desired.names import LEASE, LEASE_NAMESPACE
 from desired.plan.grants import LIFETIME
-from desired.syntax.bounds import VARIABLE, shown_text
+from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool
 from desired.syntax.selector import parse_selector
 from reconciler.config.commands import Command as Command  # noqa: PLC0414 - part of each row, and imported from here
@@ -590,7 +590,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
         elif name in typed:
             lines.append(f"{name} is no variable: give {typed[name]} on the command line, each time that it is meant")
         elif name.startswith(PREFIX) and rest not in known and not is_service_link(name):
-            near = [] if VARIABLE.is_exceeded(name) else get_close_matches(rest, known, n=1)
-            shown = shown_text(name) if VARIABLE.is_exceeded(name) else name
+            near = [] if LONGEST_VARIABLE.is_exceeded(name) else get_close_matches(rest, known, n=1)
+            shown = shown_text(name) if LONGEST_VARIABLE.is_exceeded(name) else name
             lines.append(f"unknown variable {shown}" + (f": did you mean {PREFIX}{near[0]}?" if near else ""))
     return lines

@@ -87,7 +87,7 @@ def parse_patience(text: str) -> timedelta | None:
 
 def parse_reason(text: str) -> str:
     """A sentence of a person."""
-    bounds.VALUE.check(text)
+    bounds.LONGEST_VALUE.check(text)
     sentence = " ".join(text.split())
     if not sentence.isprintable():
         raise ValueError("expect a sentence, without control characters")
@@ -96,7 +96,7 @@ def parse_reason(text: str) -> str:
 
 def parse_label_prefix(text: str) -> str:
     """The part of label keys before the slash: a domain that is neither Kubernetes' nor HCCM's."""
-    bounds.HOST.check(text)
+    bounds.LONGEST_HOST.check(text)
     prefix = text.removesuffix("/")
     if not is_label_key(f"{prefix}/x") or "." not in prefix:
         raise ValueError("expect a domain such as servers.example.com, as the prefix of label keys")
@@ -135,7 +135,7 @@ def parse_port(text: str) -> int:
 
 def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     """One CIDR, or an IPv4 and an IPv6 one separated by a comma; "" is none, as for HCCM."""
-    bounds.ADDRESSES.check(text)
+    bounds.LONGEST_ADDRESSES.check(text)
     if not text:
         return ()
     try:
@@ -149,7 +149,7 @@ def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 def parse_controllers(text: str) -> frozenset[Controller]:
     """HCCM's list: ``*`` for all, ``name`` on, ``-name`` off; the first mention of a name wins."""
-    bounds.VALUE.check(text)
+    bounds.LONGEST_VALUE.check(text)
     chosen: dict[Controller, bool] = {}
     everything = False
     for word in (word.strip() for word in text.split(",")):
@@ -165,7 +165,7 @@ def parse_controllers(text: str) -> frozenset[Controller]:
 
 def parse_keys(text: str) -> tuple[str, ...]:
     """Keys of a plan, separated by commas."""
-    bounds.ARGUMENT.check(text)
+    bounds.LONGEST_ARGUMENT.check(text)
     keys = tuple(key.strip().rstrip("/") for key in text.split(","))
     if not all(re.fullmatch(r"[a-z_]+/\S+", key) for key in keys):
         raise ValueError("expect keys as a plan shows them, such as node/web-1")
@@ -174,7 +174,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
 
 def parse_hashes(text: str) -> tuple[str, ...]:
     """Hashes of holds, separated by commas."""
-    bounds.ARGUMENT.check(text)
+    bounds.LONGEST_ARGUMENT.check(text)
     hashes = tuple(part.strip() for part in text.split(","))
     if not all(is_hash(part) for part in hashes):
         raise ValueError("expect the hash of a hold as a plan shows it, sha256: and 16 hex digits")
@@ -183,7 +183,7 @@ def parse_hashes(text: str) -> tuple[str, ...]:
 
 def parse_address(text: str) -> tuple[str, int]:
     """``host:port`` or ``:port`` → host ("" for all) and port."""
-    bounds.HOST.check(text)
+    bounds.LONGEST_HOST.check(text)
     host, colon, port = text.rpartition(":")
     if not colon or not _is_port(port):
         raise ValueError("expect an address such as :10258 or 127.0.0.1:10258")
@@ -197,10 +197,10 @@ def parse_page_address(text: str) -> tuple[str, int] | None:
 
 def parse_hosts(text: str) -> tuple[str, ...]:
     """Names of hosts, without ports and in lower case."""
-    bounds.LIST.check(text)
+    bounds.LONGEST_LIST.check(text)
     names = tuple(part.strip().lower().rstrip(".") for part in text.split(",") if part.strip())
     for name in names:
-        bounds.HOST.check(name)
+        bounds.LONGEST_HOST.check(name)
         if not _HOST.fullmatch(name):
             raise ValueError(f"{shown_text(name)} is no host name: give it without scheme, port and path")
     return names
@@ -212,4 +212,4 @@ def _is_port(text: str) -> bool:
 
 def is_service_link(name: str) -> bool:
     """Whether a variable is one that Kubernetes puts into every container for each Service of its namespace."""
-    return not bounds.VARIABLE.is_exceeded(name) and _SERVICE_LINK.search(name) is not None
+    return not bounds.LONGEST_VARIABLE.is_exceeded(name) and _SERVICE_LINK.search(name) is not None

@@ -17,7 +17,7 @@ from desired.annotations.options import VARIABLES as OPTION_VARIABLES
 from desired.annotations.options import Option
 from desired.model.settings import AddressFamily
 from desired.section import UNMANAGED
-from desired.syntax.bounds import VARIABLE, shown_text
+from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
 from reconciler.config.grammar import is_service_link, parse_address, parse_int
 
@@ -224,7 +224,7 @@ def unread_variables(environ: Mapping[str, str]) -> list[str]:
     for name in sorted(environ):
         if not name.startswith(("HCLOUD_", "ROBOT_")) or name in known | _FORMER.keys() | _OF_OTHERS:
             continue
-        if VARIABLE.is_exceeded(name) or is_service_link(name):
+        if LONGEST_VARIABLE.is_exceeded(name) or is_service_link(name):
             continue
         meant = _meant(name, known)
         if meant:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from desired.annotations.options import OWN_PREFIX, PREFIX, BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
-from desired.syntax.bounds import LABEL_KEY, shown_text
+from desired.syntax.bounds import LONGEST_LABEL_KEY, shown_text
 from reconciler.observe.yaml_documents import KINDS, NotManifests, documents, text_of
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -239,7 +239,7 @@ def _is_entered(value: object) -> bool:
 def _step(key: object) -> str:
     """The step to the value of a key."""
     if isinstance(key, str):
-        shown = key if len(key) <= LABEL_KEY.most else f"{key[: LABEL_KEY.most]}..."
+        shown = key if len(key) <= LONGEST_LABEL_KEY.most else f"{key[: LONGEST_LABEL_KEY.most]}..."
         return f".{key}" if _PLAIN.fullmatch(shown) else f'["{shown}"]'
     return f"[{key}]" if isinstance(key, bool) or key is None else f"[{type(key).__name__}]"
 

@@ -28,7 +28,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import PEAKS, Peak
-from desired.plan.suspended import LIFETIME, RULES, SUSPENDED, SuspendedChange, first_suspended
+from desired.plan.suspended import RULES, SUSPENDED, TRACE_LIFETIME, SuspendedChange, first_suspended
 from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler import __version__
@@ -201,9 +201,9 @@ _OF_SUSPENDED: Upkeep[Collection[SuspendedChange]] = Upkeep(
     SUSPENDED,
     logging.getLogger("hcloud-reconciler.suspended"),
     "which changes are suspended is not written down",
-    LIFETIME,
+    TRACE_LIFETIME,
     lambda stored, wanted, _age: _names(stored) != _names(wanted),
-    renewed=LIFETIME / 2,
+    renewed=TRACE_LIFETIME / 2,
 )
 
 

@@ -13,6 +13,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Verdict, shown_seconds
 from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
+from desired.rules.nodes import NODE_SERVER_UNKNOWN
 from desired.section import Present, Section
 from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail
@@ -375,6 +376,7 @@ def alike(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
 def _worth_telling(report: Report) -> Iterator[Note]:
     """The notes that do not follow from something else on the page."""
     said = {*(hold.said for hold in report.holds), *report.errors}
+    said |= {NODE_SERVER_UNKNOWN.text(cause=error) for error in report.errors}
     seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
 
     def follows(note: Note) -> bool:

@@ -131,8 +131,8 @@ def test_no_bound_is_so_generous_that_it_is_none() -> None:
     every = [bound for bound in vars(bounds).values() if isinstance(bound, bounds.Bound)]
 
     assert len(every) > 10
-    assert all(bound.most <= 32 * KIB for bound in every if bound is not bounds.ARGUMENT)
-    assert bounds.ARGUMENT.most <= 256 * KIB
+    assert all(bound.most <= 32 * KIB for bound in every if bound is not bounds.LONGEST_ARGUMENT)
+    assert bounds.LONGEST_ARGUMENT.most <= 256 * KIB
 
 
 @law

@@ -91,7 +91,7 @@ def a_publication(*ingress: Ingress, **more: Any) -> Change:
 def an_adoption(before: Owner, *consequences: str, outlives: bool = False) -> Change:
     """The adoption of a load balancer that somebody else, or nobody, owns."""
     why = "load balancer 42 has the name shop that the Service requests"
-    why += "; it was not created for the Service and is kept after it" if outlives else ""
+    why += "; not created for the Service, kept after it" if outlives else ""
     mark = "true" if outlives else None
     there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
     return a_difference(BALANCER, "lb.adopt", there, after, why, *consequences, depends_on=(CLAIM.key,))

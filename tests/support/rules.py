@@ -15,10 +15,10 @@ def rules_by_table() -> Mapping[str, tuple[Rule, ...]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def names_of_rules() -> Mapping[str, Rule]:
-    """Name of the constant → row."""
+def names_of_rules() -> Mapping[tuple[str, str], Rule]:
+    """Table and name of the constant → row."""
     return {
-        name: value
+        (table, name): value
         for table in rules_by_table()
         for name, value in vars(import_module(f"desired.rules.{table}")).items()
         if isinstance(value, Rule)

@@ -24,6 +24,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
 from desired.routes.desired import DesiredRoutes
+from desired.rules.guards import CLUSTER_UNREAD
 from desired.section import Present, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
 from tests.builders import (
@@ -316,7 +317,7 @@ def test_controllers_switched_off() -> None:
 @pytest.mark.parametrize("controllers", [frozenset(Controller), frozenset[Controller]()], ids=["all", "none"])
 def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
     """A cluster whose identity cannot be read is told that nothing will be written to Hetzner."""
-    text = "the cluster's identity could not be read, so nothing is written to Hetzner: 403"
+    text = CLUSTER_UNREAD.text(error="403")
     plan = compute_plan(a_snapshot(cluster_uid=Unknown("403")), Settings(controllers=controllers))
     assert plan == Plan(notes=(Note(key_of("cluster"), NoteKind.UNKNOWN, text),))
 

@@ -38,11 +38,57 @@ def test_each_row_has_a_name_of_its_own() -> None:
 
 
 def test_each_row_is_used() -> None:
-    """A row that no module of the planner names is said of nothing."""
-    nodes = [node for path, found in _nodes() if path.parent.name != "rules" for node in found]
-    used = {node.id for node in nodes if isinstance(node, ast.Name)}
-    used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    """A row that no module takes from its table is said of nothing; another of its name is not it."""
+    used = {each for path, found in _nodes() if path.parent.name != "rules" for each in _rows_used_in(found)}
     assert sorted(names_of_rules().keys() - used) == []
+
+
+def _rows_used_in(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Table and constant of each row that a module names: imported, or as an attribute of its table."""
+    tables: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module == "desired.rules":
+            tables |= {each.asname or each.name: each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("desired.rules."):
+            yield from (((node.module or "").rpartition(".")[2], each.name) for each in node.names)
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in tables:
+            yield tables[node.value.id], node.attr
+
+
+def test_no_public_name_stands_twice() -> None:
+    """Who looks for a name finds one thing. Type variables of one letter are of their module."""
+    named = Counter(
+        name
+        for path, nodes in _nodes()
+        if path.is_relative_to(ROOT / "desired") and isinstance(module := nodes[0], ast.Module)
+        for name in {found for node in module.body for found in _names_of(node)}
+        if not name.startswith("_") and len(name) > 1
+    )
+    assert [name for name, count in named.items() if count > 1] == []
+
+
+def _names_of(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def test_no_sentence_is_written_twice() -> None:
+    """Rows of one sentence share it, so that it is changed once."""
+    written = Counter(
+        node.value
+        for path, nodes in _nodes()
+        if path.parent.name == "rules" and path.name != "rule.py"
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+    )
+    said = {row.says for row in ROWS if len(re.sub(r"\{\w+\}", "", row.says).split()) > 1}
+    assert [text for text, count in written.items() if count > 1 and text in said] == []
 
 
 def test_a_text_is_written_plainly() -> None:

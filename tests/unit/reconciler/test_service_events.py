@@ -267,13 +267,13 @@ def test_only_ports_that_cannot_be() -> None:
 
 
 def test_a_setting_that_hetzner_does_not_have() -> None:
-    """Who restricts sources is told that everybody can connect."""
+    """Who restricts sources is told that any address can connect."""
     web = a_served_service(claim=a_claim(source_ranges=("10.0.0.0/8",)))
 
     ((reason, text),) = real_warnings(a_world([web], [a_balancer()]))
 
     assert reason == "UnsupportedSetting"
-    assert "everybody can connect" in text
+    assert "any address can connect" in text
 
 
 def test_a_wrong_annotation() -> None:

@@ -507,8 +507,8 @@ def route(destination: str, standing: Any, fate: Any, sides: tuple[int, int], wh
 
 
 PODS, OTHERS, ALIAS = "10.244.1.0/24", "10.8.0.0/24", a_pod_server(1, aliases=("10.0.0.50",))
-SERVES = of_routes.SERVED.text(address="10.0.0.2", server=1)
-MISSES = of_routes.MISSING.text(node="web-1", server=1)
+SERVES = of_routes.PODS_SERVED.text(address="10.0.0.2", server=1)
+MISSES = of_routes.PODS_MISSING.text(node="web-1", server=1)
 OUTSIDE = of_routes.ROUTE_OUTSIDE.text(cidr="10.244.0.0/16")
 SERVED = route(PODS, RouteStatus.SERVED, RouteAction.CLAIMED, (2, 2), SERVES)
 TEN, SIX = of_routes.POD_CIDR_MALFORMED.text(cidr="'ten'"), of_routes.POD_CIDR_IPV6.text()
@@ -635,7 +635,7 @@ def pods(says: NetworkCondition | None, *cidrs: str, routes: Any = None, **overr
             LEFT_OUT,
             (ROUTED, ROUTED),
             Basis.UNTOUCHED,
-            of_routes.ROUTES_CONTROLLER_OFF.text(controller="route"),
+            rules.CONTROLLER_OFF.text(controller="route"),
         ),
     ],
     ids=[

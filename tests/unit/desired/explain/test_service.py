@@ -83,8 +83,8 @@ LATER = rules.LEAVING_FOR_A_WHILE.text(going=DYING, balancer=42, until="2026-07-
 WHY_OTHERS = rules.BALANCER_OF_CLUSTER.says.format(balancer=42, name="shop", cluster="other")
 NOT_OURS = rules.OF_ANOTHER_CONTROLLER.text(cls="x/y")
 NODE_PORT = rules.WANTS_NONE.text(type="NodePort")
-IN_PLACE = rules.SERVED.text(balancer=42, changes="no change is planned")
-CHANGING = rules.SERVED.text(balancer=42, changes="1 change is planned: waiting (policy)")
+IN_PLACE = rules.SERVICE_SERVED.text(balancer=42, changes="no change is planned")
+CHANGING = rules.SERVICE_SERVED.text(balancer=42, changes="1 change is planned: waiting (policy)")
 BACK = rules.RETURNING.text(balancer=42, change="the next pass adopts it")
 PUBLISHED = rules.ADOPTING_PUBLISHED.text(balancer=42, change="the next pass adopts it")
 TYPED: Mapping[str, Any] = {"type": "ClusterIP"}
@@ -96,8 +96,8 @@ CLASSED: Mapping[str, Any] = {"load_balancer_class": "x/y"}
     [
         (a_served_service(), [a_balancer()], LOCATED, "served", IN_PLACE),
         (a_served_service(), [a_balancer(targets=())], OBSERVE, "served", CHANGING),
-        (a_service(), [], LOCATED, "joining", rules.JOINING.text(change="the next pass creates it")),
-        (a_service(), [], OBSERVE, "joining", rules.JOINING.text(change="its creation is waiting (policy)")),
+        (a_service(), [], LOCATED, "joining", rules.SERVICE_JOINING.text(change="the next pass creates it")),
+        (a_service(), [], OBSERVE, "joining", rules.SERVICE_JOINING.text(change="its creation is waiting (policy)")),
         (a_service(claim=SHOP), [BARE], LOCATED, "adopting", adopting("the next pass adopts it")),
         (
             a_service(claim=SHOP),

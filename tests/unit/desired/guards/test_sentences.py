@@ -8,7 +8,7 @@ from desired.rules.rule import Plain, Rule
 from tests.support.rules import facts_of, rules_by_table
 
 SENTENCES = """
-cluster-unread: cannot read the UID of the cluster: 503
+cluster-unread: cannot read the UID of the cluster (nothing is written to Hetzner): 503
 list-incomplete: list of servers is incomplete: 503
 project-unverified: cannot verify the project of HCLOUD_TOKEN: 1 of 2 required servers found, 3 unreadable
 removals-unverified: cannot verify the project of HCLOUD_TOKEN for removals: 2 Nodes unreadable

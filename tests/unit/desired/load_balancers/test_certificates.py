@@ -304,7 +304,7 @@ def test_a_failed_issuance(error: str | None, fix: str) -> None:
 
 P = "load-balancer.hetzner.cloud/http-managed-certificate-"
 OTHER_NAME = f"its name is not {NAME!r} ({P}name)"
-OTHER_DOMAINS = f"it is for a.de, b.de, and {P}domains is shop.example.com, www.de"
+OTHER_DOMAINS = f"its domains are a.de, b.de, and {P}domains is shop.example.com, www.de"
 ANOTHER = f"choose another name in {P}name, and "
 
 

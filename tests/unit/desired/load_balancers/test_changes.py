@@ -453,7 +453,7 @@ def test_adoption_of_what_takes_nothing_away(
     adopt = plan.by_key[BALANCER]
     there, ours = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
     assert (adopt.kind, adopt.before, adopt.after, adopt.consequences) == ("lb.adopt", there, ours, ())
-    assert adopt.reason.endswith("is kept after it") is (mark is not None)
+    assert adopt.reason.endswith("kept after it") is (mark is not None)
     assert in_turn(plan)[0] == "lb.adopt"
 
 
@@ -542,7 +542,7 @@ def test_retaining(claim: Any, balancer: CloudBalancer, row: Rule) -> None:
     """A load balancer that stays loses the Service's label, and says when."""
     kept = Owner(CLUSTER_UID, None, "20260701T120000Z", former="default.web")
     why, paid = (
-        rules.RETAINED.text(going=DELETED, cause=row.says),
+        rules.RETAINED_FOR_GOOD.text(going=DELETED, cause=row.says),
         rules.STAYS_PAID.text(balancer=42, name=DEFAULT_NAME),
     )
     retain = a_part("retain", OURS, kept, why, paid)

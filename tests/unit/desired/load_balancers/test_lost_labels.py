@@ -74,7 +74,7 @@ def test_it_is_taken_up_again_by_its_published_address() -> None:
     nothing tells any more that it was made for it."""
     plan = judged(a_world([SERVED], [bare()]))
 
-    assert found(a_world([SERVED], [bare()])) == Adoptable(bare(), is_nobodys=True, is_published=True, leads_here=True)
+    assert found(a_world([SERVED], [bare()])) == Adoptable(bare(), is_unowned=True, is_published=True, leads_here=True)
     (adopt,) = plan.changes
     assert (adopt.kind, adopt.cloud_id, adopt.decision.verdict) == ("lb.adopt", 42, Verdict.ALLOWED)
     assert isinstance(adopt.after, Owner)

@@ -149,7 +149,7 @@ def test_by_annotation(balancer: CloudBalancer, expected: str) -> None:
         "of HCCM": ([HCCMS], Owned(HCCMS)),
         "two": (
             [OWN, a_balancer(43, cluster_uid=ELSEWHERE)],
-            Undecided(rules.BALANCER_UNKNOWN.because(cause="several have its label, and 403")),
+            Undecided(rules.BALANCERS_UNCLEAR.because(cause="403")),
         ),
     },
 )
@@ -243,7 +243,7 @@ def test_what_another_cluster_has_released(former: str) -> None:
     found = match(named("shared"), labelled(released=AT, former=former))
 
     assert isinstance(found, Adoptable)
-    assert (found.is_nobodys, found.is_anothers, found.is_awaited, found.returns) == (True, True, False, False)
+    assert (found.is_unowned, found.is_anothers, found.is_awaited, found.returns) == (True, True, False, False)
     assert found.outlives_its_service
 
 
@@ -290,7 +290,7 @@ def test_of_many_rivals_a_few_are_named() -> None:
 )
 def test_no_rival(other: dict[str, Any]) -> None:
     """Only who can get a load balancer of that name is a rival."""
-    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_nobodys=True)
+    assert matches([A, replace(B, **other)], [SHARED])["web"] == Adoptable(SHARED, is_unowned=True)
 
 
 @rows(

@@ -82,7 +82,7 @@ MEMBERSHIPS: Mapping[Rule, Membership] = {
     **dict.fromkeys((*NO_ADDRESS_ROWS, rules.NOT_ATTACHED, rules.WITHOUT_NETWORK), UNUSABLE),
     **dict.fromkeys((*UNKNOWN_ROWS, rules.INTERNAL_IP_LACKING, rules.ROBOT_CREDENTIALS_LACKING), UNCERTAIN),
     rules.NOT_INITIALIZED_YET: UNCERTAIN,
-    rules.IGNORED: IGNORED,
+    rules.TARGET_IGNORED: IGNORED,
 }
 """What a Node is for each reason."""
 
@@ -274,7 +274,7 @@ def test_an_ignored_node(node: Node, server_id: int | None) -> None:
     """What ``--ignore-nodes`` selects is none of our business, whatever else is true of it."""
     found = member(a_snapshot([node], [a_server()]), PUBLIC, SPARED)
 
-    assert verdict(found) is rules.IGNORED
+    assert verdict(found) is rules.TARGET_IGNORED
     assert found.server == (in_cloud(server_id) if server_id else None)
 
 

@@ -262,9 +262,9 @@ LONG = [
             [mends(WAITING.rule)],
         ),
         "ignored": (
-            several(rules.IGNORED.because(), 1, IGNORED),
+            several(rules.TARGET_IGNORED.because(), 1, IGNORED),
             "1 ignored by --ignore-nodes",
-            [mends(rules.IGNORED)],
+            [mends(rules.TARGET_IGNORED)],
         ),
         "out of reach for one reason": (
             several(UNATTACHED, 2, UNUSABLE),

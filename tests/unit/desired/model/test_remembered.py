@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from desired.model.record import Stamp
-from desired.model.remembered import ANCHOR, MOST, NOTHING, Remembered
+from desired.model.remembered import ANCHOR, MOST_REMEMBERED, NOTHING, Remembered
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rows import rows
 
@@ -14,7 +14,9 @@ FULL = Remembered(4711, (42, 43))
 FIELDS = {"version": 1, "cluster": CLUSTER_UID, "network": 4711, "load_balancers": [42, 43]}
 
 
-@pytest.mark.parametrize("remembered", [NOTHING, FULL, Remembered(2**63 - 1, tuple(range(2**63 - MOST, 2**63)))])
+@pytest.mark.parametrize(
+    "remembered", [NOTHING, FULL, Remembered(2**63 - 1, tuple(range(2**63 - MOST_REMEMBERED, 2**63)))]
+)
 def test_what_is_kept_comes_back(remembered: Remembered) -> None:
     """Also at its longest."""
     assert ANCHOR.read(ANCHOR.write(remembered, Stamp(CLUSTER_UID, "h" * 500, NOW)), CLUSTER_UID) == remembered
@@ -56,5 +58,5 @@ def test_what_was_not_kept_by_us_remembers_nothing(text: str | None) -> None:
 def test_ids_are_sorted_and_no_more_than_there_is_room_for() -> None:
     """Whoever wrote more is heard for as many as we would have written."""
     assert ANCHOR.read(_with(load_balancers=[9, 3, 9]), CLUSTER_UID) == Remembered(4711, (3, 9))
-    many = ANCHOR.read(_with(load_balancers=list(range(1, MOST + 50))), CLUSTER_UID)
-    assert many == Remembered(4711, tuple(range(1, MOST + 1)))
+    many = ANCHOR.read(_with(load_balancers=list(range(1, MOST_REMEMBERED + 50))), CLUSTER_UID)
+    assert many == Remembered(4711, tuple(range(1, MOST_REMEMBERED + 1)))

@@ -16,7 +16,7 @@ from desired.nodes.labels import (
     type_of_product,
     zone,
 )
-from desired.nodes.node import notes_on
+from desired.nodes.node import notes_of
 from desired.syntax.provider_id import Provider
 from tests.builders import SERVER_LABELS, a_robot_server, a_server, a_settled_node
 from tests.support.rows import rows
@@ -249,7 +249,7 @@ def test_a_zone_or_region_that_a_person_set(
 )
 def test_notes_on_labels(server: Server, current: Mapping[str, str], settings: Settings, expected: list[str]) -> None:
     """Each value that stays although the server has another, and each that cannot be written, is told once."""
-    notes = notes_on(a_settled_node(), desired_labels(server, current, settings, joins=False).values())
+    notes = notes_of(a_settled_node(), desired_labels(server, current, settings, joins=False).values())
     assert [next(word for word in note.text.split() if "/" in word) for note in notes] == expected
 
 

@@ -174,13 +174,6 @@ def test_nodes_left_alone(node: Node | None, world: dict[str, Any], kind: str, s
     assert said in note.text
 
 
-def test_unread_servers_are_said_in_the_words_of_the_error() -> None:
-    """The list and each of its Nodes then share one line."""
-    joining = a_joining_node(provider_id="hcloud://3")
-    _, (note,) = desired_nodes(a_snapshot([joining], servers_section=Section.missing("401")), SETTINGS)
-    assert (note.kind, note.text) == (NoteKind.UNKNOWN, "401")
-
-
 @pytest.mark.parametrize("ready", Readiness)
 def test_a_node_that_waits_for_a_server_without_the_lifecycle_controller(ready: Readiness) -> None:
     """Nothing is deleted; a Node that joins is told that its server is not there."""

@@ -9,7 +9,7 @@ from desired.guards.history import mark_of, notes_on_suspended
 from desired.model.record import Stamp
 from desired.plan.change import GuardName, Plan
 from desired.plan.notes import Note
-from desired.plan.suspended import MOST, NO_TRACE, SUSPENDED, SuspendedChange, Trace, first_suspended, trace_in
+from desired.plan.suspended import MOST_TRACES, NO_TRACE, SUSPENDED, SuspendedChange, Trace, first_suspended, trace_in
 from desired.rules.guards import SUSPENDED_ELSEWHERE_UNTIL
 from tests.builders import CLUSTER_UID, NOW, a_change, a_snapshot
 from tests.support.rows import rows
@@ -42,11 +42,11 @@ def test_a_trace_at_its_longest_is_read() -> None:
     """Of many changes those are told that were suspended first, and of long texts the beginning."""
     many = [
         replace(FLAPS, key=f"node/{number:03}{'x' * 250}", why="y" * 5000, since=NOW - timedelta(seconds=number))
-        for number in range(3 * MOST)
+        for number in range(3 * MOST_TRACES)
     ]
     found = trace_in(SUSPENDED.write(first_suspended(many), replace(ORIGIN, by="z" * 5000)), CLUSTER_UID, NOW)
 
-    assert list(found.changes) == [change.key for change in many[: -MOST - 1 : -1]]
+    assert list(found.changes) == [change.key for change in many[: -MOST_TRACES - 1 : -1]]
     assert ({len(change.why) for change in found.changes.values()}, len(found.by)) == ({303}, 503)
 
 

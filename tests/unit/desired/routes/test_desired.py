@@ -66,7 +66,7 @@ NODE_ALONE = replace(ROUTING, controllers=frozenset({Controller.NODE}))
 @rows(
     "parts settings why",
     {
-        "left-to-another-controller": ({}, NODE_ALONE, "routes-controller-off"),
+        "left-to-another-controller": ({}, NODE_ALONE, "controller-off"),
         "no-network-asked-for": ({}, replace(ROUTING, network=None), "routes-network-unset"),
         "no-such-network": ({"network": Absent(), "routes": None}, ROUTING, "routes-network-missing"),
         "network-unknown": ({"network": Unknown("500"), "routes": None}, ROUTING, "routes-network-unread"),

@@ -31,7 +31,7 @@ from tests.support.rows import rows
 ADDRESS = "10.0.0.77"
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
-NOBODY = AddressOwner(AddressHolding.NOBODY, ADDRESS)
+NOBODY = AddressOwner(AddressHolding.NO_OWNER, ADDRESS)
 BALANCED = a_balancer(attachments=(Attachment(4, IPv4Address(ADDRESS)),))
 
 
