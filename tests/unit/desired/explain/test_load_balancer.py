@@ -484,6 +484,7 @@ def test_every_port_has_a_row() -> None:
 
     assert list(told) == [(53, "TCP"), (53, "UDP"), (443, "TCP"), (8080, "TCP"), (9000, "SCTP")]
     assert told[8080, "TCP"] == (Verb.REMOVE, changes.PORT_REMOVED.text(port=8080))
+    assert told[53, "TCP"] == (None, rules.PORT_AS_ASKED.text())
     for number, protocol in ((443, "TCP"), (53, "UDP"), (9000, "SCTP")):
         assert told[number, protocol] == (None, next(n.text for n in found.notes if f"port {number} " in n.text))
 
