@@ -163,7 +163,15 @@ def quota(view: GuardInput) -> Iterator[GuardResult]:
         yield GuardResult.of(KIND_REFUSED, keys, {"error": bar.error}, due_in_s=due_in_s)
 
 
+def is_stalled(change: Change, setbacks: Setbacks) -> bool:
+    """Whether nothing may count on the change for now: it was refused or is suspended, or others like it are refused. A
+    change that is planned for the first time is barred as those that wait already, and whose turn it is may be refused.
+    """
+    key = change.key
+    return key in setbacks.refused or key in setbacks.suspensions or bool(bars_of(change, setbacks))
+
+
 def bars_of(change: Change, setbacks: Setbacks) -> tuple[Bar, ...]:
     """The refusals of other changes like this one; empty when it only comes after one."""
-    scopes = dict.fromkeys((scope_of(change), narrow_scope_of(change)))
+    scopes = dict.fromkeys((scope_of(change), narrow_scope_of(change))) if setbacks.bars else ()
     return tuple(setbacks.bars[scope] for scope in scopes if scope in setbacks.bars)

@@ -16,6 +16,7 @@ from itertools import accumulate, chain, pairwise
 from types import MappingProxyType
 
 from desired.guards.guard import GuardInput, GuardResult
+from desired.guards.history import is_stalled
 from desired.guards.peaks import ANSWERING, OF_PROVIDER, answered_lately, quiet_ports, scope_of_peak
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.membership import Membership, find_server
@@ -264,7 +265,7 @@ def target_floor(view: GuardInput) -> Iterator[GuardResult]:
     has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those.
     """
     for of in with_targets_taken(view):
-        stalled = [c.key for c in of.changes if c.verb is Verb.ADD and c.key in view.setbacks.stalled]
+        stalled = [c.key for c in of.changes if c.verb is Verb.ADD and is_stalled(c, view.setbacks)]
         if loss := _loss(of):
             yield loss
         elif stalled and (loss := _loss(replace(of, changes=[c for c in of.changes if c.key not in stalled]))):

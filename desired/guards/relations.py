@@ -2,7 +2,7 @@
 
 | Relation of a change | It waits |
 |---|---|
-| ``together`` | while one of these waits for another pass or another run |
+| ``together`` | while one of these waits |
 | ``depends_on`` | while one of these waits |
 | ``serves`` | while all of these wait: it is made for them alone |
 | ``outlives`` | while one of these is left out of the run: the guards have counted on it |
@@ -20,7 +20,6 @@ from desired.rules.rule import Rule
 
 LEFT_OUT = frozenset({GuardName.ONLY, GuardName.AGREED_PLAN})
 """What leaves changes out of a run, after the guards have judged them all."""
-_FOR_NOW = LEFT_OUT | {GuardName.BACK_OFF, GuardName.FLAPPING}
 _Changes = Mapping[str, Change]
 
 
@@ -57,7 +56,7 @@ def _withheld(keys: Collection[str], changes: _Changes) -> list[Change]:
 
 
 def _apart(change: Change, changes: _Changes) -> Change | None:
-    return next((each for each in _withheld(change.together, changes) if each.decision.rule in _FOR_NOW), None)
+    return next(iter(_withheld(change.together, changes)), None)
 
 
 def _needed(change: Change, changes: _Changes) -> Change | None:

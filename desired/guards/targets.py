@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 from desired.guards.guard import GuardInput, GuardResult
+from desired.guards.history import is_stalled
 from desired.guards.loss import BalancerChanges, with_targets_taken
 from desired.guards.peaks import answered_lately
 from desired.load_balancers.ordering import turn_of
@@ -95,8 +96,7 @@ class _Replacement(BalancerChanges):
     def _removals_that_wait(self, waiting: Collection[Change]) -> Iterator[Change]:
         """A removal goes where as many answer without it as do now, or will at the end: by their health checks, and
         with those that may answer as they are not checked yet. Swaps go but for those that are ``waiting``."""
-        never = self.view.setbacks.stalled
-        come = (change for change in self.changes if change.verb is not Verb.ADD or change.key not in never)
+        come = (c for c in self.changes if c.verb is not Verb.ADD or not is_stalled(c, self.view.setbacks))
         later = self._looks_at(reduce(balancer_after, come, self.present))[-1]
         gone = (change for change in self._swaps if change not in waiting)
         state = reduce(balancer_after, gone, self.present)

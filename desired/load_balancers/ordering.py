@@ -62,7 +62,7 @@ def in_sequence(
         *(() if larger else types),
         *(change for rest in by_kind.values() for change in rest),
     ]
-    return _related(_chained(list(_with_room(ordered, present, types) if larger and types else ordered)))
+    return _related(_chained(list(_with_room(ordered, present, types) if larger and types else ordered)), present)
 
 
 def _with_room(ordered: Sequence[Change], present: CloudBalancer, types: Sequence[Change]) -> Iterator[Change]:
@@ -191,12 +191,12 @@ def _chained(ordered: Sequence[Change]) -> tuple[Change, ...]:
     )
 
 
-def _related(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes with what waits for newcomers: a network is left together with the targets that come back through the
+def _related(changes: Sequence[Change], present: CloudBalancer) -> tuple[Change, ...]:
+    """The changes with what waits for additions: a network is left together with the targets that come back through the
     next one, and targets that go outlive those that come."""
     networks = {change.key for change in changes if change.kind is ChangeKind.LB_NETWORK}
     newcomers = [change for change in changes if change.kind is ChangeKind.LB_TARGET and change.verb is Verb.ADD]
-    back = tuple(change.key for change in newcomers if networks.intersection(change.depends_on))
+    back = tuple(c.key for c in newcomers if networks.intersection(c.depends_on) and c.after in present.targets)
 
     def related(change: Change) -> Change:
         if back and isinstance(change.before, Attachment):

@@ -170,7 +170,7 @@ class Change:
     serves: tuple[str, ...] = ()
     """Keys of the changes for whose sake alone it is made; withheld with the last of them."""
     together: tuple[str, ...] = ()
-    """Keys of changes of which it takes something away that they bring back: it waits as long as they back off."""
+    """Keys of changes of which it takes something away that they bring back: it waits as long as one of them does."""
     outlives: tuple[str, ...] = ()
     """Keys of newcomers that the guards count on: it waits where one of them is left out of the run."""
     conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)

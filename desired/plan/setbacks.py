@@ -87,7 +87,7 @@ class Setbacks:
     own pass alone."""
 
     refused: frozenset[str] = frozenset()
-    """Keys of the changes that were tried in this pass and refused."""
+    """Keys of the changes that were refused in this pass, and of those not sent as others like them were."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
     """Key of a change → what is held against it."""
     bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
@@ -103,11 +103,6 @@ class Setbacks:
         """Keys of the changes that failed and are not due yet: what depends on them is not as it should be."""
         backing_off = {key for key, found in self.suspensions.items() if found.rule is GuardName.BACK_OFF}
         return self.refused | backing_off | {key for bar in self.bars.values() for key in bar.turns}
-
-    @property
-    def stalled(self) -> frozenset[str]:
-        """Keys of the changes that may not be made for now, whatever guards allow."""
-        return self.failed | self.suspensions.keys()
 
 
 NO_SETBACKS = Setbacks()

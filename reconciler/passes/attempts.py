@@ -77,8 +77,9 @@ class Attempts:
 
     @property
     def failed(self) -> frozenset[str]:
-        """Keys of the changes that were tried and refused, the last time they were."""
-        return frozenset(key for key, tried in self.by_key.items() if isinstance(tried[-1].outcome, Failed))
+        """Keys of the changes that were refused, the last time they were tried, or that the pass leaves alone as others
+        like them were."""
+        return frozenset(key for key, tried in self.by_key.items() if _is_given_up(tried[-1]))
 
     @property
     def barred(self) -> Mapping[str, str]:
@@ -171,6 +172,10 @@ class Attempts:
         """Key of each planned change that is not tried again → how it ended."""
         tried = {key: self.final(plan.by_key[key]) for key in self.by_key.keys() & plan.by_key.keys()}
         return {key: final.outcome for key, final in tried.items() if final is not None}
+
+
+def _is_given_up(attempt: Attempt) -> bool:
+    return isinstance(attempt.outcome, Failed) or (isinstance(attempt.outcome, Skipped) and attempt.is_final)
 
 
 def _is_withheld(change: Change) -> bool:

@@ -236,6 +236,8 @@ class History:
             for key, trail in self._trails.items()
             if max(trail.heard_at + WINDOW_S, trail.retry_at, trail.suspended_until) > now
         }
+        # Each try renews it. Where none was sent for an hour, all may wait for a move that waits for them.
+        self._refusals = {scope: each for scope, each in self._refusals.items() if each.retry_at + SUSPENDED_S > now}
 
 
 def _had_its_turn(line: Line) -> bool:

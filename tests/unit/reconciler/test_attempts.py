@@ -293,6 +293,8 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
         pytest.param([{A: LOST}], {A}, id="an answer that got lost as well"),
         pytest.param([{A: OVERTAKEN}, {A: REFUSED}], {A}, id="at last"),
         pytest.param([{A: REFUSED}, {A: Applied()}], set(), id="not any more"),
+        pytest.param([{A: REFUSED, B: Skipped("so was A", is_final=True)}], {A, B}, id="what is refused likewise"),
+        pytest.param([{A: REFUSED, B: Skipped("comes after A")}], {A}, id="not what comes after it"),
     ],
 )
 def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:

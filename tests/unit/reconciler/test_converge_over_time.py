@@ -262,6 +262,33 @@ def test_the_only_target_stays_while_its_replacement_cannot_be_added(simulate: S
     assert targets(run) == {2}
 
 
+def test_both_targets_stay_while_hetzner_refuses_more(simulate: Simulate) -> None:
+    """Of two that are to replace them one is refused, and the other not sent: in this pass, and in those after it."""
+    run = Run(simulate(nodes=[], project={"servers": [server(n, f"web-{n}") for n in range(1, 5)]}), LOCATED)
+    for number in range(1, 5):
+        node = settled_node(f"web-{number}", number)
+        node["metadata"]["labels"]["pool"] = "a" if number < 3 else "b"
+        run.sim.kubernetes_writer().create("/api/v1/nodes", node)
+    run.sim.kubernetes_writer().create(SERVICES, load_balancer_service(**annotated(node_selector="pool=a")))
+    clock = remembering(run)
+    run.converge()
+    selector = {"metadata": {"annotations": annotated(node_selector="pool=b")}}
+    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", selector)
+    full = {"error": {"code": "resource_limit_exceeded", "message": "no more targets"}}
+    run.sim.spoil_hetzner("status", method="POST", path=".*/add_target$", code=412, body=full, count=None)
+
+    for wait_s in (60.0, 0.5, 60.0, 0.5):
+        clock.now += wait_s
+        report = run.converge()
+        assert (targets(run), report.holds) == ({1, 2}, ())
+
+    run.sim.hetzner_proxy.clear_faults()
+    for _ in range(3):
+        clock.now += 60.0
+        run.converge()
+    assert targets(run) == {3, 4}
+
+
 class Remover:
     """Another tool, which takes the second server off each load balancer so long after it was put there."""
 

@@ -454,6 +454,17 @@ def test_the_turns_of_what_is_refused() -> None:
     assert loop.held(second) is None
 
 
+@pytest.mark.parametrize(("tries", "left"), [([False] * 59, 1), ([False] * 62, 0), ([False] * 40 + [True] * 22, 1)])
+def test_a_refusal_is_void_an_hour_after_the_last_try_was_due(tries: list[bool], left: int) -> None:
+    """Where all wait for something that waits for them, as a move in the network does, nothing else would end it."""
+    first, second, _ = BALANCERS
+    loop = Loop()
+    loop.run(refused(first), waits(second))
+    for is_tried in tries:
+        loop.run(refused(first) if is_tried else waits(first), waits(second), after_s=60.0)
+    assert len(loop.history.setbacks().bars) == left
+
+
 def test_a_success_frees_its_kind() -> None:
     """The others are worth another pass at once."""
     first, second, third = BALANCERS

@@ -378,6 +378,15 @@ def test_a_part_of_a_plan(changes: tuple[Change, ...], left: str, withheld: list
     assert {change.decision.rule for change in found} == {GuardName.AGREED_PLAN}
 
 
+@pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
+@pytest.mark.parametrize("rule", [GuardName.QUOTA, GuardName.SILENT_CLUSTER, GuardName.TARGET_HEALTH])
+def test_what_takes_away_waits_while_that_cannot_come_back(verdict: Verdict, rule: GuardName) -> None:
+    """Whatever withholds it, and although a person may have approved the rest."""
+    decision = GuardDecision(verdict, rule, "no")
+    leaves, _ = sorted(propagate([LEAVES, COMES.ruled(decision)]), key=lambda change: change.kind)
+    assert (leaves.decision.verdict, leaves.decision.rule) == (Verdict.WAITING, rule)
+
+
 @pytest.mark.parametrize(
     ("said", "rule"),
     [

@@ -245,11 +245,34 @@ def test_what_cannot_be_added_replaces_nothing(met: str, said: Health) -> None:
     mark = mark_in(plan.by_key[key_of(ADDED)], world)
     setbacks = {
         "refused": Setbacks(refused=frozenset({ADDED})),
-        "barred": Setbacks(bars={"lb.target": Bar("no more targets", 30.0, 60.0, {ADDED: 1})}),
+        "barred": Setbacks(bars={"lb.target add": Bar("no more targets", 30.0, 60.0, {ADDED: 1})}),
     }.get(met) or Setbacks(suspensions={ADDED: Suspension(GuardName(met), mark, 7.0, 1, error="no")})
 
     found = verdicts(judge(plan, world, LOCATED, setbacks=setbacks))
     assert found[removals(1)[0]] == (Verdict.WAITING, "target-floor")
+
+
+FULL = f"lb.target add of {SERVICE}"
+
+
+@pytest.mark.parametrize("said", [H, U, X])
+@pytest.mark.parametrize("waited", [2, 9])
+@pytest.mark.parametrize("scope", [FULL, "lb.target add"])
+def test_a_newcomer_of_this_pass_is_barred_as_those_before_it(scope: str, waited: int, said: Health) -> None:
+    """Whether it waited in the pass before, or another one did, nothing goes that it was to replace."""
+    world = world_of([*out("label", 1), *fleet(2)], to(1, health=dict.fromkeys(public(1), said)))
+    bar = Bar("no more targets", 30.0, 60.0, {f"{LB}/target/server:{waited}": 1})
+    found = judge(compute_plan(world, LOCATED), world, LOCATED, setbacks=Setbacks(bars={scope: bar}))
+    assert verdicts(found)[removals(1)[0]] == (Verdict.WAITING, "target-floor")
+
+
+@pytest.mark.parametrize("said", [H, X])
+def test_none_goes_while_the_newcomer_is_barred(said: Health) -> None:
+    """Two targets are kept out, and the one that comes has joined those that wait in this pass."""
+    world = world_of([*out("label", 1, 2), *fleet(3)], to(2, health=dict.fromkeys(public(1, 2), said)))
+    bar = Bar("no more targets", 30.0, 60.0, {f"{LB}/target/server:9": 1})
+    found = judge(compute_plan(world, LOCATED), world, LOCATED, setbacks=Setbacks(bars={FULL: bar}))
+    assert [change.key for change in found.allowed if change.verb is Verb.REMOVE] == []
 
 
 def test_the_floor_can_be_approved() -> None:
@@ -464,6 +487,40 @@ def test_a_move_that_serves_none_in_between(said: Health, expected: list[Any]) -
     found = target_floor(facts_of(compute_plan(world, IN_NETWORK), world, IN_NETWORK))
 
     assert [(each.row, each.value, each.limit, each.facts["left"], each.facts["most"]) for each in found] == expected
+
+
+NO_MORE = Bar("no more", 30.0, 60.0, {})
+
+
+@pytest.mark.parametrize(
+    ("place", "bars", "failed", "rule"),
+    [
+        pytest.param(HERE, {}, None, None, id="all may come back"),
+        pytest.param(HERE, {FULL: NO_MORE}, None, "quota", id="none may"),
+        pytest.param(HERE, {FULL: replace(NO_MORE, due_in_s=0.0)}, None, "quota", id="one may"),
+        pytest.param(ELSEWHERE, {"lb.network add": NO_MORE}, None, "quota", id="the next network is refused"),
+        pytest.param(HERE, {}, 3, "back-off", id="one failed"),
+        pytest.param(ELSEWHERE, {}, 3, "back-off", id="one failed in the next network"),
+        pytest.param(ELSEWHERE, {}, 4, None, id="one failed there that comes for the first time"),
+    ],
+)
+def test_a_move_waits_for_all_that_it_brings_back(
+    place: Attachment, bars: Mapping[str, Bar], failed: int | None, rule: str | None
+) -> None:
+    """A person approved what answers nothing for seconds, and not for as long as Hetzner refuses targets."""
+    annotations = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
+    balancer = a_balancer(targets=private(1, 2, 3), attachments=(place,), health=dict.fromkeys(private(1, 2, 3), H))
+    service, nodes = a_served_service(claim=a_claim(annotations=annotations)), fleet(1, 2, 3, 4)
+    world = a_world([service], [balancer], nodes=nodes, servers=inside(1, 2, 3, 4), network=Present(NETWORK))
+    plan = compute_plan(world, IN_NETWORK)
+    marks = {c.key: mark_in(c, world) for c in plan.changes if c.key == f"{LB}/target/server:{failed}"}
+    waits = {key: Suspension(GuardName.BACK_OFF, mark, 7.0, 1, error="no") for key, mark in marks.items()}
+    setbacks = Setbacks(suspensions=waits, bars=bars)
+    holds = judge(plan, world, IN_NETWORK, setbacks=setbacks).holds
+
+    found = judge(plan, world, IN_NETWORK, [hold.hash for hold in holds], setbacks)
+    (move,) = [c for c in found.changes if c.kind == "lb.network" and isinstance(c.before, Attachment)]
+    assert (move.decision.verdict, move.decision.rule) == (Verdict.WAITING if rule else Verdict.ALLOWED, rule)
 
 
 def test_targets_of_others_stay() -> None:

@@ -209,7 +209,7 @@ NEW_ADDRESS, MIXED = PRIVATE | {"private_ipv4": "10.0.0.7"}, [*private(1, 9), *p
 @rows(
     "options targets world order back",
     {
-        "another-network": (PRIVATE, private(1, 9), OTHER, "-9 -network/7 +network/8 +1 +2 +3", "123"),
+        "another-network": (PRIVATE, private(1, 9), OTHER, "-9 -network/7 +network/8 +1 +2 +3", "1"),
         "another-address": (NEW_ADDRESS, MIXED, INSIDE, "-9 ~network/7 +1 +3 ~2", "1"),
         "no-network": ({}, MIXED, {}, "+3 ~1 -9 -network/7", ""),
         "by-public-addresses-in-another": ({}, private(1, 9), OTHER, "+2 +3 ~1 -9 -network/7 +network/8", ""),
