@@ -222,6 +222,14 @@ _TARGETS = (
 """In the order in which a loss is told."""
 
 
+def _more_than_known(most: int, _there: int) -> int:
+    return most + 1
+
+
+_OF_UNKNOWN_PEAK = tuple(replace(row, least=_more_than_known) for row in _TARGETS if row.peak)
+"""Those that are counted by peaks, while these cannot be read: then each that goes may be one too many."""
+
+
 def _losses(of: BalancerChanges, row: _OfTargets) -> Iterator[GuardResult]:
     """By scope, what the changes of the load balancer take from a population."""
     counted_in, lately = [row.members(state, of) for state in of.states], [row.lately(state, of) for state in of.states]
@@ -262,18 +270,23 @@ def with_targets_taken(view: GuardInput) -> Iterator[BalancerChanges]:
 
 def target_floor(view: GuardInput) -> Iterator[GuardResult]:
     """Changes that take targets from an existing load balancer are held where too few would be left. Each load balancer
-    has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those.
+    has one hold, with all that takes some. Where too few are left only while some cannot be added, they wait for those;
+    while it cannot be read how many there were, whatever takes living ones waits that is not held.
     """
     for of in with_targets_taken(view):
         stalled = [c.key for c in of.changes if c.verb is Verb.ADD and is_stalled(c, view.setbacks)]
-        if loss := _loss(of):
-            yield loss
+        held = _loss(of)
+        if held:
+            yield held
         elif stalled and (loss := _loss(replace(of, changes=[c for c in of.changes if c.key not in stalled]))):
             found: dict[str, Plain] = {"balancer": of.name, "added": str(several(stalled))}
             yield GuardResult.of(rows.TARGETS_NOT_ADDED, loss.keys, found, value=loss.value, limit=loss.limit)
+        if view.setbacks.peaks_unread and (loss := _loss(of, _OF_UNKNOWN_PEAK)):
+            keys = sorted(set(loss.keys).difference(held.keys if held else ()))
+            yield GuardResult.of(rows.PEAKS_UNREAD, keys, {"balancer": of.name, "error": view.setbacks.peaks_unread})
 
 
-def _loss(of: BalancerChanges) -> GuardResult | None:
+def _loss(of: BalancerChanges, table: Sequence[_OfTargets] = _TARGETS) -> GuardResult | None:
     """The first loss in the order of the table, with the keys of all; None where enough is left of each population."""
-    found = [loss for row in _TARGETS for loss in _losses(of, row)]
+    found = [loss for row in table for loss in _losses(of, row)]
     return replace(found[0], keys=tuple(sorted({key for loss in found for key in loss.keys}))) if found else None

@@ -56,8 +56,10 @@ def without_balancers(peaks: Mapping[str, Peak], ids: Collection[int]) -> Mappin
 
 def quiet_ports(balancer: CloudBalancer, view: GuardInput) -> Mapping[int, frozenset[str]]:
     """Port at which nothing answers → the names of the targets that did within the last hour, as far as a loop
-    remembers; without ports of which it remembers none."""
-    quiet = (port for port, there in healthy(balancer).items() if not there)
+    remembers; without ports of which it remembers none. All of them while what is stored cannot be read."""
+    quiet = [port for port, there in healthy(balancer).items() if not there]
+    if view.setbacks.peaks_unread:
+        return dict.fromkeys(quiet, frozenset(target.name for target in balancer.targets))
     peaks = {port: view.setbacks.peaks.get(scope_of_peak(balancer, ANSWERING, f"port {port}")) for port in quiet}
     return {port: peak for port, peak in peaks.items() if peak}
 

@@ -97,6 +97,8 @@ class Setbacks:
 
     peaks: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Scope of a population (``desired.guards.peaks``) → its members when it had most within the last hour."""
+    peaks_unread: str = ""
+    """Why these may have more than is known, as what is stored could not be read; "" when it is known."""
 
     @property
     def failed(self) -> frozenset[str]:

@@ -400,6 +400,11 @@ TARGETS_OF_OTHERS_MEANWHILE = _held(
 TARGETS_NOT_ADDED = _waiting(
     GuardName.TARGET_FLOOR, "targets-not-added", "{balancer} would have too few targets until {added} can be added"
 )
+PEAKS_UNREAD = _waiting(
+    GuardName.TARGET_FLOOR,
+    "peaks-unread",
+    "cannot read how many healthy targets {balancer} had within the last hour: {error}",
+)
 
 NEWCOMERS_UNHEALTHY = _held(
     GuardName.TARGET_HEALTH,

@@ -111,7 +111,8 @@ def decide(context: PlanContext, observation: Observation, setbacks: Setbacks, m
         if _beside(context.settings, former).former_defaults is not None:
             facts = _planned(observation, context.settings, former, setbacks, snapshot)
     if any(map(takes_targets, facts.plan.changes)):
-        facts = replace(facts, setbacks=replace(setbacks, peaks=records.peaks.peaks(snapshot)))
+        peaks = records.peaks.peaks(snapshot)
+        facts = replace(facts, setbacks=replace(setbacks, peaks=peaks, peaks_unread=records.peaks.unread))
     changed = settings_change(facts.plan, snapshot, facts.settings, facts.setbacks, former)
     return replace(facts, settings_change=changed)
 

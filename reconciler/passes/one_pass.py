@@ -95,6 +95,8 @@ def converge(context: PlanContext, acting: ApplyContext) -> Report:
             observation = look_again(context.readers, judged.observation, context.settings, kinds)
         except ApiError as error:
             report = report_of_error(context, error, attempts, first)
+            blind = Ended(report, report, report.lines, attempts.let_pass, judged.facts, is_partial=True)
+            context.records.keep(blind)
             return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
         del judged  # with the Nodes in it, which were read anew, and are kept once
         most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer

@@ -86,30 +86,50 @@ class PeakMemory:
         self._settings = settings
         self._lasts = lasts
         self._seen: Mapping[str, Peak] = {}
+        self._trouble = ""
         self.forget = self._keeper.forget
 
+    @property
+    def unread(self) -> str:
+        """Why what is stored could not be read, when it was looked for last; "" when it could be."""
+        return "" if self._keeper.is_known else self._trouble
+
     def peaks(self, snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-        """Scope → its members when it had most within the last hour, this reading included. What cannot be read counts
-        for nothing, as before the first run."""
+        """Scope → its members when it had most within the last hour, this reading included. What is ``unread`` is
+        looked for again the next time."""
         uid = snapshot.cluster_uid
         if not self._keeper.is_known and isinstance(uid, Present):
-            try:
-                self._keeper.look(uid.value)
-            except ApiError as error:
-                self._keeper.found({}, uid.value)
-                _log.warning("the most targets of the last hour are not known %s", pairs(why=str(error)))
-            self._seen = higher_peaks(self._keeper.value or {}, self._seen, snapshot.taken_at)
+            self._recall(uid.value, snapshot.taken_at)
         self._seen = peaks_of(snapshot, self._settings, self._seen)
         return {scope: peak.members for scope, peak in self._seen.items()}
+
+    def _recall(self, cluster: str, now: datetime) -> None:
+        self._trouble = ""
+        try:
+            self._keeper.look(cluster)
+        except Denied as error:  # who may not read it has never written it
+            self._keeper.found({}, cluster)
+            _log.warning("the most targets of the last hour are not known %s", pairs(why=str(error)))
+        except ApiError as error:
+            self._trouble = str(error)
+            return
+        self._seen = higher_peaks(self._keeper.value or {}, self._seen, now)
 
     def keep(self, snapshot: Snapshot, let_go: Collection[int] = (), *, has_taken: bool = False) -> None:
         """Remember what there was when a pass ended with this reading, but for load balancers from which a person
         ``let_go`` of targets: their hour begins anew. It is stored where the pass ``has_taken`` any."""
         if not self._lasts and not has_taken:
             return
+        is_known, now = self._keeper.is_known, snapshot.taken_at
         self._seen = peaks_of(snapshot, self._settings, without_balancers(self._seen, let_go))
+
+        def wanted(stored: Mapping[str, Peak] | None) -> Mapping[str, Peak]:
+            if not is_known:  # it was looked at for this write
+                self._seen = higher_peaks(without_balancers(stored or {}, let_go), self._seen, now)
+            return self._seen
+
         if has_taken:
-            self._keeper.keep(snapshot, lambda _stored: self._seen)
+            self._keeper.keep(snapshot, wanted)
 
 
 def higher_peaks(stored: Mapping[str, Peak], known: Mapping[str, Peak], now: datetime) -> Mapping[str, Peak]:
@@ -318,7 +338,8 @@ class Ended:
     facts: GuardInput
     """What the last plan was judged from."""
     is_partial: bool
-    """Whether it was stopped, or looked at a part of the plan: of that only the targets are remembered."""
+    """Whether it was stopped, looked at a part of the plan, or sees no more what it did: of that only the targets are
+    remembered."""
 
     @property
     def done(self) -> Sequence[Change]:

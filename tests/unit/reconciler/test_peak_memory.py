@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Transient
+from actuators.http.errors import Denied, Transient
 from desired.model.load_balancer import Health
 from desired.model.record import Stamp
 from desired.model.snapshot import Snapshot
@@ -138,12 +138,80 @@ def test_what_a_person_let_go_of_is_not_read_again_where_it_cannot_be_written() 
     assert len(memory.peaks(world(1))[PORT_80]) == 1
 
 
+def of_eight() -> Stored:
+    """Eight answered, of which a run took four."""
+    stored = Stored()
+    first = PeakMemory(stored.config_map(), LOCATED)
+    first.peaks(world(*range(1, 9)))
+    first.keep(world(1, 2, 3, 4), has_taken=True)
+    return stored
+
+
+def test_it_is_read_again_after_trouble() -> None:
+    """Once: a loop asks no more when it knows."""
+    stored = of_eight()
+    loop = PeakMemory(stored.config_map(), LOCATED, lasts=True)
+    stored.trouble = Transient("503")
+    assert len(loop.peaks(world(1, 2, 3, 4, minutes=5))[PORT_80]) == 4
+    assert loop.unread == "503"
+
+    stored.trouble = None
+    assert [len(loop.peaks(world(1, 2, 3, 4, minutes=each))[PORT_80]) for each in (6, 7)] == [8, 8]
+    assert loop.unread == ""
+    assert stored.asked[-2:] == ["read", "read"]
+
+
+def test_it_is_not_overwritten_unread() -> None:
+    """What another process stored is looked at before, and known afterwards."""
+    stored = of_eight()
+    run = PeakMemory(stored.config_map(), LOCATED)
+    stored.trouble = Transient("503")
+    run.peaks(world(1, 2, 3, 4, minutes=5))
+    stored.trouble = None
+
+    run.keep(world(1, 2, minutes=5), has_taken=True)
+    found = PEAKS.read((stored.data or {})[PEAKS.key], CLUSTER_UID)
+    assert found is not None
+    assert (len(found[PORT_80].members), found[PORT_80].at) == (8, NOW)
+    assert len(run.peaks(world(1, 2, minutes=6))[PORT_80]) == 8
+    assert run.unread == ""
+
+
+def test_where_there_is_no_config_map_nothing_is_unread() -> None:
+    """Also where that is found out at the end of a pass."""
+    stored = Stored(data=None, trouble=Transient("503"))
+    run = PeakMemory(stored.config_map(), LOCATED)
+    run.peaks(world(1, 2))
+    stored.trouble = None
+    run.keep(world(1), has_taken=True)
+    run.peaks(world(1))
+    assert (run.unread, stored.asked) == ("", ["read", "read"])
+
+
+def test_what_a_person_let_go_of_is_void_unread_as_well() -> None:
+    """It is not taken from what was stored before."""
+    stored = of_eight()
+    run = PeakMemory(stored.config_map(), LOCATED)
+    run.keep(world(1, 2, minutes=5), {42}, has_taken=True)
+    assert len(run.peaks(world(1, 2, minutes=6))[PORT_80]) == 2
+
+
+def test_who_may_not_read_it_has_never_written_it() -> None:
+    """Then nothing is unknown, and nothing waits."""
+    stored = of_eight()
+    run = PeakMemory(stored.config_map(), LOCATED)
+    stored.trouble = Denied("403")
+    assert len(run.peaks(world(1, 2, 3, 4, minutes=5))[PORT_80]) == 4
+    assert run.unread == ""
+
+
 def test_an_api_in_trouble_ends_no_run() -> None:
-    """A single run then knows of itself alone."""
+    """What a single run has seen itself it knows, and that there may have been more."""
 
     def fail(*_: object) -> Any:
         raise Transient("timeout")
 
     memory = PeakMemory(ConfigMap("hcloud-reconciler", fail, fail), LOCATED)
     assert len(memory.peaks(world(1, 2))[PORT_80]) == 2
+    assert memory.unread == "timeout"
     memory.keep(world(1), has_taken=True)

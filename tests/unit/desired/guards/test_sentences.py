@@ -137,6 +137,7 @@ targets-of-others-meanwhile: load balancer 7 web would lose 2 targets of other o
     not a target; check the Nodes and settings, or approve if an outage is acceptable
 targets-not-added: load balancer 7 web would have too few targets until load_balancer/default/web/target/server:2 can
     be added
+peaks-unread: cannot read how many healthy targets load balancer 7 web had within the last hour: 503
 newcomers-unhealthy: load balancer 7 web keeps 2 former targets: unhealthy new targets (2 targets); check firewalls
     (of Hetzner and on the servers), node ports, externalTrafficPolicy and the private network, or approve to remove
     all former targets at once

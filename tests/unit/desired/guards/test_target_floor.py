@@ -20,7 +20,7 @@ from desired.plan.change import GuardName, Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.setbacks import NO_SETBACKS, Bar, Peak, Setbacks, Suspension
 from desired.planner import compute_plan
-from desired.rules.guards import NONE_ANSWERS, TARGETS_OF_OTHERS, TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
+from desired.rules.guards import NONE_ANSWERS, PEAKS_UNREAD, TARGETS_OF_OTHERS, TOO_FEW_ANSWER, TOO_FEW_ANSWER_MEANWHILE
 from desired.section import Absent, Present, Section
 from desired.syntax.selector import parse_selector
 from tests.balancers import (
@@ -439,6 +439,42 @@ def test_what_answered_within_the_hour(world: Snapshot, answered: Sequence[int],
     assert remembering(world, *answered) == expected
 
 
+SWITCHING = a_world(
+    [PRIVATE],
+    [checked("XXX", attachments=(HERE,))],
+    nodes=fleet(1, 2, 3),
+    servers=inside(1, 2, 3),
+    network=Present(NETWORK),
+)
+
+
+@pytest.mark.parametrize(
+    ("world", "waits"),
+    [
+        pytest.param(world_of([*fleet(1, 2, 3), *out("label", 4)], to(4)), removals(4), id="what answers"),
+        pytest.param(world_of([*out("taint", 1), *fleet(2, 3)], to(3)), removals(1), id="what is drained"),
+        pytest.param(world_of(ONE_OUT, checked("XXX")), removals(1), id="what may have answered, where none does"),
+        pytest.param(world_of(ONE_OUT, checked("XXX"), off=[1]), removals(1), id="a server that is there"),
+        pytest.param(world_of(fleet(2, 3), to(3), (2, 3)), (), id="what is dead goes"),
+        pytest.param(world_of(fleet(1, 2, 3), to(2)), (), id="nothing is taken"),
+        pytest.param(world_of([*out("label", 1, 2, 3), *fleet(4)], to(4)), (), id="what is held waits for a person"),
+    ],
+)
+def test_nothing_living_goes_while_the_peaks_are_unread(world: Snapshot, waits: tuple[str, ...]) -> None:
+    """They may be higher than all that is there. What cannot be read is not absent."""
+    unread = facts_of(compute_plan(world, LOCATED), world, LOCATED, Setbacks(peaks_unread="503"))
+    found = [each for each in target_floor(unread) if each.row is PEAKS_UNREAD]
+    assert [(each.keys, each.facts["error"]) for each in found if each.keys] == ([(waits, "503")] if waits else [])
+
+
+@pytest.mark.parametrize("unread", ["", "503"])
+def test_what_may_have_answered_is_switched_in_turn(unread: str) -> None:
+    """Checks fail for all at once. One target goes, and not all: they may have answered a moment ago."""
+    setbacks = Setbacks(peaks_unread=unread)
+    found = judge(compute_plan(SWITCHING, IN_NETWORK), SWITCHING, IN_NETWORK, setbacks=setbacks)
+    assert sum(c.verb is Verb.MODIFY and c.kind == "lb.target" for c in found.allowed) == (1 if unread else 3)
+
+
 @pytest.mark.parametrize(("is_public", "count"), [(True, 3), (False, 0)])
 def test_what_no_way_leads_to_did_not_answer_lately(is_public: bool, count: int) -> None:
     """Nothing answers. Where the public interface is closed as well, no target may do so the next moment."""
@@ -514,7 +550,7 @@ def test_a_move_waits_for_all_that_it_brings_back(
     world = a_world([service], [balancer], nodes=nodes, servers=inside(1, 2, 3, 4), network=Present(NETWORK))
     plan = compute_plan(world, IN_NETWORK)
     marks = {c.key: mark_in(c, world) for c in plan.changes if c.key == f"{LB}/target/server:{failed}"}
-    waits = {key: Suspension(GuardName.BACK_OFF, mark, 7.0, 1, error="no") for key, mark in marks.items()}
+    waits = {str(key): Suspension(GuardName.BACK_OFF, mark, 7.0, 1, error="no") for key, mark in marks.items()}
     setbacks = Setbacks(suspensions=waits, bars=bars)
     holds = judge(plan, world, IN_NETWORK, setbacks=setbacks).holds
 
