@@ -19,6 +19,7 @@ from desired.model.service import Ingress
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, State
 from desired.plan.kinds import ChangeKind, Verb
+from desired.rules import load_balancer_changes as rules
 from desired.syntax.provider_id import Provider, ServerKey
 from tests.balancers import DEFAULT_NAME, SERVICE_UID
 from tests.builders import CLUSTER_UID
@@ -68,7 +69,7 @@ CLAIM = a_difference(
     "service.claim",
     False,
     True,
-    "keeps the Service until its load balancer is deleted",
+    rules.CLAIMED.text(),
     verb=Verb.ADD,
 )
 PUBLISH = a_difference(
@@ -76,24 +77,22 @@ PUBLISH = a_difference(
     "service.status",
     (),
     KNOWN_AFTER_APPLY,
-    "publishes the addresses of the new load balancer",
+    rules.PUBLISHED_NEW.text(),
     depends_on=(BALANCER,),
 )
 
 
 def a_publication(*ingress: Ingress, **more: Any) -> Change:
     """What is published of a load balancer that is there."""
-    return replace(
-        PUBLISH, after=ingress, reason="publishes the current addresses of load balancer 42", cloud_id=42, **more
-    )
+    return replace(PUBLISH, after=ingress, reason=rules.PUBLISHED_AS_IS.text(balancer=42), cloud_id=42, **more)
 
 
 def an_adoption(before: Owner, *consequences: str, outlives: bool = False) -> Change:
     """The adoption of a load balancer that somebody else, or nobody, owns."""
-    why = "load balancer 42 has the name shop that the Service requests"
-    why += "; not created for the Service, kept after it" if outlives else ""
+    row = rules.ADOPTED_BY_NAME_TO_STAY if outlives else rules.ADOPTED_BY_NAME
     mark = "true" if outlives else None
     there, after = replace(before, balancer_id=42), replace(OURS, balancer_id=42, adopted=mark)
+    why = row.text(balancer=42, name="shop")
     return a_difference(BALANCER, "lb.adopt", there, after, why, *consequences, depends_on=(CLAIM.key,))
 
 
@@ -109,5 +108,5 @@ def a_creation(targets: int = 3, *listeners: Listener) -> Change:
         listeners=MappingProxyType({listener.port: listener for listener in listeners or (a_wish(80, 30080),)}),
         targets=frozenset(ServerTarget(n, use_private_ip=True) for n in range(1, targets + 1)),
     )
-    why = "Service default/web has no load balancer yet"
+    why = rules.CREATED.text(service="default/web")
     return a_difference(BALANCER, "lb.create", None, wanted, why, depends_on=(CLAIM.key,))

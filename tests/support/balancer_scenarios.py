@@ -22,6 +22,8 @@ from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed, GuardDecision, GuardName, Hold, Plan, Verdict
 from desired.plan.notes import Note, NoteKind
+from desired.rules import load_balancer_changes as rules
+from desired.rules.filters import BLOCKED, NOT_NEEDED
 from desired.rules.guards import ADOPTION_REMOVES
 from desired.section import Section
 from reconciler.result import Line, Report, Requests
@@ -78,24 +80,24 @@ def _adopted() -> Report:
             "listener/8080",
             an_http_listener(8080, 31080),
             None,
-            "the Service has no TCP port 8080",
-            "clients cannot connect to port 8080 any more",
+            rules.PORT_REMOVED.text(port=8080),
+            rules.PORT_CLOSED.text(port=8080),
             depends_on=(BALANCER,),
         ),
         a_part(
             "target/server:9",
             ServerTarget(9, use_private_ip=False),
             None,
-            "server 9 is no Node's",
-            "server 9 gets no traffic any more",
+            rules.TARGET_WITHOUT_NODE.text(server="server 9"),
+            rules.TARGET_WITHOUT_TRAFFIC.text(target="server 9"),
             depends_on=(BALANCER,),
         ),
     )
     held = (
         an_adoption(
             Owner(None, None),
-            "listener 8080 is removed from it: not requested by the Service",
-            "target server:9 is removed from it: not requested by the Service",
+            rules.LOST_BY_ADOPTION.text(part="listener 8080"),
+            rules.LOST_BY_ADOPTION.text(part="target server:9"),
             outlives=True,
         ),
         *removals,
@@ -104,9 +106,9 @@ def _adopted() -> Report:
     hold = Hold(
         hold_hash("adoption", held, snapshot), GuardName.ADOPTION, "2", "0", tuple(each.key for each in held), why
     )
-    after_it = GuardDecision(Verdict.WAITING, GuardName.ADOPTION, f"blocked by {BALANCER} (held)")
+    after_it = GuardDecision(Verdict.WAITING, GuardName.ADOPTION, BLOCKED.text(change=BALANCER, state="held"))
     changes = (
-        CLAIM.ruled(replace(after_it, why=f"not needed until {BALANCER} is allowed (held)")),
+        CLAIM.ruled(replace(after_it, why=NOT_NEEDED.text(change=BALANCER, state="held"))),
         *(each.ruled(GuardDecision(Verdict.HELD, GuardName.ADOPTION, why)) for each in held),
         a_publication(*_ADDRESSES).ruled(after_it),
     )
@@ -120,46 +122,46 @@ def _drifted() -> Report:
     place, other_place = (Attachment(7, IPv4Address(ip)) for ip in ("10.0.0.8", "10.0.0.9"))
     moved = {"depends_on": (f"{BALANCER}/network/7",)}
     parts = (
-        a_part("type", "lb11", "lb21", "the Service requests another type"),
+        a_part("type", "lb11", "lb21", rules.TYPE_CHANGED.text()),
         a_part(
             "algorithm",
             Algorithm.ROUND_ROBIN,
             Algorithm.LEAST_CONNECTIONS,
-            "the Service requests another algorithm",
+            rules.ALGORITHM_CHANGED.text(),
         ),
         a_part(
             "rdns/ipv4",
             "static.200.example.com",
             "shop.example.com",
-            "the Service requests another reverse DNS name",
+            rules.REVERSE_NAME_CHANGED.text(),
         ),
         a_part(
             "network/7",
             place,
             other_place,
-            "the Service requests the private address 10.0.0.9",
-            "its private address 10.0.0.8 is lost, and traffic to private targets is interrupted",
+            rules.PRIVATE_ADDRESS_CHANGED.text(address="10.0.0.9"),
+            rules.PRIVATE_TRAFFIC_STOPS.text(address="10.0.0.8"),
         ),
         a_part(
             "public",
             True,
             False,
-            "the Service requests no public interface",
-            "no longer reachable at its public addresses",
+            rules.PUBLIC_OFF.text(),
+            rules.UNREACHABLE_OUTSIDE.text(),
         ),
-        a_part("listener/80", there, wanted, "settings of port 80 differ from the Service"),
+        a_part("listener/80", there, wanted, rules.PORT_CHANGED.text(port=80)),
         a_part(
             "target/server:1",
             ServerTarget(1, use_private_ip=False),
             ServerTarget(1, use_private_ip=True),
-            "Node web-1 gets traffic at its private address",
+            rules.TARGET_ADDED.text(node="Node web-1", address="private address"),
             **moved,
         ),
         a_part(
             "target/server:2",
             None,
             ServerTarget(2, use_private_ip=True),
-            "Node web-2 gets traffic at its private address",
+            rules.TARGET_ADDED.text(node="Node web-2", address="private address"),
             **moved,
         ),
         a_publication(Ingress("10.0.0.9", ip_mode="VIP"), before=_ADDRESSES, depends_on=()),
@@ -175,7 +177,7 @@ def _deleted() -> Report:
         "lb.delete",
         present.spec,
         None,
-        "the Service is being deleted",
+        rules.SERVICE_DELETED.text(),
         "loses its public addresses 203.0.113.200 and 2001:db8::200 for good",
     )
     release = a_difference(
@@ -183,7 +185,7 @@ def _deleted() -> Report:
         "service.release",
         Claimed(finalizer=True, ingress=service.ingress),
         None,
-        "its load balancer is released",
+        rules.CLAIM_ENDED_WITH_BALANCER.text(done="released"),
         depends_on=(delete.key,),
     )
     return _report(a_world([service], [present], **_FLEET), (delete, release))
@@ -198,14 +200,14 @@ def _certified() -> Report:
         "certificate.create",
         None,
         ManagedCertificate(name, domains, MappingProxyType({LABEL_SERVICE_UID: SERVICE_UID})),
-        f"https is asked for, and there is no certificate for {', '.join(domains)} yet",
+        rules.CERTIFICATE_CREATED.text(domains=", ".join(domains)),
     )
     why = f"certificate {name} is being issued"
     listener = a_part(
         "listener/443",
         None,
         a_wish(443, 30443, Protocol.HTTPS, HttpOptions(certificates=KNOWN_AFTER_APPLY, redirect_http=True)),
-        "the Service has port 443",
+        rules.PORT_ADDED.text(port=443),
         depends_on=(issue.key,),
     ).ruled(GuardDecision(Verdict.WAITING, GuardName.CERTIFICATE_ISSUANCE, why, 30))
     snapshot = a_world([a_served_service()], [a_balancer()], certificates=[], **_FLEET)
@@ -221,7 +223,7 @@ def _foreign() -> Report:
     decision = GuardDecision(
         Verdict.REFUSED, GuardName.FOREIGN_OWNER, f"load balancer 42 'shop' belongs to cluster {elsewhere}"
     )
-    waits = GuardDecision(Verdict.WAITING, GuardName.FOREIGN_OWNER, f"not needed until {BALANCER} is allowed (refused)")
+    waits = GuardDecision(Verdict.WAITING, GuardName.FOREIGN_OWNER, NOT_NEEDED.text(change=BALANCER, state="refused"))
     orphan = a_balancer(43, service_uid="00000000-dead-dead-dead-000000000000", spec={"name": "left-over"})
     note = Note(orphan.key, NoteKind.ORPHAN, "load balancer 43 'left-over' is of this cluster, and no Service wants it")
     theirs = a_balancer(cluster_uid=elsewhere, spec={"name": "shop"})

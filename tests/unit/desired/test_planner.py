@@ -24,6 +24,7 @@ from desired.plan.notes import Note, NoteKind
 from desired.plan.ordering import in_order
 from desired.planner import DesiredState, compute_desired, compute_plan, diff
 from desired.routes.desired import DesiredRoutes
+from desired.rules import nodes as rules
 from desired.rules.guards import CLUSTER_UNREAD
 from desired.section import Present, Unknown
 from tests.balancers import LOCATED, a_balancer, a_served_service, a_world
@@ -50,8 +51,8 @@ DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
 TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
-FROM_SERVER, FROM_LABELS = "labels differ from server 1 (cpx42 in fsn1)", "labels differ from those of server 1"
-NO_SUCH_LABEL = "label {} is removed: the server has no label to mirror as it"
+FROM_SERVER = rules.LABELS_DIFFER.text(server="server 1", type="cpx42", location="fsn1")
+FROM_LABELS = rules.MIRROR_DIFFERS.text(server="server 1")
 
 H, E4 = WEB_1_ADDRESSES
 E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
@@ -171,7 +172,8 @@ def test_labels(
     gone: list[str],
 ) -> None:
     """Labels that differ are one change of the owned keys, whose reason says from what; one that goes away is told."""
-    expected = modify("labels", "node.labels", before, after, reason, *map(NO_SUCH_LABEL.format, gone))
+    told = [rules.MIRROR_GONE.text(label=label) for label in gone]
+    expected = modify("labels", "node.labels", before, after, reason, *told)
     assert plan_of(a_settled_node(labels=labels), server, MIRROR) == Plan((expected,))
 
 
@@ -189,7 +191,7 @@ def test_addresses(
 ) -> None:
     """Addresses are compared whole and in their order; one that goes away is a consequence."""
     snapshot = a_snapshot([a_settled_node(addresses=current)], [a_server()], network=Present(a_network()))
-    reason = "addresses differ from those of server 1"
+    reason = rules.ADDRESSES_DIFFER.text(server="server 1")
     expected = modify("addresses", "node.addresses", current, after, reason, *consequences)
     assert compute_plan(snapshot, SETTINGS) == Plan((expected,))
 

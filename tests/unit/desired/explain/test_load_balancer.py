@@ -43,6 +43,7 @@ from desired.names import (
     LABEL_SERVICE_UID,
 )
 from desired.plan.kinds import Verb
+from desired.rules import explanations as said
 from desired.rules import load_balancer_changes as changes
 from desired.rules import load_balancers as rules
 from desired.rules.rule import Basis
@@ -165,11 +166,11 @@ def test_the_fields_of_a_balancer() -> None:
     assert (other.public, other.max_ports, other.max_targets) == (False, None, None)
 
 
-OURS, UNSAID, DEAD = "this cluster's", "no cluster label (optional)", "a Service that no longer exists"
-ITS, RIVAL = "this Service's", "Service default/api's"
+OURS, UNSAID, DEAD = said.OF_THIS_CLUSTER.text(), said.OF_NO_CLUSTER.text(), said.OF_SERVICE_GONE.text()
+ITS, RIVAL = said.OF_THIS_SERVICE.text(), said.OF_SERVICE.text(service="default/api")
 KEPT = (SERVICE_UID, SERVICE_UID, ITS)
 OF_OURS = (CLUSTER_UID, CLUSTER_UID, OURS)
-UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be read")
+UNREAD = (CLUSTER_UID, CLUSTER_UID, said.OF_A_CLUSTER.text())
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
                 LABEL_ADOPTED: (
                     None,
                     "true",
-                    "set to the mark of an adopted one (kept after its Service); held (adoption)",
+                    f"set to {said.SAYS_ADOPTED.text()}; held (adoption)",
                 ),
             },
         ),
@@ -217,12 +218,12 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
                 LABEL_SERVICE_UID: (
                     "far",
                     SERVICE_UID,
-                    f"a Service of another cluster; set to {ITS}; refused (foreign-owner)",
+                    f"{said.OF_SERVICE_ELSEWHERE.text()}; set to {ITS}; refused (foreign-owner)",
                 ),
                 LABEL_CLUSTER_UID: (
                     OTHER,
                     CLUSTER_UID,
-                    f"another cluster's; set to {OURS}; refused (foreign-owner)",
+                    f"{said.OF_OTHER_CLUSTER.text()}; set to {OURS}; refused (foreign-owner)",
                 ),
             },
         ),
@@ -234,9 +235,9 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
                 LABEL_RELEASED: (
                     None,
                     "20260701T120000Z",
-                    "set to the time of its release",
+                    f"set to {said.SAYS_RELEASED.text()}",
                 ),
-                LABEL_FORMER: (None, "default.web", "set to former Service"),
+                LABEL_FORMER: (None, "default.web", f"set to {said.SAYS_FORMER.text()}"),
             },
         ),
         (
@@ -244,8 +245,8 @@ UNREAD = (CLUSTER_UID, CLUSTER_UID, "a cluster's; which one this is could not be
             {
                 LABEL_SERVICE_UID: (None, SERVICE_UID, f"set to {ITS}"),
                 LABEL_CLUSTER_UID: OF_OURS,
-                LABEL_FORMER: ("default.web", None, "former Service (gets it back); removed"),
-                LABEL_DELETE_AFTER: ("20260701T121000Z", None, "the time of its deletion; removed"),
+                LABEL_FORMER: ("default.web", None, f"{said.SAYS_HEIR.text()}; removed"),
+                LABEL_DELETE_AFTER: ("20260701T121000Z", None, f"{said.SAYS_DELETION.text()}; removed"),
             },
         ),
     ],
@@ -263,8 +264,8 @@ def test_owner(snapshot: Snapshot, labels: dict[str, tuple[str | None, str | Non
 
 V4, V6 = Ingress("203.0.113.200", ip_mode="VIP"), Ingress("2001:db8::200", ip_mode="VIP")
 IPV4, IPV6 = "203.0.113.200 (VIP)", "2001:db8::200 (VIP)"
-PUBLIC_V4, PUBLIC_V6 = (f"the public {family} address of load balancer 42" for family in ("IPv4", "IPv6"))
-UNKNOWN = "of a load balancer that does not exist or is unknown"
+PUBLIC_V4, PUBLIC_V6 = (said.PUBLIC_ADDRESS.text(family=family, balancer=42) for family in ("IPv4", "IPv6"))
+UNKNOWN = said.ADDRESS_OF_NONE.text()
 NAMED = a_served_service(claim=a_claim(annotations=annotated(hostname="lb.example")), ingress=())
 COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
 
@@ -277,10 +278,10 @@ COMES = ("IP", None, "(known after apply)", changes.PUBLISHED_NEW.text())
             served(a_balancer(attachments=(PLACE,)), service=a_served_service(ingress=(Ingress("203.0.113.9"), V6))),
             LOCATED,
             [
-                ("IP", "203.0.113.9", None, "removed: no address of load balancer 42"),
+                ("IP", "203.0.113.9", None, f"removed: {said.STRANGE_ADDRESS.text(balancer=42)}"),
                 ("IP", IPV6, IPV6, PUBLIC_V6),
                 ("IP", None, IPV4, PUBLIC_V4),
-                ("IP", None, "10.0.0.9 (VIP)", "the address of load balancer 42 in network 7"),
+                ("IP", None, "10.0.0.9 (VIP)", said.PRIVATE_ADDRESS.text(balancer=42, network=7)),
             ],
         ),
         (
@@ -334,7 +335,7 @@ IN_SYNC = ServiceCondition(CONDITION_IN_SYNC, "True", "InSync", rules.IN_SYNC.te
 HELD = ServiceCondition(CONDITION_IN_SYNC, "False", "Held", "something is held", SINCE)
 STRANGE = ServiceCondition("example.com/Good", "True", "", "all is well", SINCE)
 AT, THERE, SYNCED = ", since 2026-07-01 11:00:00 UTC", "True AddressPublished", "True InSync"
-NONE = "not there (optional)"
+NONE = said.CONDITION_LACKING.text()
 LACKING = rules.BALANCER_LACKING.text()
 
 
@@ -408,7 +409,7 @@ def test_other_conditions() -> None:
 # Ports.
 
 LEADS, STAYS, NOTHING = "tcp to node port 30080", rules.PORT_STAYS.text(), rules.PORT_NOT_PLANNED.text()
-DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), "created with the load balancer"
+DIFFERS, WITH = changes.PORT_CHANGED.text(port=80), said.COMES_WITH.text()
 UNREADABLE = a_claim(annotations=annotated(use_private_ip="x"))
 
 
@@ -453,14 +454,14 @@ def port(number: int, node_port: int = 30080, protocol: str = "TCP") -> ClaimedP
             LOCATED,
             (LEADS, None),
             Verb.REMOVE,
-            "deleted with the load balancer",
+            said.GOES_WITH.text(),
         ),
         (
             served(a_balancer(is_protected=True), service=a_served_service(**GOES)),
             LOCATED,
             (LEADS, LEADS),
             None,
-            "kept with the released load balancer",
+            said.STAYS_WITH.text(),
         ),
     ],
     ids=[
@@ -764,7 +765,7 @@ def test_a_target_that_may_be_an_unreadable_nodes() -> None:
     assert found["web-2"].membership is Membership.UNCERTAIN
     assert (found["server:8"].wanted, found["server:8"].why) == (
         "203.0.113.8",
-        "server 8 belongs to no Node; not managed here",
+        said.TARGET_LEFT.text(server="server 8"),
     )
 
 
@@ -778,14 +779,14 @@ def test_a_target_that_is_not_planned(claim: Any, balancer: Any) -> None:
     (fact,) = targets([WEB_2], [SERVER_2], balancer, service=a_served_service(claim=claim)).values()
 
     assert (fact.membership, fact.value, fact.wanted) == (Membership.TARGET, None, None)
-    assert fact.why == f"{BY_PUBLIC}; no change is planned"
+    assert fact.why == said.TARGET_UNPLANNED.text(target=BY_PUBLIC)
 
 
 @pytest.mark.parametrize(
     ("is_protected", "wanted", "why"),
     [
-        (False, None, "deleted with the load balancer"),
-        (True, "203.0.113.1", "kept with the released load balancer"),
+        (False, None, said.GOES_WITH.text()),
+        (True, "203.0.113.1", said.STAYS_WITH.text()),
     ],
 )
 def test_targets_of_a_service_that_goes(is_protected: bool, wanted: str | None, why: str) -> None:

@@ -99,7 +99,13 @@ def alone(node: Node, *servers: Server, settings: Settings | None = None, **over
         ),
         (a_joining_node(), [a_server()], Settings(), Stage.JOINING, "; the next pass does it"),
         (a_joining_node(), [a_server()], Settings(policy=Policy.OBSERVE), Stage.JOINING, "; that is waiting (policy)"),
-        (a_joining_node(), [a_server()], NO_NODE, Stage.JOINING, "; not managed: --controllers leaves cloud-node out"),
+        (
+            a_joining_node(),
+            [a_server()],
+            NO_NODE,
+            Stage.JOINING,
+            f"; {rules.CONTROLLER_OFF.text(controller='cloud-node')}",
+        ),
         (a_lost_node(), [], Settings(), Stage.DEPARTING, "; the next pass deletes the Node"),
         (
             a_lost_node(ready_since=NOW),
@@ -113,7 +119,7 @@ def alone(node: Node, *servers: Server, settings: Settings | None = None, **over
             [],
             NO_LIFECYCLE,
             Stage.DEPARTING,
-            "; not managed: --controllers leaves cloud-node-lifecycle out",
+            f"; {rules.CONTROLLER_OFF.text(controller='cloud-node-lifecycle')}",
         ),
         (a_node(labels={"lab": "yes"}), [], IGNORING, Stage.IGNORED, ""),
     ],

@@ -19,6 +19,7 @@ from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_FORMER, LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
+from desired.rules import explanations as said
 from desired.rules import guards
 from desired.rules import load_balancers as rules
 from desired.section import Section, Unknown
@@ -184,13 +185,13 @@ MANAGED = annotated(protocol="https", certificate_type="managed", http_managed_c
 SECURE = a_claim(ClaimedPort(443, "TCP", 30443), annotations=MANAGED)
 NAME = f"ccm-managed-certificate-{SERVICE_UID}"
 PENDING = a_certificate(7, NAME, is_managed=True, labels={LABEL_SERVICE_UID: SERVICE_UID}, issuance=Issuance.PENDING)
-ADDRESSES = Wait("status", "the addresses are known once the load balancer exists")
+ADDRESSES = Wait("status", said.WAITS_FOR_ADDRESSES.text())
 ISSUING = rules.CERTIFICATE_BEING_ISSUED.text(certificate=7, name=NAME, since="12:00")
 STRANGE = guards.BALANCER_OF_UNKNOWN.text(balancer="load balancer 42 shop", uid="dead")
 OBSERVED = Wait("policy", guards.EXCLUDED_BY_POLICY.text(policy="observe"))
 UNREAD = Wait("incomplete-snapshot", guards.CLUSTER_UNREAD.text(error="403"))
 TO_CREATE = Wait("certificate", rules.CERTIFICATE_TO_CREATE.text(name=NAME))
-PORTS = [Wait(f"port {port}", "the API server has not assigned its node port yet") for port in (80, 81)]
+PORTS = [Wait(f"port {port}", said.NODE_PORT.text()) for port in (80, 81)]
 XY = (FINALIZER_BALANCER, "x", "y")
 
 
@@ -217,7 +218,7 @@ XY = (FINALIZER_BALANCER, "x", "y")
         (
             a_world([a_served_service(**GOES, finalizers=XY)], [a_balancer()]),
             LOCATED,
-            [Wait("finalizers", "the Service has other finalizers: x, y")],
+            [Wait("finalizers", said.FINALIZERS.text(finalizers="x, y"))],
         ),
         (a_world([a_served_service(**GOES)], [a_balancer()]), LOCATED, []),
         (a_world([a_served_service(type="ClusterIP", finalizers=XY)], [a_balancer()]), LOCATED, []),

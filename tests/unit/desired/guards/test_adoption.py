@@ -16,6 +16,7 @@ from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from desired.planner import compute_plan
 from desired.rules import guards as rows
+from desired.rules import load_balancers as rules
 from desired.rules.rule import Rule
 from desired.section import Absent, Section, Unknown
 from desired.syntax.selector import parse_selector
@@ -230,9 +231,9 @@ JOINING = {
         pytest.param(WEB, PLACED, NOWHERE, NO_NETWORK, id="the network is not there"),
         pytest.param(PRIVATE, {}, UNREAD, "429", id="private targets, and no network was read"),
         pytest.param(PRIVATE, {}, NOWHERE, NO_NETWORK, id="private targets, and the network is not there"),
-        pytest.param(WEB, TWO, NODE_UNREAD, "the Node could not be read: no uid", id="a Node was not read"),
+        pytest.param(WEB, TWO, NODE_UNREAD, rules.NODE_UNREADABLE.text(cause="no uid"), id="a Node was not read"),
         pytest.param(WEB, TWO, SERVER_UNREAD, "server unknown: no type", id="a target's own server"),
-        pytest.param(WEB, TWO, JOINING, "the Node cannot be initialized yet: 429", id="a Node may be the target"),
+        pytest.param(WEB, TWO, JOINING, rules.NOT_INITIALIZED_YET.text(cause="429"), id="a Node may be the target"),
     ],
 )
 def test_adoption_waits_until_it_is_known_what_would_go(

@@ -21,9 +21,11 @@ from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan, with_served
 from desired.rules.filters import BLOCKED, NOT_NEEDED, ONLY_PART, UNKNOWN_KEY, UNKNOWN_KEY_NEAR
 from desired.rules.guards import EXCLUDED_BY_POLICY, PROJECT_MISMATCH
+from desired.rules.load_balancers import BALANCER_OF_CLUSTER
 from desired.section import Present, Section, Unknown
 from desired.syntax.bounds import counted
 from tests.balancers import (
+    DEFAULT_NAME,
     LOCATED,
     a_balancer,
     a_certificate,
@@ -429,10 +431,7 @@ TWO_PORTS = a_balancer(listeners=(a_listener(), a_listener(81, 30081)))
 UNIDENTIFIED = a_world([NEW], cluster_uid=Unknown("403"))
 KEPT = a_world([NEW_SECURE], [a_balancer()], certificates=[], cluster_uid=Unknown("403"))
 ADOPTED_SECURE = a_world([NEW_SECURE], [TO_ADOPT], certificates=[])
-OF_ANOTHER = (
-    "load balancer 42 'a1f2e3d4c5b6a7980aabbccddeeff001' belongs to cluster another (label"
-    " hcloud-reconciler/cluster-uid)"
-)
+OF_ANOTHER = BALANCER_OF_CLUSTER.because(balancer=42, name=DEFAULT_NAME, cluster="another").says
 REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, OF_ANOTHER)
 ASTRAY_HELD = GuardDecision(Verdict.HELD, GuardName.PROJECT_ANCHOR, ASTRAY_WHY)
 BY_POLICY = GuardDecision(Verdict.WAITING, GuardName.POLICY, EXCLUDED_BY_POLICY.text(policy="observe"))

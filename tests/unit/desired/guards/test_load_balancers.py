@@ -21,6 +21,7 @@ from desired.names import FINALIZER_BALANCER, LABEL_SERVICE_UID
 from desired.plan.change import Change, GuardDecision, GuardName, Plan, Verdict
 from desired.plan.kinds import KINDS, Verb
 from desired.plan.notes import NoteKind
+from desired.rules import load_balancers as rules
 from desired.rules.guards import WANTED_ADDRESSES_LOST
 from tests.balancers import (
     LOCATED,
@@ -62,11 +63,9 @@ def owned_by(service_uid: str | None, cluster_uid: str | None = None, **override
     return a_balancer(service_uid=service_uid, cluster_uid=cluster_uid, spec=spec, **overrides)
 
 
-THEIRS = f"load balancer 42 'shared' belongs to cluster {ELSEWHERE} (label hcloud-reconciler/cluster-uid)"
-TO_SHOP = "load balancer 42 'shared' belongs to Service default/shop"
-ASKED_TWICE = (
-    "load balancer name 'shared' is also requested by Service default/shop; give each Service a name of its own"
-)
+THEIRS = rules.BALANCER_OF_CLUSTER.because(balancer=42, name="shared", cluster=ELSEWHERE).says
+TO_SHOP = rules.BALANCER_OF_SERVICE.because(balancer=42, name="shared", service="default/shop").says
+ASKED_TWICE = rules.NAME_CONTESTED.text(name="shared", services="Service default/shop")
 SHOP_INSIDE = a_service("shop", uid="uid-shop", type="ClusterIP")
 
 

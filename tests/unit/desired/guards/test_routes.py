@@ -11,6 +11,7 @@ from desired.model.route import UNROUTED, Route
 from desired.model.snapshot import AddressType, NodeAddress, Readiness, Snapshot
 from desired.plan.change import Plan, Verdict
 from desired.rules.guards import ROUTE_OF_SERVER, ROUTE_OF_WRONG_SERVER, ROUTES_LOST
+from desired.rules.routes import CIDR_MISMATCH
 from desired.section import Absent
 from tests.builders import a_change, a_lost_node, incomplete
 from tests.routes import (
@@ -205,7 +206,8 @@ def test_a_cluster_cidr_that_cannot_be_right(gateway: str | int) -> None:
     """D15: nothing is removed on the word of a range that some Node's pods are not in, and that cannot be approved."""
     plan = judged(a_cluster(1, a_route(200, gateway)), WRONG)
     assert verdicts(plan) == {key_of(200): WAITING}
-    assert "10.244.128.0/17 does not contain the pods of web-1 (10.244.1.0/24)" in plan.changes[0].decision.why
+    mismatch = CIDR_MISMATCH.text(cidr="10.244.128.0/17", nodes="web-1 (10.244.1.0/24)")
+    assert plan.changes[0].decision.why == mismatch
     assert plan.holds == ()
 
 

@@ -9,6 +9,7 @@ from desired.model.settings import Controller
 from desired.model.snapshot import Condition, Readiness, Server, ServerStatus
 from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind, Verb
+from desired.rules import routes as rules
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_lost_node
 from tests.routes import (
     ROUTING,
@@ -29,7 +30,7 @@ NOWHERE = "10.0.0.201"
 LOSES = "traffic to 10.244.5.0/24 no longer reaches"
 KEY, CONDITION = "route/4/10.244.1.0/24", "node/web-1/network"
 ROUTE = a_route()
-COMING = "routes planned for all IPv4 pod CIDRs"
+COMING = rules.ROUTES_COMING.text()
 JOINING = a_joining_node(pod_cidrs=(pods_of(),))
 
 
@@ -43,7 +44,7 @@ def test_a_route_that_is_missing() -> None:
             verb=Verb.ADD,
             before=None,
             after=ROUTE,
-            reason="no route to the pods of Node web-1 on server 1",
+            reason=rules.PODS_MISSING.text(node="web-1", server=1),
             owner=key_of("node/web-1"),
         )
     }
@@ -62,7 +63,7 @@ def test_a_route_that_leads_elsewhere() -> None:
             after=ROUTE,
             reason="gateway is server 2 of Node web-2; pods of Node web-1 are on server 1",
             owner=key_of("node/web-1"),
-            consequences=("pods of Node web-1 are unreachable during the swap",),
+            consequences=(rules.SWAP.text(node="web-1"),),
         )
     }
 
@@ -215,14 +216,14 @@ def test_conditions(
 def test_a_condition_that_should_not_be() -> None:
     """It is removed, and the reason is told."""
     change = planned(a_routed_world(), replace(ROUTING, routes=False))[CONDITION]
-    assert (change.before, change.after, change.reason) == (ROUTED, None, "routes are switched off")
+    assert (change.before, change.after, change.reason) == (ROUTED, None, rules.CONDITION_UNNEEDED.text())
 
 
 def test_a_condition_that_nothing_makes_true() -> None:
     """What no route will mend is said at once."""
     change = planned(a_routed_world(servers=[a_pod_server(private_ips=())], routes=[]))[CONDITION]
     assert (change.before, change.after) == (ROUTED, UNROUTED)
-    assert (change.reason, change.depends_on) == ("server 1 is not attached to network 4", ())
+    assert (change.reason, change.depends_on) == (rules.UNATTACHED.text(server=1, network=4), ())
 
 
 def test_conditions_follow_what_else_a_node_needs() -> None:
