@@ -56,19 +56,21 @@ def easing_of(losses: NodeLosses, snapshot: Snapshot, settings: Settings) -> tup
 
 
 def last_of_control_plane(snapshot: Snapshot, settings: Settings) -> frozenset[str]:
-    """Keys of the control plane's Nodes when each one has lost its server, planned or not, or is being deleted; else
-    empty.
+    """Keys of the control plane's Nodes when none has a server that is known to exist, but those that are being
+    deleted; else empty. It does not matter whether that was planned.
 
-    A Node that is ignored, another cloud's, or of which nothing is known counts as one that stays.
+    A Node that is ignored, another cloud's, or Robot's without an account counts as one that remains: nothing will be
+    known of it. One whose server cannot be read does not: that it exists is not known now.
     """
-    absent = {
+    in_doubt = {
         node.key
         for provider in Provider
+        if provider is Provider.CLOUD or snapshot.robot is not None
         for node, server in nodes_of(provider, snapshot, settings)
-        if isinstance(snapshot.find(server), Absent)
+        if not isinstance(snapshot.find(server), Present)
     }
     members = {node.key: node for node in snapshot.nodes if any(key in node.labels for key in LABEL_CONTROL_PLANE)}
-    stays = any(node.key not in absent and node.deleted_at is None for node in members.values())
+    stays = any(node.key not in in_doubt and node.deleted_at is None for node in members.values())
     return frozenset() if stays else frozenset(members)
 
 

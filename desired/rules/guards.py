@@ -202,13 +202,13 @@ NODES_LOST_OR_UNREAD = _held(
 NODES_AND_CONTROL_PLANE_LOST = _held(
     GuardName.NODE_BLAST_RADIUS,
     "nodes-and-control-plane-lost",
-    "{lost} of {most} Nodes lost their servers without a drain, and no Node of the control plane would remain",
+    "{lost} of {most} Nodes lost their servers without a drain, and no Node of the control plane is known to remain",
     "cordon Nodes before deleting their servers, or approve if intended",
 )
 CONTROL_PLANE_LOST = _held(
     GuardName.NODE_BLAST_RADIUS,
     "control-plane-lost",
-    "no Node of the control plane would remain",
+    "no Node of the control plane is known to remain",
     "approve if intended",
 )
 

@@ -156,7 +156,7 @@ def losing_worlds(draw: st.DrawFn) -> Snapshot:
 losing = st.one_of(snapshots, *[losing_worlds()] * 4)
 """Any reading, most of them with something to delete."""
 _WHAT = some(
-    "servers", "a server", "a lost server", "a node", "an answer", "all answers", "network", "cluster", "nodes"
+    "servers", "a server", "lost servers", "a node", "an answer", "all answers", "network", "cluster", "nodes"
 )
 
 

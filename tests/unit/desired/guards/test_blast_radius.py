@@ -164,11 +164,12 @@ BROKEN: Section[int, Server] = Section({}, unreadable={2: "no name"})
         pytest.param(a_fleet(head(), replace(SECOND, deleted_at=NOW), gone=[1]), "ab", id="the other is being deleted"),
         pytest.param(a_fleet(head(), IGNORED, gone=[1, 2]), "", id="the other is ignored"),
         pytest.param(a_snapshot([head(), head("b", provider_id="talos://b")]), "", id="the other is another cloud's"),
-        pytest.param(a_snapshot([head(), SECOND], servers_section=BROKEN), "", id="the other is unknown"),
+        pytest.param(a_snapshot([head(), SECOND], servers_section=BROKEN), "ab", id="the other cannot be read"),
+        pytest.param(a_snapshot([head(), head("b", provider_id="hrobot://321")]), "", id="the other is Robot's, without an account"),
     ],
 )
 def test_last_of_control_plane(snapshot: Snapshot, expected: str) -> None:
-    """The last ones are all that there are, once the server of each is gone; announcements do not matter."""
+    """The last ones are all that there are, once no server of theirs is known to exist; announcements do not matter."""
     assert last_of_control_plane(snapshot, SPARED) == {f"node/{name}" for name in expected}
 
 

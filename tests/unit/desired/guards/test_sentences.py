@@ -65,9 +65,9 @@ nodes-lost: 2 of 4 Nodes lost their servers without a drain; cordon Nodes before
     NotReady for 20 minutes count as planned removals), or approve if intended
 nodes-lost-or-unread: 2 of 4 Nodes lost their servers without a drain or cannot be read; cordon Nodes before deleting
     their servers (Nodes that are NotReady for 20 minutes count as planned removals), or approve if intended
-nodes-and-control-plane-lost: 2 of 4 Nodes lost their servers without a drain, and no Node of the control plane would
-    remain; cordon Nodes before deleting their servers, or approve if intended
-control-plane-lost: no Node of the control plane would remain; approve if intended
+nodes-and-control-plane-lost: 2 of 4 Nodes lost their servers without a drain, and no Node of the control plane is
+    known to remain; cordon Nodes before deleting their servers, or approve if intended
+control-plane-lost: no Node of the control plane is known to remain; approve if intended
 former-settings-unread: cannot read the former settings: 503
 settings-take: 2 objects would be interrupted, reduced or made public by changed settings: HCLOUD_NETWORK 7 -> 8;
     restore the settings, or approve if the change was intended
