@@ -321,6 +321,15 @@ def test_a_target_whose_server_is_gone(node: Node, expected: Verdict) -> None:
     assert gone.verdict is expected
 
 
+def test_a_target_whose_server_is_unreadable() -> None:
+    """It counts as one that exists: that it cannot be read proves nothing."""
+    world = _read(DOWN)
+    unread = replace(world, servers=replace(world.servers, unreadable={9: "no name"}))
+
+    (found,) = silent_cluster(facts_of(Plan((dead_target(1), dead_target(9))), unread, Settings()))
+    assert set(found.keys) == {dead_target(1).key, dead_target(9).key}
+
+
 def _read(node: Node) -> Snapshot:
     return a_world(nodes=[node], servers=[a_server()], confirmations={9: Absent()})
 

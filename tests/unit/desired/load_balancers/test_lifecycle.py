@@ -482,6 +482,15 @@ def test_the_address_of_a_service_that_has_come_back_is_not_deleted(
     assert verdicts(kept)[f"{KEY}/retain"][:2] == ("lb.retain", WAITING if at is LATER else ALLOWED)
 
 
+@rows("options", {"any name": {}, "another one is named": {"name": "new"}})
+def test_while_its_service_is_undecided_it_is_not_deleted(options: dict[str, str]) -> None:
+    """Two load balancers have the Service's label: which one it gets is not known, and so is whether it needs this."""
+    service = a_served_service(claim=a_claim(annotations=annotated(**options)))
+    plan = planned(service, there=(left(EARLIER), a_balancer(43), a_balancer(44)))
+
+    assert KEY not in plan.by_key
+
+
 def test_who_asks_for_another_one_gets_that() -> None:
     """A Service that comes back and names another load balancer wants that: the old one goes at its time."""
     other = a_balancer(9, service_uid=None, cluster_uid=None, targets=(), listeners=(), spec={"name": "other"})
