@@ -155,9 +155,7 @@ def losing_worlds(draw: st.DrawFn) -> Snapshot:
 
 losing = st.one_of(snapshots, *[losing_worlds()] * 4)
 """Any reading, most of them with something to delete."""
-_WHAT = some(
-    "servers", "a server", "lost servers", "a node", "an answer", "all answers", "network", "cluster", "nodes"
-)
+_WHAT = some("servers", "a server", "lost servers", "a node", "an answer", "all answers", "network", "cluster", "nodes")
 
 
 @st.composite

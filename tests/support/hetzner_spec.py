@@ -1,8 +1,8 @@
-"""The vendor's API document as a judge of answers.
+"""The response schemas of the vendor's API document as a judge of answers.
 
-Belongs here: finding the document, picking the schema for an answer, a wrapper that has every answer of a simulator
-judged, and a short way to talk to such a simulator. The document is loaded once per process, validators are built when
-first needed, and what was found valid is not judged twice.
+Belongs here: picking the schema for an answer, a wrapper that has every answer of a simulator judged, and a short way
+to talk to such a simulator. The schemas are loaded once per process, validators are built when first needed, and what
+was found valid is not judged twice.
 """
 
 import functools
@@ -22,8 +22,9 @@ from referencing.jsonschema import DRAFT202012
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Response, Simulator
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from tests.support.hetzner_document import schemas_of
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
+_SCHEMAS = Path(__file__).with_name("hetzner_schemas.json")
 _DOCUMENT = "urn:hetzner"
 _ELSEWHERE = (
     "/firewalls",
@@ -65,13 +66,13 @@ class HetznerSpec:
         template = next((template for pattern, template in self._templates if pattern.fullmatch(path)), None)
         responses: Mapping[str, Any] = {}
         if template is not None:
-            responses = self._document["paths"][template].get(method.lower(), {}).get("responses", {})
+            responses = self._document["paths"][template].get(method.lower(), {})
         chosen = next((key for key in (str(status), f"{status // 100}XX") if key in responses), None)
         if template is None or chosen is None:
             if status < 400:
                 return [f"{where}: the API document has no such answer"]
             return self._problems(("/servers", "get", "4XX"), body, where)
-        if "content" not in responses[chosen]:
+        if responses[chosen] is None:
             return [] if body is None else [f"{where}: has a body, the API document has none"]
         return self._problems((template, method.lower(), chosen), body, where)
 
@@ -79,8 +80,7 @@ class HetznerSpec:
         """The problems of a body. Items of its lists are judged one by one, each content only once."""
         if not isinstance(body, dict):
             return [f"{where}: the body is {body!r}, not a JSON object"]
-        schema = self._document["paths"][operation[0]][operation[1]]["responses"][operation[2]]["content"]
-        properties = schema["application/json"]["schema"].get("properties", {})
+        properties = self._resolved(*operation).get("properties", {})
         frame = dict(body)
         problems: list[str] = []
         for name, value in body.items():
@@ -103,15 +103,23 @@ class HetznerSpec:
             self._valid.add(digest)
         return problems
 
+    def _resolved(self, template: str, method: str, status: str) -> Any:
+        return self._followed(self._document["paths"][template][method][status])
+
+    def _followed(self, schema: Any) -> Any:
+        """The schema itself, where this is a reference to it."""
+        place = str(schema.get("$ref", "")).rpartition("/")[2]
+        return self._document["$defs"][place] if place else schema
+
     def _validator(self, key: tuple[str, ...]) -> Validator:
         """``key``: path template, method, status, and the name of a list to get the validator of its items."""
         if key not in self._validators:
             template, method, status, *listed = key
-            steps = ["paths", template, method, "responses", status, "content", "application/json", "schema"]
-            steps += ["properties", listed[0], "items"] if listed else []
-            pointer = "/".join(step.replace("~", "~0").replace("/", "~1") for step in steps)
+            schema = self._resolved(template, method, status)
+            if listed:
+                schema = self._followed(schema["properties"][listed[0]])["items"]
             self._validators[key] = Draft202012Validator(
-                {"$ref": f"{_DOCUMENT}#/{pointer}"}, registry=self._registry, format_checker=FormatChecker()
+                schema, registry=self._registry, format_checker=FormatChecker()
             )
         return self._validators[key]
 
@@ -157,7 +165,7 @@ class ValidatingSimulator:
 
 
 class HetznerApi:
-    """A Hetzner simulator whose clock stands still, judged where the API document is there. Paths are below ``/v1``."""
+    """A Hetzner simulator whose clock stands still, judged by the API document. Paths are below ``/v1``."""
 
     NOW = 1_700_000_000.0
 
@@ -170,8 +178,7 @@ class HetznerApi:
     ) -> None:
         self.clock = SimulatedClock(source=lambda: self.NOW)
         self.simulator = HetznerSimulator(self.clock, HetznerOptions(**options), tokens=tokens, world=world)
-        spec = load_spec()
-        self.judged: Simulator = ValidatingSimulator(self.simulator, spec) if spec else self.simulator
+        self.judged: Simulator = ValidatingSimulator(self.simulator, load_spec())
 
     def send(self, method: str, url: str, body: Any = None, token: str | None = HetznerSimulator.TOKEN) -> Response:
         """The answer to one request; no token at all when it is None."""
@@ -201,19 +208,13 @@ class HetznerApi:
         return self.get(f"/actions/{action['id']}")["action"]
 
 
-def find_spec_file() -> Path | None:
-    """The file of the API document: ``HCLOUD_SPEC``, else beside the repository, else None."""
-    if named := os.environ.get("HCLOUD_SPEC"):
-        return Path(named)
-    beside = _REPOSITORY.parent / "shared" / "hetzner" / "cloud.spec.json"
-    return beside if beside.is_file() else None
-
-
 @functools.cache
-def load_spec() -> HetznerSpec | None:
-    """The judge, None when the API document is not there. OSError when ``HCLOUD_SPEC`` names a file that is not."""
-    file = find_spec_file()
-    return None if file is None else HetznerSpec(json.loads(file.read_text("utf-8")))
+def load_spec() -> HetznerSpec:
+    """The judge by the schemas that are kept here, which ``scripts/hetzner-schemas`` writes, or by the document that
+    ``HCLOUD_SPEC`` names. OSError when that is not there."""
+    if named := os.environ.get("HCLOUD_SPEC"):
+        return HetznerSpec(schemas_of(json.loads(Path(named).read_text("utf-8")), "HCLOUD_SPEC"))
+    return HetznerSpec(json.loads(_SCHEMAS.read_text("utf-8")))
 
 
 def _pattern(template: str) -> re.Pattern[str]:

@@ -25,7 +25,7 @@ from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Journal, Simulator
+from reconciler.sandbox.exchange import Exchange, Journal
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.proxy import FaultProxy
@@ -273,10 +273,8 @@ def simulation(
         world=project or {},
     )
     cluster = KubernetesSimulator(clock, tokens=kubernetes_tokens, world={"nodes": nodes or []})
-    spec = load_spec()
-    judge = ValidatingSimulator(cloud, spec, collect=True) if spec else None
-    served: Simulator = judge or cloud
-    hetzner_server = SimulatorServer(loop, served, clock).start()
+    judge = ValidatingSimulator(cloud, load_spec(), collect=True)
+    hetzner_server = SimulatorServer(loop, judge, clock).start()
     kubernetes_server = SimulatorServer(loop, cluster, clock).start()
     hetzner_proxy = FaultProxy(loop, hetzner_server.url).start()
     kubernetes_proxy = FaultProxy(loop, kubernetes_server.url).start()
@@ -292,4 +290,4 @@ def simulation(
     finally:
         for port in ports:
             port.stop()
-    assert judge is None or judge.problems == []
+    assert judge.problems == []

@@ -108,9 +108,8 @@ class Stage(World):
         self._loop = BackgroundLoop()
         self.proxy = FaultProxy(self._loop, cluster.url, ca_file=str(ca_file) if ca_file else None).start()
         self.project = HetznerSimulator(self.clock, options or HetznerOptions())
-        spec = load_spec()
-        self._judge = ValidatingSimulator(self.project, spec, collect=True) if spec else None
-        self.hetzner = SimulatorServer(self._loop, self._judge or self.project, self.clock).start()
+        self._judge = ValidatingSimulator(self.project, load_spec(), collect=True)
+        self.hetzner = SimulatorServer(self._loop, self._judge, self.clock).start()
         self.hetzner_proxy = FaultProxy(self._loop, self.hetzner.url).start()
         self._robot_ports: tuple[FaultProxy | SimulatorServer, ...] = ()
         self.robot_proxy: FaultProxy | None = None
@@ -147,7 +146,7 @@ class Stage(World):
         for port in (self.proxy, self.hetzner_proxy, self.hetzner, *self._robot_ports):
             port.stop()
         self._loop.close()
-        assert self._judge is None or self._judge.problems == []
+        assert self._judge.problems == []
 
     def reconcile(self, *arguments: str, **variables: str | None) -> Ran:
         """Run the shipped command to its end. A variable of None is taken out of the environment."""

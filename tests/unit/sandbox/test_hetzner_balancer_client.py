@@ -57,12 +57,11 @@ def client(loop: BackgroundLoop, simulator: HetznerSimulator, monkeypatch: pytes
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "*")
-    spec = load_spec()
-    judged = ValidatingSimulator(simulator, spec, collect=True) if spec else None
-    server = SimulatorServer(loop, judged or simulator, SimulatedClock()).start()
+    judged = ValidatingSimulator(simulator, load_spec(), collect=True)
+    server = SimulatorServer(loop, judged, SimulatedClock()).start()
     yield Client(simulator.TOKEN, api_endpoint=f"{server.url}/v1", poll_interval=0.005, timeout=10)
     server.stop()
-    assert judged is None or judged.problems == []
+    assert judged.problems == []
 
 
 def server_target(server_id: int) -> LoadBalancerTarget:

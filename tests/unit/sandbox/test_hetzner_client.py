@@ -74,12 +74,11 @@ def service(loop: BackgroundLoop, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     monkeypatch.setenv("NO_PROXY", "*")
     clock = SimulatedClock()
     simulator = HetznerSimulator(clock, HetznerOptions(action_s=0.02), tokens=TOKENS, world=WORLD)
-    spec = load_spec()
-    judged = ValidatingSimulator(simulator, spec, collect=True) if spec else None
-    server = SimulatorServer(loop, judged or simulator, clock).start()
+    judged = ValidatingSimulator(simulator, load_spec(), collect=True)
+    server = SimulatorServer(loop, judged, clock).start()
     yield Service(server)
     server.stop()
-    assert judged is None or judged.problems == []
+    assert judged.problems == []
 
 
 def test_lists(service: Service) -> None:

@@ -36,13 +36,12 @@ def client(background_loop: BackgroundLoop) -> Iterator[Any]:
     """The vendor's client, of an empty project whose every answer is judged; its types leave too much open."""
     clock = SimulatedClock()
     simulator: Any = HetznerSimulator(clock, OPTIONS)
-    spec = load_spec()
-    judged = ValidatingSimulator(simulator, spec, collect=True) if spec else simulator
+    judged = ValidatingSimulator(simulator, load_spec(), collect=True)
     server = SimulatorServer(background_loop, judged, clock).start()
     endpoint = f"{server.url}/v1"
     yield Client(token=HetznerSimulator.TOKEN, api_endpoint=endpoint, api_endpoint_hetzner=endpoint, poll_interval=0.01)
     server.stop()
-    assert not spec or judged.problems == []
+    assert judged.problems == []
 
 
 def created(client: Any, name: str, **wishes: Any) -> Any:

@@ -146,6 +146,7 @@ def head(name: str = "a", server_id: int = 1, **overrides: Any) -> Node:
 
 SECOND = head("b", 2, labels=MASTER)
 IGNORED = head("b", 2, labels=CONTROL_PLANE | SPARE)
+ROBOTS = head("b", provider_id="hrobot://321")
 BROKEN: Section[int, Server] = Section({}, unreadable={2: "no name"})
 
 
@@ -165,7 +166,7 @@ BROKEN: Section[int, Server] = Section({}, unreadable={2: "no name"})
         pytest.param(a_fleet(head(), IGNORED, gone=[1, 2]), "", id="the other is ignored"),
         pytest.param(a_snapshot([head(), head("b", provider_id="talos://b")]), "", id="the other is another cloud's"),
         pytest.param(a_snapshot([head(), SECOND], servers_section=BROKEN), "ab", id="the other cannot be read"),
-        pytest.param(a_snapshot([head(), head("b", provider_id="hrobot://321")]), "", id="the other is Robot's, without an account"),
+        pytest.param(a_snapshot([head(), ROBOTS]), "", id="the other is Robot's, without an account"),
     ],
 )
 def test_last_of_control_plane(snapshot: Snapshot, expected: str) -> None:
