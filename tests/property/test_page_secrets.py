@@ -147,7 +147,8 @@ def marked(project: Mapping[str, Any], cluster: Mapping[str, Any], broken: Seque
     """The plan of a marked world."""
     clock = SimulatedClock(source=START.timestamp)
     hetzner, kubernetes = HetznerSimulator(clock, world=project), KubernetesSimulator(clock, world=cluster)
-    sim = DirectSimulation(Marked(hetzner, broken), Marked(kubernetes, broken), clock)  # type: ignore[arg-type]
+    marked = Marked(hetzner, broken), Marked(kubernetes, broken)
+    sim = DirectSimulation(*marked, clock, is_judged=False)  # type: ignore[arg-type]
     return plan_once(Run(sim, settings).plan_context)
 
 

@@ -29,6 +29,7 @@ from reconciler.sandbox.exchange import Exchange, Journal, Request, Simulator, r
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
+from tests.support.hetzner_spec import ValidatingSimulator, load_spec
 from tests.support.simulators import ImpatientStop, Simulated
 
 HETZNER_URL = "http://hetzner.test/v1"
@@ -166,10 +167,14 @@ class DirectSimulation(Simulated):
     """None where Robot is not enabled, or has no credentials."""
     robot_login: RobotLogin = field(default_factory=lambda: RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD))
     environment: dict[str, str] = field(default_factory=dict)
+    is_judged: bool = True
+    """Whether Hetzner's answers have to fit the vendor's document: not where a test spoils them."""
 
     def __post_init__(self) -> None:
         self.project = self.hetzner
-        self.hetzner_line, self.kubernetes_line = Line(self.hetzner, self.clock), Line(self.kubernetes, self.clock)
+        hetzner = ValidatingSimulator(self.hetzner, load_spec()) if self.is_judged else self.hetzner
+        self.hetzner_line = Line(hetzner, self.clock)
+        self.kubernetes_line = Line(self.kubernetes, self.clock)
         self._robot_reader: RobotReader | None = None
 
     def journals(self) -> tuple[Journal, Journal]:
