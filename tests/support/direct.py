@@ -25,7 +25,7 @@ from actuators.http.kubernetes import KubernetesConnection
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.exchange import Exchange, Journal, Request, Simulator, readable_body
+from reconciler.sandbox.exchange import Exchange, Journal, Request, Response, Simulator, readable_body
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
@@ -51,6 +51,11 @@ class Line:
     loss: Callable[[str, str], Exception | None] = staticmethod(lambda _method, _path: None)
     """What becomes of an answer, once what was asked for is done."""
 
+    between: Callable[[Request, Callable[[Request], Response]], Response] = staticmethod(
+        lambda request, handle: handle(request)
+    )
+    """What is between a client and the simulator, and may answer in its place, or raise."""
+
     def __init__(self, simulator: Simulator, clock: SimulatedClock) -> None:
         self._simulator = simulator
         self._clock = clock
@@ -68,7 +73,7 @@ class Line:
         if met is not None:
             return met[0], {"Content-Type": "application/json"}, json.dumps(met[1]).encode()
         with self._lock:
-            answer = self._simulator.handle(Request.of(method, target, body, headers))
+            answer = self.between(Request.of(method, target, body, headers), self._simulator.handle)
         lost = self.loss(method, target)
         if lost is not None:
             raise lost

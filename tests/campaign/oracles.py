@@ -1,0 +1,95 @@
+"""What a run with a fault has to have in common with the undisturbed one."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.campaign.points import Point
+from tests.campaign.running import Outcome
+
+MORE_CALLS = 60
+"""Requests that a fault may cost: three passes that only read, and tries."""
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """A difference that a fault may make, and why that is right."""
+
+    fault: str
+    path: str
+    difference: str
+    reason: str
+
+
+EXEMPTIONS = (
+    Exemption(
+        "a field missing",
+        "/api/v1/nodes",
+        "holds: ",
+        "a Node that cannot be read counts as lost: what is taken beside it is held until it can",
+    ),
+    Exemption(
+        "(first|last) hidden",
+        "/api/v1/services",
+        "holds: ip-loss$",
+        "a list without the Service is what a Service that vanished leaves: the deletion of its load balancer is held",
+    ),
+    Exemption(
+        "(first|last) hidden",
+        "/api/v1/nodes",
+        "(remove|add)_target .* times|.* targets for a while|(add|delete)_route .* times|holds: ",
+        "a list without a Node is what its deletion leaves: the API server never sends one while the Node is there, and"
+        " no more go than may at once",
+    ),
+)
+
+
+def differences(point: Point | None, fault: str | None, found: Outcome, undisturbed: Outcome) -> list[str]:
+    """What a fault has changed that it must not, in words; empty when nothing."""
+    every = (*_of_state(found, undisturbed), *_of_effects(found, undisturbed), *_of_course(found, undisturbed))
+    return [each for each in every if point is None or fault is None or not _is_exempt(point, fault, each)]
+
+
+def _is_exempt(point: Point, fault: str, difference: str) -> bool:
+    return any(
+        re.fullmatch(each.fault, fault)
+        and re.fullmatch(each.path, point.path)
+        and re.match(each.difference, difference)
+        for each in EXEMPTIONS
+    )
+
+
+def _of_state(found: Outcome, undisturbed: Outcome) -> Iterator[str]:
+    if found.result is not undisturbed.result:
+        yield f"ends with {found.result}, not {undisturbed.result}"
+    if found.idle_writes:
+        yield f"{found.idle_writes} writes of a pass that has nothing to do"
+    for part, wanted in undisturbed.found.items():
+        if found.found[part] != wanted:
+            yield f"{part}: {_shown(found.found[part], wanted)}"
+
+
+def _shown(found: Any, wanted: Any) -> str:
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
+        keys = [key for key in {**found, **wanted} if found.get(key) != wanted.get(key)]
+        return ", ".join(f"{key}: {_shown(found.get(key), wanted.get(key))}" for key in keys)
+    return f"{found}, not {wanted}"
+
+
+def _of_effects(found: Outcome, undisturbed: Outcome) -> Iterator[str]:
+    """Each thing is created, deleted, attached and detached as often: a loss that mends itself is one all the same."""
+    for effect in sorted({*found.effects, *undisturbed.effects}):
+        count, wanted = found.effects[effect], undisturbed.effects[effect]
+        if count != wanted:
+            yield f"{effect}: {count} times, not {wanted}"
+
+
+def _of_course(found: Outcome, undisturbed: Outcome) -> Iterator[str]:
+    for place, drop in found.drops.items():
+        if drop > undisturbed.drops.get(place, 0):
+            yield f"{place} lost {drop} targets for a while, not {undisturbed.drops.get(place, 0)}"
+    if extra := found.holds - undisturbed.holds:
+        yield f"holds: {', '.join(sorted(extra))}"
+    if found.calls > undisturbed.calls + MORE_CALLS:
+        yield f"{found.calls} calls, {undisturbed.calls} without the fault"
