@@ -47,8 +47,9 @@ class _Status(msgspec.Struct, gc=False):
 
 class _Node(msgspec.Struct, gc=False):
     metadata: ListMeta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    spec: _Spec
+    """The API server always sends this and the next one, empty or not: a Node without them was not read whole."""
+    status: _Status
 
 
 def observe_nodes(reader: KubernetesReader) -> tuple[Section[str, Node], datetime]:
