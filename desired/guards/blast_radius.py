@@ -25,7 +25,7 @@ from desired.plan.notes import NoteKind
 from desired.routes.actions import RouteAction
 from desired.routes.owners import AddressHolding
 from desired.rules import guards as rows
-from desired.section import Absent, Present, Unknown
+from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey, provider_of
 
 
