@@ -175,7 +175,8 @@ class Attempts:
 
 
 def _is_given_up(attempt: Attempt) -> bool:
-    return isinstance(attempt.outcome, Failed) or (isinstance(attempt.outcome, Skipped) and attempt.is_final)
+    """A change that was withdrawn was not refused: who kept it from being tried says nothing of Hetzner."""
+    return isinstance(attempt.outcome, Failed) or (isinstance(attempt.outcome, Skipped) and attempt.outcome.is_final)
 
 
 def _is_withheld(change: Change) -> bool:
