@@ -18,7 +18,7 @@ BeginChange = Callable[[int], AbstractContextManager[None]]
 """Begins a change that takes so many calls, and goes on until it ends; raises OverBudget when there is no room."""
 
 _WRITES: Mapping[tuple[ChangeKind, Verb], tuple[int, int]] = {
-    (ChangeKind.LB_CREATE, Verb.ADD): (2, 0),  # once more without what is refused
+    (ChangeKind.LB_CREATE, Verb.ADD): (4, 0),  # once more without each of network, targets and listeners
     (ChangeKind.LB_NETWORK, Verb.MODIFY): (3, 2),  # detached, attached, attached as before
     (ChangeKind.LB_NETWORK, Verb.REMOVE): (1, 2),
     (ChangeKind.LB_TARGET, Verb.MODIFY): (3, 0),  # removed, added, put back
@@ -36,10 +36,24 @@ def within_budget(actuators: Mapping[str, Actuator], begin_change: BeginChange) 
     }
 
 
-def have_room(has_room: Callable[[int], bool], changes: Iterable[Change], snapshot: Snapshot) -> bool:
-    """Whether ``has_room`` says so of all calls to Hetzner that the changes take; True when they take none."""
-    calls = sum(calls_of(change, snapshot) for change in changes)
-    return not calls or has_room(calls)
+def have_room(
+    has_room: Callable[[int, int], bool], changes: Iterable[Change], promised: Iterable[Change], snapshot: Snapshot
+) -> bool:
+    """Whether ``has_room`` says so of all calls to Hetzner that the changes take, beside those of changes that were
+    promised room; True when they take none."""
+    calls = _calls_of_all(changes, snapshot)
+    return not calls or has_room(calls, _calls_of_all(promised, snapshot))
+
+
+def _calls_of_all(changes: Iterable[Change], snapshot: Snapshot) -> int:
+    """One write of a change that was planned from another snapshot: its actuator says so."""
+    calls = 0
+    for change in changes:
+        try:
+            calls += calls_of(change, snapshot)
+        except KeyError:
+            calls += ONE_WRITE
+    return calls
 
 
 def calls_of(change: Change, snapshot: Snapshot) -> int:

@@ -2,9 +2,10 @@
 The rest is left to people and to other tools of the project.
 
 A running controller has a bucket of a quarter of the allowance, which half of the allowance refills in an hour: a burst
-of that size passes at once, and no hour has more than both together. The lower part of the bucket is reserved for
-reads, because a pass that cannot read is worth nothing. A change begins when there is room for all of its calls; what
-it needs beyond them, as trouble costs more, is sent all the same and repaid. Runs of ``--once`` do not know of each
+of that size passes at once, and no hour has more than both together. The lower third of the bucket is reserved for
+reads, because a pass that cannot read is worth nothing. A change begins when there is room above that for all of its
+calls, or for a third of the bucket; what it needs beyond them, as trouble costs more, is sent all the same and repaid.
+While one waits for room, passes are so far apart that the bucket fills. Runs of ``--once`` do not know of each
 other and go by what Hetzner says is left.
 """
 
@@ -25,6 +26,8 @@ _REFILL = 0.5
 """Shares of the allowance; what they lack to three quarters is for what is under way when an hour begins."""
 _FOR_READING = 1 / 3
 """Share of a full bucket below which changes wait, all but one a pass."""
+_ONE_MORE = 20
+"""The most calls of that one change: a larger one would leave nothing to read with."""
 _SPARED = 0.3
 """Share of the allowance that runs which end by themselves leave: a quarter, and what is under way by then."""
 ONE_WRITE = 5
@@ -46,6 +49,8 @@ class CallBudget:
         self._left = self._full
         self._at = clock()
         self._one_more = True
+        self._waits_for = 0
+        """The most calls of a change, or of a hold, that this pass had no room for."""
         self._set_aside: dict[int, int] = {}
         """Thread that carries out a change → the calls that are paid for and not sent yet."""
 
@@ -74,15 +79,13 @@ class CallBudget:
     def begin_pass(self) -> None:
         """A pass begins: one change of it may be sent however little is left."""
         with self._lock:
-            self._one_more = True
+            self._one_more, self._waits_for = True, 0
 
     @contextmanager
     def begin_change(self, calls: int) -> Iterator[None]:
-        """Set ``calls`` aside for a change that this thread carries out inside the block; what is left of them comes
-        back. Raises OverBudget, before anything is sent, when that has to wait.
-
-        Whatever takes more than what the bucket has for changes begins with that much.
-        """
+        """Set ``calls`` aside, or a third of the bucket where it takes more, for the one change that this thread makes
+        inside the block; what is left of them comes back. Raises OverBudget, before anything is sent, when that has
+        to wait."""
         self._begin(calls)
         try:
             yield
@@ -94,21 +97,25 @@ class CallBudget:
     def _begin(self, calls: int) -> None:
         with self._lock:
             self._refill()
-            reserve = self._full * _FOR_READING
-            calls = min(calls, int(self._full - reserve))
-            is_scarce = self._left < reserve
-            if self._left < calls or (is_scarce and not self._one_more):
-                raise OverBudget(_WHY, retry_after_s=self._until(max(calls, reserve)))
+            calls = min(calls, int(self._reserve))
+            is_scarce = self._left < self._needed(calls)
+            if is_scarce and not (self._one_more and calls <= min(self._left, _ONE_MORE)):
+                self._waits_for = max(self._waits_for, calls)
+                raise OverBudget(_WHY, retry_after_s=self._until(self._needed(calls)))
             self._one_more = self._one_more and not is_scarce
             self._left -= calls
             self._set_aside[threading.get_ident()] = calls
 
-    def has_room(self, calls: int) -> bool:
-        """Whether changes that take so many calls, or a third of the bucket, leave enough for reading."""
+    def has_room(self, calls: int, promised: int = 0) -> bool:
+        """Whether changes that take so many calls, or a third of the bucket, leave enough for reading, beside those
+        that were ``promised`` room. What has none is waited for."""
         with self._lock:
             self._refill()
-            reserve = self._full * _FOR_READING
-            return self._left >= reserve + min(calls, reserve)
+            calls = min(calls, int(self._reserve))
+            if self._left >= self._reserve + promised + calls:
+                return True
+            self._waits_for = max(self._waits_for, calls + ONE_WRITE)
+            return False
 
     def left(self) -> float:
         """Calls that could be sent at once."""
@@ -120,10 +127,19 @@ class CallBudget:
         """Seconds from the start of a pass that reads so much to the next one, at least: 0 while there is enough."""
         with self._lock:
             self._refill()
-            if self._left >= self._full * _FOR_READING:
+            if self._left >= self._needed(max(self._waits_for, ONE_WRITE)):
                 return 0.0
-            cost = reads + ONE_WRITE
-            return max(cost / self._per_s, self._until(min(cost, self._full)))
+            is_filling = self._waits_for > ONE_WRITE  # what a pass takes flows in twice then
+            cost = (reads + ONE_WRITE) * (1 + is_filling)
+            return max(cost / self._per_s, self._until(min(reads + ONE_WRITE, self._full)))
+
+    @property
+    def _reserve(self) -> float:
+        return self._full * _FOR_READING
+
+    def _needed(self, calls: int) -> float:
+        """What has to be left so that a change of so many calls begins: the first write of any may reach below."""
+        return self._reserve + calls - ONE_WRITE
 
     @property
     def _full(self) -> float:
@@ -159,7 +175,7 @@ class SharedAllowance:
             raise OverBudget(_WHY_SHARED, retry_after_s=wait_s)
         yield
 
-    def has_room(self, _calls: int) -> bool:
+    def has_room(self, _calls: int, _promised: int = 0) -> bool:
         """Whether changes may begin."""
         return self._wait_s() <= 0
 

@@ -93,7 +93,7 @@ class ApplyContext:
     """Writes conditions of Services that no other write takes along; by default none."""
     is_called: Callable[[], bool] = lambda: False
     """Whether something has come up meanwhile that another pass should see: then this one gives way."""
-    have_room: Callable[[Collection[Change], Snapshot], bool] = lambda _changes, _snapshot: True
+    have_room: Callable[[Collection[Change], Collection[Change], Snapshot], bool] = lambda *_: True
     """Whether there is room for these changes in the call budget, before an approval is used for them."""
     under_way: UnderWay = field(default_factory=partial(UnderWay, may_leave=False))
     """What passes have left, which goes on."""

@@ -58,28 +58,33 @@ def apply_round(
 
 
 def _use_up_approvals(judged: JudgedPlan, acting: ApplyContext, attempts: Attempts) -> None:
-    todo = attempts.todo(judged.plan)
+    todo, promised = attempts.todo(judged.plan), list[Change]()
     for hold in judged.plan.holds:
         grants = [grant for grant in judged.granted.get(hold.hash, ()) if grant.is_stored]
         held = [change for change in todo if change.key in hold.keys]
         if not grants or not held:
             continue
-        why = _why_kept(held, judged, acting)
+        why = _why_kept(held, promised, judged, acting)
         if why is None:
             try:
                 acting.use_up(grants, judged.facts.snapshot.taken_at)
             except ApiError as error:
                 why = f"its approval could not be marked as used: {error}"
-        if why is not None:
+        if why is None:
+            promised += held
+        else:
             for change in held:
                 attempts.withdraw(change, why)
 
 
-def _why_kept(held: Sequence[Change], judged: JudgedPlan, acting: ApplyContext) -> str | None:
-    """The reason why an approval is not used for these changes in this pass; None when it is."""
+def _why_kept(
+    held: Sequence[Change], promised: Sequence[Change], judged: JudgedPlan, acting: ApplyContext
+) -> str | None:
+    """The reason why an approval is not used for these changes in this pass, beside those that were ``promised`` room;
+    None when it is."""
     kept_back = next((change for change in held if acting.under_way.keeps_back(change)), None)
     if kept_back is not None:
         return f"{kept_back.owner} is still being changed; its approval is kept"
-    if not acting.have_room(held, judged.facts.snapshot):
+    if not acting.have_room(held, promised, judged.facts.snapshot):
         return "the call budget has no room for it yet; its approval is kept"
     return None

@@ -1,6 +1,7 @@
 """How many calls may go out: a burst, then half the allowance an hour; the last of them for reading."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -119,10 +120,12 @@ def test_a_change_is_paid_for_when_it_begins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "calls", "begins"), [(300, 20, True), (20, 20, True), (19, 20, False), (300, 301, False)]
+    ("left", "calls", "begins"),
+    [(300, 20, True), (20, 20, True), (19, 20, False), (383, 95, False), (384, 95, True), (582, 301, False)],
 )
 def test_a_change_begins_with_room_for_all_of_it(left: int, calls: int, *, begins: bool) -> None:
-    """One that does not begin leaves its turn to a smaller one of the same pass."""
+    """And for reading beside it, but for a small one a pass. One that does not begin leaves its turn to a smaller one
+    of the same pass."""
     bucket = Bucket()
     for _ in range(882 - left):
         bucket.budget.spend()
@@ -144,6 +147,36 @@ def test_room_for_what_was_approved(left: int, calls: int, *, has_room: bool) ->
     assert bucket.budget.has_room(calls) is has_room
 
 
+def test_several_approvals_share_the_room() -> None:
+    """What one was promised is not there for the next."""
+    bucket = Bucket()
+    for _ in range(882 - 394):
+        bucket.budget.spend()
+
+    assert bucket.budget.has_room(50, promised=50)
+    assert not bucket.budget.has_room(50, promised=51)
+
+
+@pytest.mark.parametrize(("reads", "calls"), [(6, 5), (13, 5), (25, 95), (40, 5000)])
+def test_what_waits_for_room_gets_it(reads: int, calls: int) -> None:
+    """Though something calls for a pass whenever one may begin, and each has one small change: passes are so far apart
+    while anything waits that the bucket fills."""
+    bucket = Bucket()
+    for _ in range(588):
+        bucket.budget.spend()
+    for _ in range(200):
+        bucket.budget.begin_pass()
+        for _ in range(reads):
+            bucket.budget.spend()
+        if bucket.budget.has_room(calls):
+            return
+        with suppress(OverBudget), bucket.budget.begin_change(5):
+            for _ in range(5):
+                bucket.budget.spend()
+        bucket.now += max(5.0, bucket.budget.gap_s(reads))
+    pytest.fail("it waits for ever")
+
+
 def test_a_change_that_has_begun_is_never_cut() -> None:
     """It overdraws what it lacks, other threads do not, and it is repaid before they may send again."""
     bucket = Bucket()
@@ -163,10 +196,10 @@ def test_a_change_that_has_begun_is_never_cut() -> None:
 
 
 def test_a_change_that_takes_more_than_the_bucket_has_for_changes() -> None:
-    """It begins with that much: it would never begin otherwise."""
+    """It begins with a third, and leaves one to read with: it would never begin otherwise."""
     bucket = Bucket(240)
     with bucket.budget.begin_change(1000):
-        assert bucket.budget.left() == pytest.approx(240 * 0.245 - 39)
+        assert bucket.budget.left() == pytest.approx(240 * 0.245 - 19)
 
 
 def test_passes_keep_a_gap_when_little_is_left() -> None:
