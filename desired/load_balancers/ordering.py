@@ -138,6 +138,7 @@ def _targets(changes: Sequence[Change], headroom: int, present: CloudBalancer) -
     """Dead targets make room first, then new ones are added, then addresses are switched one by one: the next only when
     all before it succeeded. Removals of what may answer come last; when they may is for ``target-health``."""
     adds, flips, removals = _by_verb(changes)
+    adds = sorted(adds, key=lambda change: change.after not in present.targets)  # what comes back has its place
     flips = sorted(flips, key=lambda change: turn_of(change, present))
     dead = [change for change in removals if not change.consequences]
     living = [change for change in removals if change.consequences]

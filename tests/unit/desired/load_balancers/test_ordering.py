@@ -227,6 +227,12 @@ def test_leaving_a_network(options: dict[str, str], targets: Any, world: dict[st
     assert (left.by_key[leaving.key].decision.verdict is Verdict.WAITING) is bool(back)
 
 
+def test_what_comes_back_precedes_newcomers() -> None:
+    """It had its place: with a newcomer before it, a move and what makes room for that would wait for each other."""
+    balancer = a_balancer(attachments=(HERE,), targets=private(1, 2))
+    assert marks(plan_of(asking(**NEW_ADDRESS), balancer, **INSIDE | fleet(1, 2, 10))) == "~network/7 +1 +2 +10"
+
+
 def test_leaving_a_network_at_the_limit() -> None:
     """What leaves with the network has made room for what comes after it."""
     balancer = a_balancer(attachments=(HERE,), targets=[*private(24, 25), *public(*range(1, 24))])
