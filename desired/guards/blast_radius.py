@@ -84,7 +84,7 @@ def node_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
         found, last = view.losses(provider), going & members
         left, held = found.nodes - found.value, (going & found.lost) | last
         if last:
-            final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(last), limit=len(members) - 1)
+            final = GuardResult.of(rows.CONTROL_PLANE_LOST, sorted(last), value=len(members), limit=len(members) - 1)
             yield from NODES.losses(held, left, found.nodes, row=rows.NODES_AND_CONTROL_PLANE_LOST) or [final]
             continue
         wait = f"{view.settings.waits.given_up_after.total_seconds() / 60:g} minutes"

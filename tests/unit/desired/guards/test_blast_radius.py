@@ -213,7 +213,7 @@ ANNOUNCED = replace(HEAD, unschedulable=True)
             id="among too many that report"),
         pytest.param(a_fleet(HEAD, *FLEET, gone=[1]), LAST, "head", "1", "0", None, id="the last one alone"),
         pytest.param(a_fleet(ANNOUNCED, *FLEET, gone=[1]), LAST, "head", "1", "0", None, id="announced and alone"),
-        pytest.param(a_fleet(HEAD, AWAY, *FLEET, gone=[1, 9]), LAST, "head", "1", "1", None,
+        pytest.param(a_fleet(HEAD, AWAY, *FLEET, gone=[1, 9]), LAST, "head", "2", "1", None,
             id="one of the last two is still Ready"),
     ],
 )  # fmt: skip
