@@ -309,7 +309,9 @@ class _Planned:
         targets = UNMANAGED if self.is_out and options.use_private_ip else self._targets
         taken = tuple(notes_on_name(service, options, present, self.snapshot))
         stays = bool(taken) or (isinstance(match, Owned) and match.why_not_renamed is not None)
-        needed = tuple(notes_on_public_interface(service, options, present, targets))
+        # Those that go need it until then, where nothing says that others are reached without it.
+        there = targets if targets is UNMANAGED or options.use_private_ip else {*targets, *present.targets}
+        needed = tuple(notes_on_public_interface(service, options, present, there))
         public = UNMANAGED if needed else self._public
         ends_as = spec.public_interface if isinstance(public, Unmanaged) else public
         hidden = tuple(notes_on_hidden_targets(service, options, present, public=ends_as))

@@ -418,6 +418,18 @@ def test_the_public_interface_stays_for_public_targets() -> None:
         assert said(plan) == [rules.PUBLIC_INTERFACE_NEEDED.text(target="server:1")]
 
 
+def test_the_public_interface_stays_until_its_targets_are_gone() -> None:
+    """No Node is eligible any more, and what is there is taken out first: Hetzner refuses the other order for ever."""
+    there = a_balancer(attachments=(HERE,), targets=public(1))
+    plan = plan_of(asking(disable_public_network="true", node_selector="none=such"), there, **INSIDE)
+    assert in_turn(plan) == ["target/server:1"]
+
+    empty = a_balancer(attachments=(HERE,), targets=())
+    assert in_turn(plan_of(asking(disable_public_network="true", node_selector="none=such"), empty, **INSIDE)) == [
+        "public"
+    ]
+
+
 def test_a_load_balancer_without_public_interface_has_no_public_targets() -> None:
     """The API would refuse each in every pass: it is created without them, or keeps what it has, and a note says
     what is missing."""
