@@ -1,73 +1,138 @@
-"""Every single fault, on all cores, and a table of workloads and faults."""
+"""The campaign on all cores: single faults, paths of wishes, and guards that are switched off."""
 
 import argparse
 import logging
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from desired.guards.table import GUARDS
 from tests.campaign.cases import Verdict, cases_of, judged
 from tests.campaign.faults import FAULTS
+from tests.campaign.paths import differing, paths
 from tests.campaign.workloads import WORKLOADS
+
+PARTS = ("faults", "paths", "guards")
+RUNS: Mapping[str, Sequence[str]] = {
+    "known sequences": ("tests/property/test_harm_known.py",),
+    "law of harm": ("tests/property/test_harm.py",),
+    "other laws": (
+        "tests/property",
+        "--ignore=tests/property/test_harm.py",
+        "--ignore=tests/property/test_harm_known.py",
+    ),
+    "faults and paths": ("tests/campaign",),
+}
+"""Runs that are to find a guard missing, in the order in which they are asked."""
 
 
 def main() -> int:
-    """1 when a fault has changed anything that it must not."""
+    """1 when anything differs that must not."""
     parser = argparse.ArgumentParser(prog="scripts/campaign", description=__doc__)
-    parser.add_argument("--workload", action="append", metavar="TEXT", help="only those with this in their name")
-    parser.add_argument("--fault", action="append", metavar="NAME", choices=[*FAULTS], help="only this fault")
+    parser.add_argument("part", nargs="*", choices=[*PARTS, []], help="what is run; by default faults and paths")
+    parser.add_argument(
+        "--workload", action="append", metavar="TEXT", help="faults: only those with this in their name"
+    )
+    parser.add_argument("--fault", action="append", metavar="NAME", choices=[*FAULTS], help="faults: only this one")
     parser.add_argument("--failures", type=Path, metavar="FOLDER", help="leave a file a failure there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between the marks of this page")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
+    parts = given.part or PARTS[:2]
+    failed = 0
+    if "faults" in parts:
+        failed += try_faults(given)
+    if "paths" in parts:
+        failed += try_paths(given.failures)
+    if "guards" in parts:
+        failed += switch_guards_off()
+    return 1 if failed else 0
+
+
+def try_faults(given: argparse.Namespace) -> int:
+    """How many single faults have changed anything that they must not."""
     names = [name for name in WORKLOADS if not given.workload or any(each in name for each in given.workload)]
     todo = [case for name in names for case in cases_of(name) if not given.fault or case.fault in given.fault]
     began, happened, failed = time.monotonic(), Counter[tuple[str, str]](), 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for verdict in pool.map(judged, todo, chunksize=16):
             happened[verdict.case.workload, verdict.case.fault] += verdict.has_happened
-            if verdict.differences:
-                failed += 1
-                tell(verdict, failed, given.failures)
+            failed += tell_fault(verdict, given.failures)
     minutes = (time.monotonic() - began) / 60
     print(f"{happened.total()} faults in {len(names)} workloads, {failed} differences, {minutes:.1f} min")
     if given.page:
         write_table(given.page, happened)
-    return 1 if failed else 0
+    return failed
 
 
-def tell(verdict: Verdict, number: int, folder: Path | None) -> None:
-    """A failure, and its file."""
-    text = "\n    ".join([f"{verdict.case}:", *verdict.differences])
+def try_paths(folder: Path | None) -> int:
+    """How many paths end elsewhere than their last wish."""
+    began, every, failed = time.monotonic(), [*paths()], 0
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for path, found in zip(every, pool.map(differing, every, chunksize=16), strict=True):
+            failed += tell(str(path), found, folder)
+    print(f"{len(every)} paths, {failed} differences, {(time.monotonic() - began) / 60:.1f} min")
+    return failed
+
+
+def switch_guards_off() -> int:
+    """How many guards no run finds missing. Each is switched off in turn."""
+    unnoticed = 0
+    for name in GUARDS:
+        began = time.monotonic()
+        by = next((run for run, tests in RUNS.items() if is_noticed(name, tests)), "none")
+        unnoticed += by == "none"
+        print(f"  {name:24} {by:18} {time.monotonic() - began:5.0f} s", flush=True)
+    print(f"{len(GUARDS)} guards switched off, {unnoticed} unnoticed")
+    return unnoticed
+
+
+def is_noticed(guard: str, tests: Sequence[str]) -> bool:
+    """Whether a test fails without the guard."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", str(os.cpu_count()), *tests]
+    ended = subprocess.run(command, env=os.environ | {"WITHOUT_GUARD": guard}, capture_output=True, check=False)
+    return ended.returncode == 1
+
+
+def tell_fault(verdict: Verdict, folder: Path | None) -> bool:
+    """Whether it is a failure."""
+    return tell(str(verdict.case), verdict.differences, folder)
+
+
+def tell(name: str, differences: Sequence[str], folder: Path | None) -> bool:
+    """Print a failure, leave its file, and say whether it is one."""
+    if not differences:
+        return False
+    text = "\n    ".join([f"{name}:", *differences])
     print(text, flush=True)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{number:05}.txt").write_text(f"{text}\n", "utf-8")
+        (folder / f"{len([*folder.iterdir()]) + 1:05}.txt").write_text(f"{text}\n", "utf-8")
+    return True
 
 
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "process dies": ("dies",),
+    "no answer": ("times out", "reset"),
+    "refused": ("4", "5"),
+    "old or wrong read": ("as ", "first", "last", "a field"),
+    "action fails": ("action",),
+}
 
 
 def write_table(page: Path, happened: Mapping[tuple[str, str], int]) -> None:
     """The counts by workload and group of faults, between the marks of the page."""
-    groups = {
-        "process dies": "dies",
-        "no answer": "times out|reset",
-        "refused": "4|5",
-        "old or wrong read": "as|first|last|a f",
-    }
-    lines = [f"| workload | {' | '.join(groups)} | action fails |", "|---" * (len(groups) + 2) + "|"]
+    lines = [f"| workload | {' | '.join(GROUPS)} |", "|---" * (len(GROUPS) + 1) + "|"]
     for workload in dict.fromkeys(name for name, _ in happened):
         of = {fault: count for (name, fault), count in happened.items() if name == workload}
-        counts = [
-            sum(count for fault, count in of.items() if fault.startswith(tuple(starts.split("|"))))
-            for starts in groups.values()
-        ]
-        lines.append(f"| {workload} | {' | '.join(map(str, counts))} | {of.get('action fails', 0)} |")
+        counts = [sum(n for fault, n in of.items() if fault.startswith(starts)) for starts in GROUPS.values()]
+        lines.append(f"| {workload} | {' | '.join(map(str, counts))} |")
     text = page.read_text("utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     page.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}", "utf-8")

@@ -12,7 +12,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.faults import FAULTS
 from tests.campaign.points import Point, Probe
-from tests.campaign.workloads import WORKLOADS, Workload, approve
+from tests.campaign.workloads import Step, Workload, approve
 from tests.support.direct import DirectSimulation
 from tests.support.objects import a_service, ingress, said_of, seen, taints
 from tests.support.passes import Run
@@ -49,14 +49,16 @@ def _world() -> DirectSimulation:
 
 
 @cache
-def _base(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, str]]:
+def _base(
+    before: tuple[Step, ...], environment: tuple[tuple[str, str], ...]
+) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, str]]:
     """The world in which a workload begins: both simulators' worlds, and the environment."""
-    workload, world = WORKLOADS[name], _world()
+    world = _world()
     world.settle(3)
-    world.environment |= workload.environment
+    world.environment |= dict(environment)
     world.have_services(a_service(), a_service("db", 80, 443, use_private_ip="true"), {**a_service("idle"), **_PLAIN})
     _until_quiet(world)
-    for step in workload.before:
+    for step in before:
         step(world)
         _until_quiet(world)
     return world.hetzner.world(), world.kubernetes.world(), world.environment
@@ -82,7 +84,7 @@ def _process(world: DirectSimulation) -> Run[DirectSimulation]:
 
 def play(workload: Workload, at: Point | None = None, fault: str | None = None) -> Outcome:
     """Carry a workload out, with this fault at this request. Raises what the product does not handle."""
-    hetzner, kubernetes, environment = _base(workload.name)
+    hetzner, kubernetes, environment = _base(workload.before, tuple(sorted(workload.environment.items())))
     world = _world()
     world.hetzner.replace_world(hetzner["hetzner"])
     world.kubernetes.replace_world(kubernetes["kubernetes"])
@@ -172,5 +174,13 @@ def _addresses(node: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _shape(balancer: Mapping[str, Any]) -> dict[str, Any]:
     shape = {**seen(balancer), "private": len(balancer["private_net"]), "labels": sorted(balancer["labels"])}
     shape.pop("reverse")
-    shape["ports"] = sorted(shape["ports"])
+    shape["ports"] = sorted(
+        (_listener(service) for service in balancer["services"]), key=lambda each: each["listen_port"]
+    )
     return shape
+
+
+def _listener(service: Mapping[str, Any]) -> dict[str, Any]:
+    """A port with all that is done there, but for node ports, which Kubernetes chooses."""
+    check = {key: part for key, part in service["health_check"].items() if key != "port"}
+    return {**{key: part for key, part in service.items() if key != "destination_port"}, "health_check": check}
