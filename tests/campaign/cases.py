@@ -52,4 +52,6 @@ def judged(case: Case) -> Verdict:
         found = play(WORKLOADS[case.workload], case.point, case.fault)
     except Exception as error:  # noqa: BLE001 - what is raised is what is looked for
         return Verdict(case, (f"raises {error!r}",), has_happened=True)
-    return Verdict(case, differences(case.point, case.fault, found, undisturbed(case.workload)), found.has_happened)
+    return Verdict(
+        case, differences(case.workload, case.point, case.fault, found, undisturbed(case.workload)), found.has_happened
+    )

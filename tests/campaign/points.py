@@ -67,6 +67,8 @@ class Probe:
     is_troubled: bool = False
     """Whether the fault has happened in this pass: it says nothing of whether anything is left to do."""
     writes: int = 0
+    is_paused: bool = False
+    """Whether somebody else is asking: a person with a command."""
     hetzner_past: list[dict[str, Any]] = field(default_factory=list)
     """The worlds before each write to Hetzner, the oldest first."""
     kubernetes_past: list[dict[str, Any]] = field(default_factory=list)
@@ -99,6 +101,8 @@ class Probe:
 
     def _between(self, api: str) -> Callable[[Request, Handle], Response]:
         def exchange(request: Request, handle: Handle) -> Response:
+            if self.is_paused:
+                return handle(request)
             if self.is_dead:
                 raise death(api)
             path = self.named(request.path) if api == "hetzner" else request.path

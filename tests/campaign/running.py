@@ -98,8 +98,10 @@ def play(workload: Workload, at: Point | None = None, fault: str | None = None) 
     for number, step in enumerate(workload.steps):
         step(world)
         if step is approve and report is not None:
+            probe.is_paused = True
             for hold in report.holds:
                 run.approve(hold.hash)
+            probe.is_paused = False
         for turn in range(MOST_PASSES):
             probe.begin(number, turn)
             writes = probe.writes

@@ -23,7 +23,7 @@ def test_a_workload_runs_the_same_twice(name: str) -> None:
     """Otherwise nothing follows from a difference."""
     first, again = undisturbed(name), play(WORKLOADS[name])
 
-    assert differences(None, None, again, first) == []
+    assert differences(name, None, None, again, first) == []
     assert sorted(again.points) == sorted(first.points)
 
 
