@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from desired.guards.blast_radius import takes_addresses
 from desired.guards.guard import GuardInput, GuardResult, SettingsChange
+from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.former_settings import NETWORK, FormerSettings, shown_setting
 from desired.model.key import PLAN
 from desired.model.load_balancer import Listener
@@ -71,12 +72,12 @@ def settings_blast_radius(view: GuardInput) -> Iterator[GuardResult]:
     """What follows from changed settings alone, and takes something from more than one object or interrupts one, is
     held, all of it as one. While the former settings cannot be read such changes wait."""
     change = view.settings_change
-    if change is None or change.is_accepted or not (taking := _taking(change, view.snapshot)):
+    if change is None or change.is_accepted or not (taking := _taking(change, view)):
         return
     keys, count = sorted(each.key for each in taking), len({each.owner for each in taking})
     row, found = _row(change)
     if change.is_known:
-        row = rows.SETTINGS_TAKE if count > 1 else _row_of_one(taking)
+        row = rows.SETTINGS_TAKE if count > 1 else _row_of_one(taking, view)
         found = {**found, "objects": count, "object": str(taking[0].owner)}
     yield GuardResult.of(row, keys, found, value=count, limit=1 if count > 1 else 0)
 
@@ -88,20 +89,25 @@ def _row(change: SettingsChange) -> tuple[Rule, Mapping[str, Plain]]:
     return rows.FORMER_SETTINGS_UNREAD, {"error": change.says}
 
 
-def _row_of_one(taking: Collection[Change]) -> Rule:
-    return rows.SETTINGS_UNPUBLISH if any(map(_unpublishes, taking)) else rows.SETTINGS_INTERRUPT
+def _row_of_one(taking: Collection[Change], view: GuardInput) -> Rule:
+    return rows.SETTINGS_UNPUBLISH if any(_unpublishes(each, view) for each in taking) else rows.SETTINGS_INTERRUPT
 
 
-def _taking(change: SettingsChange, snapshot: Snapshot) -> list[Change]:
+def _taking(change: SettingsChange, view: GuardInput) -> list[Change]:
     """What of it takes something; empty where that concerns one object alone, and leaves it something."""
     taking = [each for each in change.follows if takes(each)]
-    takes_all = any(_unpublishes(each) or _interrupts(each, snapshot) for each in taking)
+    takes_all = any(_unpublishes(each, view) or _interrupts(each, view.snapshot) for each in taking)
     return taking if takes_all or len({each.owner for each in taking}) > 1 else []
 
 
-def _unpublishes(change: Change) -> bool:
-    """Whether the Service publishes something, and nothing afterwards."""
-    return change.kind == ChangeKind.SERVICE_STATUS and change.before != () and change.after == ()
+def _unpublishes(change: Change, view: GuardInput) -> bool:
+    """Whether the Service publishes something, and nothing once the change is made, or once its status has followed:
+    its load balancer loses the public interface, and private addresses are not published."""
+    if change.kind == ChangeKind.SERVICE_STATUS:
+        return change.before != () and change.after == ()
+    lb = view.desired.services.get(change.owner.name)
+    is_closed = change.kind == ChangeKind.LB_PUBLIC_INTERFACE and change.after is False
+    return is_closed and isinstance(lb, DesiredLoadBalancer) and lb.options.disable_private_ingress
 
 
 def _interrupts(change: Change, snapshot: Snapshot) -> bool:
@@ -117,7 +123,7 @@ def is_for_the_settings(view: GuardInput) -> frozenset[str]:
     change = view.settings_change
     if change is None or not change.is_known:
         return frozenset()
-    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change, view.snapshot)))
+    return frozenset(each.key for each in (change.follows if change.is_accepted else _taking(change, view)))
 
 
 def settings_notes(view: GuardInput) -> tuple[Note, ...]:

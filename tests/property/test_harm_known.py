@@ -1048,6 +1048,12 @@ ROWS = (
         "no setting leaves a Service without any address while its load balancer has some",
     ),
     Row(
+        "settings-take-all-addresses-of-one-service-in-two-rounds",
+        Start(nodes=3, services=(("web", {}),), variables=INTERNAL[:1]),
+        _mistaken(f"{LB}DISABLE_PRIVATE_INGRESS=true", f"{LB}DISABLE_PUBLIC_NETWORK=true"),
+        "the public interface stays with the status, and no setting that is mistaken leaves a trace",
+    ),
+    Row(
         "routes-off-and-then-another-network",
         Start(nodes=3, services=()),
         _routes_off_and_then_another_network,
