@@ -93,7 +93,7 @@ def unreadable(*server_ids: int) -> Section[int, Server]:
             a_fleet(
                 HEAD, replace(HEAD, name="head-2", provider_id="hcloud://9", unschedulable=True), *READY, gone=[1, 9]
             ),
-            [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=1, limit=1)],
+            [GuardResult.of(CONTROL_PLANE_LOST, ("node/head",), value=2, limit=1)],
             id="the-last-two-of-which-one-is-to-be-deleted-here",
         ),
     ],
