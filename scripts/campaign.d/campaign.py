@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from desired.guards.table import GUARDS
-from tests.campaign.cases import Verdict, cases_of, judged
+from tests.campaign.cases import cases_of, judged
 from tests.campaign.faults import FAULTS
 from tests.campaign.paths import differing, paths
 from tests.campaign.workloads import WORKLOADS
@@ -34,7 +34,13 @@ RUNS: Mapping[str, Sequence[str]] = {
 def main() -> int:
     """1 when anything differs that must not."""
     parser = argparse.ArgumentParser(prog="scripts/campaign", description=__doc__)
-    parser.add_argument("part", nargs="*", choices=[*PARTS, []], help="what is run; by default faults and paths")
+    parser.add_argument(
+        "part",
+        nargs="*",
+        choices=[*PARTS, []],
+        metavar="PART",
+        help="faults, paths or guards; by default faults and paths",
+    )
     parser.add_argument(
         "--workload", action="append", metavar="TEXT", help="faults: only those with this in their name"
     )
@@ -62,7 +68,7 @@ def try_faults(given: argparse.Namespace) -> int:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for verdict in pool.map(judged, todo, chunksize=16):
             happened[verdict.case.workload, verdict.case.fault] += verdict.has_happened
-            failed += tell_fault(verdict, given.failures)
+            failed += tell(str(verdict.case), verdict.differences, given.failures)
     minutes = (time.monotonic() - began) / 60
     print(f"{happened.total()} faults in {len(names)} workloads, {failed} differences, {minutes:.1f} min")
     if given.page:
@@ -97,11 +103,6 @@ def is_noticed(guard: str, tests: Sequence[str]) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", str(os.cpu_count()), *tests]
     ended = subprocess.run(command, env=os.environ | {"WITHOUT_GUARD": guard}, capture_output=True, check=False)
     return ended.returncode == 1
-
-
-def tell_fault(verdict: Verdict, folder: Path | None) -> bool:
-    """Whether it is a failure."""
-    return tell(str(verdict.case), verdict.differences, folder)
 
 
 def tell(name: str, differences: Sequence[str], folder: Path | None) -> bool:

@@ -11,7 +11,8 @@ from urllib3.exceptions import IncompleteRead, ProtocolError, ReadTimeoutError
 from reconciler.sandbox.exchange import Response
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
-from tests.campaign.points import Fault, Moment, Point, death
+from tests.campaign.points import Fault, Moment, Point
+from tests.support.direct import death
 
 
 def _timeout(api: str) -> Exception:

@@ -4,19 +4,13 @@ A point is a request of the product: the step and the pass, the API, method and 
 that pass. It does not depend on the order in which threads ask.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import requests
-from urllib3.exceptions import ProtocolError
-
 from reconciler.sandbox.exchange import Request, Response, readable_body
-from tests.support.direct import DirectSimulation
-
-Handle = Callable[[Request], Response]
+from tests.support.direct import Between, DirectSimulation, Handle, death
 
 
 @dataclass(frozen=True, order=True)
@@ -74,17 +68,14 @@ class Probe:
     kubernetes_past: list[dict[str, Any]] = field(default_factory=list)
     effects: Counter[str] = field(default_factory=Counter)
     """What was created, deleted, attached and detached, by the names of things."""
-    serving: dict[str, int] = field(default_factory=dict)
-    """Service and port → the fewest targets that it had at any moment, of what it had when it was first seen."""
     failing_actions: set[int] = field(default_factory=set)
     after_write: Callable[["Probe"], object] = lambda _: None
     _step: int = 0
     _turn: int = 0
     _counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        for api, line in (("hetzner", self.world.hetzner_line), ("kubernetes", self.world.kubernetes_line)):
+        for api, line in self.world.lines().items():
             line.between = self._between(api)
 
     def begin(self, step: int, turn: int) -> None:
@@ -99,7 +90,7 @@ class Probe:
             parts[2] = next((each["name"] for each in found if each["id"] == int(parts[2])), parts[2])
         return "/".join(parts)
 
-    def _between(self, api: str) -> Callable[[Request, Handle], Response]:
+    def _between(self, api: str) -> Between:
         def exchange(request: Request, handle: Handle) -> Response:
             if self.is_paused:
                 return handle(request)
@@ -112,7 +103,7 @@ class Probe:
             if is_counted:
                 self._counts[key] += 1
                 self.seen.append(point)
-            handle = self._noted(api, handle)
+            handle = self._noted(api, path, handle)
             if point == self.at and self.fault is not None and not self.has_happened:
                 self.has_happened = self.is_troubled = True
                 return self.fault(Moment(point, request, handle, self.world, self))
@@ -120,7 +111,7 @@ class Probe:
 
         return exchange
 
-    def _noted(self, api: str, handle: Handle) -> Handle:
+    def _noted(self, api: str, path: str, handle: Handle) -> Handle:
         """The same, which keeps the past, counts effects and looks at what serves."""
 
         def noted(request: Request) -> Response:
@@ -129,7 +120,6 @@ class Probe:
             self.writes += not any(each in request.path for each in ("/events", "/leases/"))
             past = self.hetzner_past if api == "hetzner" else self.kubernetes_past
             past.append((self.world.hetzner if api == "hetzner" else self.world.kubernetes).world())
-            path = self.named(request.path) if api == "hetzner" else request.path
             answer = handle(request)
             if answer.status < 300:
                 self.effects.update(effects_of(path, api, request))
@@ -161,11 +151,6 @@ class Probe:
             for name, part in body.items()
         }
         return Response(answer.status, changed, answer.headers)
-
-
-def death(api: str) -> Exception:
-    """What the client of a dead process meets."""
-    return requests.ConnectionError("the process is dead") if api == "hetzner" else ProtocolError("the process is dead")
 
 
 _STRUCTURE = (

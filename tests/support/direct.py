@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import format_datetime
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +40,8 @@ Refusal = tuple[int, Mapping[str, Any]]
 """Status and body of an answer in place of the API's."""
 Trouble = Callable[[str, str], Refusal | Exception | None]
 """What a call with this method and path meets; None: nothing."""
+Handle = Callable[[Request], Response]
+Between = Callable[[Request, Handle], Response]
 
 
 class Line:
@@ -48,13 +49,9 @@ class Line:
 
     trouble: Trouble = staticmethod(lambda _method, _path: None)
     """What goes wrong on the line. What meets it does not arrive."""
-    loss: Callable[[str, str], Exception | None] = staticmethod(lambda _method, _path: None)
-    """What becomes of an answer, once what was asked for is done."""
 
-    between: Callable[[Request, Callable[[Request], Response]], Response] = staticmethod(
-        lambda request, handle: handle(request)
-    )
-    """What is between a client and the simulator, and may answer in its place, or raise."""
+    between: Between = staticmethod(lambda request, handle: handle(request))
+    """What is between a client and the simulator, and may answer in its place, or raise, before or after its effect."""
 
     def __init__(self, simulator: Simulator, clock: SimulatedClock) -> None:
         self._simulator = simulator
@@ -74,9 +71,6 @@ class Line:
             return met[0], {"Content-Type": "application/json"}, json.dumps(met[1]).encode()
         with self._lock:
             answer = self.between(Request.of(method, target, body, headers), self._simulator.handle)
-        lost = self.loss(method, target)
-        if lost is not None:
-            raise lost
         client = headers.get("User-Agent", "")
         self.journal.record(Exchange(method, parts.path, parts.query, answer.status, readable_body(body), client))
         date = format_datetime(self._clock.now(), usegmt=True)
@@ -131,6 +125,11 @@ class PoolLine:
         """Nothing is open."""
 
 
+def death(api: str) -> Exception:
+    """What the client of a dead process meets, as its library raises it."""
+    return requests.ConnectionError("the process is dead") if api == "hetzner" else ProtocolError("the process is dead")
+
+
 @dataclass
 class Death:
     """The end of a process at one of its writes."""
@@ -141,17 +140,19 @@ class Death:
     seen: int = 0
     is_dead: bool = False
 
-    def before(self, error: Callable[[str], Exception], method: str, path: str) -> Exception | None:
-        """What a request meets before it arrives."""
-        if not self.is_done and self._is_the_write(method, path):
-            self.is_dead = True
-        return error("the process is dead") if self.is_dead else None
+    def between(self, api: str) -> Between:
+        """What a request to this API meets: it, or its answer, is lost from that write on."""
 
-    def after(self, error: Callable[[str], Exception], method: str, path: str) -> Exception | None:
-        """What an answer meets."""
-        if self.is_done and self._is_the_write(method, path):
-            self.is_dead = True
-        return error("the process is dead") if self.is_dead else None
+        def exchange(request: Request, handle: Handle) -> Response:
+            is_the_one = not self.is_dead and self._is_the_write(request.method, request.path)
+            if is_the_one and self.is_done:
+                handle(request)
+            self.is_dead = self.is_dead or is_the_one
+            if self.is_dead:
+                raise death(api)
+            return handle(request)
+
+        return exchange
 
     def _is_the_write(self, method: str, path: str) -> bool:
         if method == "GET" or "/events" in path:
@@ -182,6 +183,10 @@ class DirectSimulation(Simulated):
         self.kubernetes_line = Line(self.kubernetes, self.clock)
         self._robot_reader: RobotReader | None = None
 
+    def lines(self) -> Mapping[str, Line]:
+        """API → the line to it."""
+        return {"hetzner": self.hetzner_line, "kubernetes": self.kubernetes_line}
+
     def journals(self) -> tuple[Journal, Journal]:
         """Those of the lines."""
         return self.kubernetes_line.journal, self.hetzner_line.journal
@@ -208,15 +213,15 @@ class DirectSimulation(Simulated):
         """The process dies at its write of this number, from 0 on and to whichever API, Events left out: before it
         arrives, or once it is done. From then on nothing of it arrives, until ``revive``; whether it has died is said
         by what is returned."""
-        death = Death(write, is_done=is_done)
-        for line, error in ((self.hetzner_line, requests.ConnectionError), (self.kubernetes_line, ProtocolError)):
-            line.trouble, line.loss = partial(death.before, error), partial(death.after, error)
-        return death
+        end = Death(write, is_done=is_done)
+        for api, line in self.lines().items():
+            line.between = end.between(api)
+        return end
 
     def revive(self) -> None:
         """The lines are well again, for the next process."""
-        for line in (self.hetzner_line, self.kubernetes_line):
-            line.trouble = line.loss = lambda _method, _path: None
+        for line in self.lines().values():
+            line.between = Line.between
 
     def robot_reader(self) -> RobotReader | None:
         """The one reader of Robot; None where there is none."""
