@@ -135,15 +135,17 @@ def play(workload: Workload, at: Point | None = None, fault: str | None = None) 
 class _Served:
     """The targets of each port: the most at any moment, and by how many there ever were fewer."""
 
-    most: dict[str, int] = field(default_factory=dict)
+    most: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Of each load balancer by its id: another one of its name begins anew."""
     drops: dict[str, int] = field(default_factory=dict)
 
     def look(self, world: DirectSimulation) -> None:
         for balancer in world.balancers():
             for service in balancer["services"]:
-                key, count = f"{balancer['name']} {service['listen_port']}", len(balancer["targets"])
-                self.most[key] = max(count, self.most.get(key, 0))
-                self.drops[key] = max(self.most[key] - count, self.drops.get(key, 0))
+                place, count = (balancer["id"], service["listen_port"]), len(balancer["targets"])
+                name = f"{balancer['name']} {service['listen_port']}"
+                self.most[place] = max(count, self.most.get(place, 0))
+                self.drops[name] = max(self.most[place] - count, self.drops.get(name, 0))
 
 
 def found_in(world: DirectSimulation) -> Mapping[str, Any]:
