@@ -29,7 +29,7 @@ _PROGRAMS: dict[str, Sequence[Script]] = {
 
 
 def pytest_configure() -> None:
-    """Without the guard that ``WITHOUT_GUARD`` names, which a run has to find out (``scripts/campaign --guards``)."""
+    """Without the guard that ``WITHOUT_GUARD`` names, which a run has to find out (``scripts/campaign guards``)."""
     if name := os.environ.get("WITHOUT_GUARD"):
         vars(judge)["GUARDS"] = {each: guard for each, guard in GUARDS.items() if each != name}
 

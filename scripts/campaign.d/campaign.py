@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from tests.campaign.faults import FAULTS
 from tests.campaign.paths import differing, paths
 from tests.campaign.workloads import WORKLOADS
 
-PARTS = ("faults", "paths", "guards")
 RUNS: Mapping[str, Sequence[str]] = {
     "known sequences": ("tests/property/test_harm_known.py",),
     "law of harm": ("tests/property/test_harm.py",),
@@ -39,7 +38,7 @@ def main() -> int:
         nargs="*",
         choices=[*PARTS, []],
         metavar="PART",
-        help="faults, paths or guards; by default faults and paths",
+        help=f"{', '.join(PARTS)}; by default {' and '.join(USUAL)}",
     )
     parser.add_argument(
         "--workload", action="append", metavar="TEXT", help="faults: only those with this in their name"
@@ -49,14 +48,7 @@ def main() -> int:
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between the marks of this page")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    parts = given.part or PARTS[:2]
-    failed = 0
-    if "faults" in parts:
-        failed += try_faults(given)
-    if "paths" in parts:
-        failed += try_paths(given.failures)
-    if "guards" in parts:
-        failed += switch_guards_off()
+    failed = sum(PARTS[part](given) for part in given.part or USUAL)
     return 1 if failed else 0
 
 
@@ -76,17 +68,17 @@ def try_faults(given: argparse.Namespace) -> int:
     return failed
 
 
-def try_paths(folder: Path | None) -> int:
+def try_paths(given: argparse.Namespace) -> int:
     """How many paths end elsewhere than their last wish."""
     began, every, failed = time.monotonic(), [*paths()], 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for path, found in zip(every, pool.map(differing, every, chunksize=16), strict=True):
-            failed += tell(str(path), found, folder)
+            failed += tell(str(path), found, given.failures)
     print(f"{len(every)} paths, {failed} differences, {(time.monotonic() - began) / 60:.1f} min")
     return failed
 
 
-def switch_guards_off() -> int:
+def switch_guards_off(_: argparse.Namespace) -> int:
     """How many guards no run finds missing. Each is switched off in turn."""
     unnoticed = 0
     for name in GUARDS:
@@ -137,6 +129,12 @@ def write_table(page: Path, happened: Mapping[tuple[str, str], int]) -> None:
     text = page.read_text("utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     page.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}", "utf-8")
+
+
+Part = Callable[[argparse.Namespace], int]
+"""A part of the campaign: given the options, how many differences it found, each of which it has told."""
+PARTS: Mapping[str, Part] = {"faults": try_faults, "paths": try_paths, "guards": switch_guards_off}
+USUAL = ("faults", "paths")
 
 
 if __name__ == "__main__":
