@@ -103,9 +103,11 @@ def _decided(
             return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OUTSIDE_OF_NODE, facts))
         return RouteDecision(route, Decided(RouteAction.FOREIGN, rules.ROUTE_OUTSIDE, facts))
     holder = holders.of(route.gateway)
-    if holder.holding is AddressHolding.NO_OWNER and (claimants or not snapshot.nodes.unreadable):
+    if holder.is_black_hole and (claimants or not snapshot.nodes.unreadable):
         node = next((endpoint.node.name for endpoint in claimants), None)
-        dead = Decided(RouteAction.DEAD, rules.ROUTE_TO_NO_OWNER, {"address": str(route.gateway)})
+        is_free = holder.holding is AddressHolding.NO_OWNER
+        row = rules.ROUTE_TO_NO_OWNER if is_free else rules.ROUTE_TO_OUR_BALANCER
+        dead = Decided(RouteAction.DEAD, row, {"owner": holder.what})
         return RouteDecision(route, dead, holder, node)
     if claimants:
         return RouteDecision(route, Decided(RouteAction.CLAIMED, rules.ROUTE_OF_NODE), holder)
@@ -123,7 +125,7 @@ def _unclaimed(route: Route, holder: AddressOwner, snapshot: Snapshot, masks: Co
     }
     if holder.unknown is not None:
         return Decided(RouteAction.UNCERTAIN, holder.unknown.rule, holder.unknown.facts)
-    if holder.holding is AddressHolding.NO_OWNER:
+    if holder.is_black_hole:
         return _of_unreadable(snapshot)
     if holder.holding not in (AddressHolding.NODE, AddressHolding.SERVER):
         return Decided(RouteAction.FOREIGN, rules.ROUTE_TO_OTHER, facts)

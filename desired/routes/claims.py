@@ -236,12 +236,12 @@ def _on_taken(holder: AddressOwner, facts: Mapping[str, Plain], context: RouteCo
     """How it stands when there is a route to the pods, and it leads to ``holder``."""
     if holder.unknown is not None:
         return Decided(RouteStatus.UNKNOWN, holder.unknown.rule, holder.unknown.facts)
-    if context.has_hidden_nodes and holder.holding is not AddressHolding.NO_OWNER:
+    if context.has_hidden_nodes and not holder.is_black_hole:
         return Decided(RouteStatus.UNKNOWN, rules.PODS_OF_UNREADABLE_NODE, facts)
     facts = {**facts, "owner": holder.what}
     if holder.holding is AddressHolding.NO_OWNER:
         return Decided(RouteStatus.MISLED, rules.PODS_MISLED_TO_NO_OWNER, facts)
-    if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER):
+    if holder.holding in (AddressHolding.NODE, AddressHolding.SERVER, AddressHolding.OUR_BALANCER):
         return Decided(RouteStatus.MISLED, rules.PODS_MISLED, facts)
     return Decided(RouteStatus.UNROUTABLE, rules.PODS_TAKEN, facts)
 

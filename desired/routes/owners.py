@@ -21,6 +21,7 @@ from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
+from desired.load_balancers.ownership import Ownership, ownership
 from desired.model.load_balancer import CloudBalancer
 from desired.model.route import Member, MemberKind
 from desired.model.settings import Settings
@@ -44,8 +45,11 @@ class AddressHolding(StrEnum):
     ALIAS = "alias"
     """A further (alias) address of a server: it is used on purpose."""
     LOAD_BALANCER = "load-balancer"
+    """A load balancer that is not labelled as this cluster's."""
+    OUR_BALANCER = "our-load-balancer"
+    """A load balancer of this cluster: it took the address of a server that is gone, and forwards no packets."""
     NO_OWNER = "no-owner"
-    """Proven: a route that leads there is a black hole."""
+    """Proven: nothing in the network has the address."""
     UNKNOWN = "unknown"
 
 
@@ -60,6 +64,11 @@ class AddressOwner:
     """Name of a Node of ours that is on the server; None for any other holder."""
     unknown: Decided[AddressHolding] | None = None
     """Why it is not known; None where it is."""
+
+    @property
+    def is_black_hole(self) -> bool:
+        """Whether what is sent there reaches nothing: a route that leads there is of use to no one."""
+        return self.holding in (AddressHolding.NO_OWNER, AddressHolding.OUR_BALANCER)
 
 
 class AddressOwners:
@@ -83,7 +92,7 @@ class AddressOwners:
         if address in self._aliases:
             return _alias(self._aliases[address].id)
         if address in self._balancers:
-            return _balancer(self._balancers[address])
+            return self._balancer(self._balancers[address])
         if self._members is None:
             return _unknown(rules.OWNER_UNASKED, address)
         found = next((m for m in self._members if address in (m.ip, *m.alias_ips)), None)
@@ -98,12 +107,17 @@ class AddressOwners:
         """One that the lists of servers and load balancers do not show: it is just being attached or detached, or its
         object could not be read."""
         if member.kind is MemberKind.LOAD_BALANCER:
-            return _balancer(member.id)
+            return AddressOwner(AddressHolding.LOAD_BALANCER, f"load balancer {member.id}")
         if address != member.ip:
             return _alias(member.id)
         if isinstance(self._snapshot.servers.find(member.id), Present):
             return self._server(member.id)
         return _unknown(rules.OWNER_UNLISTED, address, server=member.id)
+
+    def _balancer(self, balancer: CloudBalancer) -> AddressOwner:
+        is_ours = ownership(balancer.owner.cluster_uid, self._snapshot) is Ownership.OURS
+        holding = AddressHolding.OUR_BALANCER if is_ours else AddressHolding.LOAD_BALANCER
+        return AddressOwner(holding, f"load balancer {balancer.id}")
 
     def _server(self, server_id: int) -> AddressOwner:
         endpoints = self._endpoints.get(server_id, ())
@@ -191,10 +205,10 @@ def _within(attachments: Iterable[tuple[int, IPv4Address]], network_id: int) -> 
     return (ip for attached, ip in attachments if attached == network_id)
 
 
-def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[IPv4Address, int]:
-    """Address in the network → id of the load balancer that has it."""
+def _balancers(balancers: Iterable[CloudBalancer], network_id: int) -> Mapping[IPv4Address, CloudBalancer]:
+    """Address in the network → the load balancer that has it."""
     return {
-        attachment.ip: balancer.id
+        attachment.ip: balancer
         for balancer in balancers
         for attachment in balancer.attachments
         if attachment.network_id == network_id and isinstance(attachment.ip, IPv4Address)
@@ -208,7 +222,3 @@ def _unknown(row: Rule, address: IPv4Address, **facts: Plain) -> AddressOwner:
 
 def _alias(server_id: int) -> AddressOwner:
     return AddressOwner(AddressHolding.ALIAS, f"alias address of server {server_id}")
-
-
-def _balancer(balancer_id: int) -> AddressOwner:
-    return AddressOwner(AddressHolding.LOAD_BALANCER, f"load balancer {balancer_id}")

@@ -28,7 +28,13 @@ ROUTE_OF_NODE = Rule("route-of-node", "leads to the pods of a Node")
 _OUTSIDE = "not within the cluster CIDR {cidr}"
 ROUTE_OUTSIDE = Rule("route-outside", _OUTSIDE, of=NoteKind.FOREIGN)
 ROUTE_OUTSIDE_OF_NODE = Rule("route-outside-of-node", _OUTSIDE)
-ROUTE_TO_NO_OWNER = Rule("route-to-no-owner", "gateway {address} has no owner", of=ChangeKind.ROUTE_DELETE)
+_FREE = "gateway {owner} has no owner"
+ROUTE_TO_NO_OWNER = Rule("route-to-no-owner", _FREE, of=ChangeKind.ROUTE_DELETE)
+ROUTE_TO_OUR_BALANCER = Rule(
+    "route-to-our-balancer",
+    "gateway is {owner} of this cluster, and load balancers forward no packets",
+    of=ChangeKind.ROUTE_DELETE,
+)
 _LEADS = "gateway is {owner}"
 ROUTE_TO_OTHER = Rule("route-to-other", _LEADS, of=NoteKind.FOREIGN)
 ROUTE_OF_OTHER_SIZE = Rule("route-of-other-size", _LEADS + ", and no Node's pod CIDR is a /{size}", of=NoteKind.FOREIGN)
@@ -45,9 +51,7 @@ PODS_MISSING = Rule(
     "pods-missing", "no route to the pods of Node {node} on server {server}", of=ChangeKind.ROUTE_CREATE
 )
 PODS_MISLED = Rule("pods-misled", _LEADS + _PODS, of=ChangeKind.ROUTE_REPLACE)
-PODS_MISLED_TO_NO_OWNER = Rule(
-    "pods-misled-to-no-owner", "gateway {owner} has no owner" + _PODS, of=ChangeKind.ROUTE_REPLACE
-)
+PODS_MISLED_TO_NO_OWNER = Rule("pods-misled-to-no-owner", _FREE + _PODS, of=ChangeKind.ROUTE_REPLACE)
 
 
 def _failing(name: str, says: str, remedy: str = "", kind: NoteKind = NoteKind.UNROUTABLE) -> Rule:

@@ -22,13 +22,18 @@ from tests.support.rows import rows
 NODE, STRANGER = a_pod_node(), a_pod_server(8, aliases=["10.0.0.80"])
 LOST = a_lost_node(pod_cidrs=(pods_of(),))
 NAT, NOWHERE = "10.0.0.200", "10.0.0.201"
-BALANCERS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
+BALANCERS = Section(
+    {
+        42: a_balancer(cluster_uid=None, attachments=(Attachment(4, IPv4Address("10.0.0.60")),)),
+        43: a_balancer(43, attachments=(Attachment(4, IPv4Address("10.0.0.61")),)),
+    }
+)
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
 
 
 def a_mixed_world(*routes: Route, **parts: Any) -> Snapshot:
-    """Node web-1, a server 8 that is no Node, a NAT gateway, a load balancer, and one address that nobody has."""
+    """Node web-1, a server 8 that is no Node, a NAT gateway, a load balancer, one of ours, and a free address."""
     whole: dict[str, Any] = {
         "nodes": [NODE],
         "servers": [a_pod_server(aliases=["10.0.0.50"]), STRANGER, a_pod_server(9, NAT, name="nat")],
@@ -59,6 +64,7 @@ def fate_of(route: Route, snapshot: Snapshot, settings: Settings = ROUTING) -> R
         "hccm-deletes: by-an-alias": (a_route(5, "10.0.0.50"), "foreign route-to-other"),
         "hccm-deletes: by-a-strangers-alias": (a_route(5, "10.0.0.80"), "foreign route-to-other"),
         "hccm-deletes: by-a-load-balancer": (a_route(5, "10.0.0.60"), "foreign route-to-other"),
+        "by-our-load-balancer": (a_route(5, "10.0.0.61"), "dead route-to-our-balancer"),
     },
 )
 def test_routes_within_the_cluster_cidr(route: Route, expected: str) -> None:
@@ -88,7 +94,7 @@ def test_hccm_deletes_routes_outside(destination: str, row: str, gateway: str | 
     assert (found.action, found.decided.rule.name) == (RouteAction.FOREIGN, row)
 
 
-BEHIND, BY_NODE, BY_STRANGER = a_route(5, NOWHERE), a_route(5, 1), a_route(5, 8)
+BEHIND, BY_NODE, BY_STRANGER, BY_BALANCER = (a_route(5, by) for by in (NOWHERE, 1, 8, "10.0.0.61"))
 HIDDEN = {"nodes_section": replace(nodes_of(NODE), unreadable={"web-9": "no uid", "web-5": "no uid"})}
 UNREADABLE_MEMBER = replace(members_of(), unreadable={1: "no type"})
 UNLISTED_BALANCER = a_member(NOWHERE, 77, MemberKind.LOAD_BALANCER)
@@ -105,6 +111,7 @@ UNLISTED_BALANCER = a_member(NOWHERE, 77, MemberKind.LOAD_BALANCER)
         "no-member": (BY_NODE, {"servers_section": incomplete(servers_of(), "429")}, "dead route-to-no-owner"),
         "a-hidden-node-and-a-nodes-gateway": (BY_NODE, HIDDEN, "uncertain route-of-unreadable-node"),
         "hidden-nodes-and-a-strangers-gateway": (BY_STRANGER, HIDDEN, "uncertain route-of-unreadable-node"),
+        "a-hidden-node-and-our-load-balancer": (BY_BALANCER, HIDDEN, "uncertain route-of-unreadable-node"),
         "a-hidden-node-and-nobody": (BEHIND, HIDDEN, "uncertain route-of-unreadable-node"),
         "no-node-says-what-the-mask-is": (BY_STRANGER, {"nodes": []}, "foreign route-of-other-size"),
         "where-no-node-has-pods": (BY_NODE, {"nodes": [a_pod_node(pod_cidrs=())]}, "foreign route-without-pods"),

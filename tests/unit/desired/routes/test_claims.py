@@ -48,6 +48,9 @@ TWO = {"servers": [a_pod_server(), a_pod_server(2)]}
 NAMESAKE = {"servers": [a_pod_server(), a_pod_server(2, name="web-1")]}
 
 
+OURS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
+
+
 @rows(
     "route parts expected",
     {
@@ -65,6 +68,7 @@ NAMESAKE = {"servers": [a_pod_server(), a_pod_server(2, name="web-1")]}
         "by-a-server-that-is-no-node": (a_route(1, 2), TWO, "misled pods-misled"),
         "by-another-node": (a_route(1, 2), {"nodes": [a_pod_node(), a_pod_node(2)]}, "misled pods-misled"),
         "by-a-server-that-has-its-name": (a_route(1, 2), NAMESAKE, "misled pods-misled"),
+        "by-our-load-balancer": (a_route(1, "10.0.0.60"), {"load_balancers": OURS}, "misled pods-misled"),
         "by-nobody": (a_route(1, NOWHERE), {}, "misled pods-misled-to-no-owner"),
         "by-nobody-beside-a-hidden-node": (a_route(1, NOWHERE), HIDDEN, "misled pods-misled-to-no-owner"),
     },
@@ -105,7 +109,7 @@ def test_what_has_to_wait(route: Route | None, parts: dict[str, Any], expected: 
     assert claim.status in UNDECIDED
 
 
-BALANCERS = Section({42: a_balancer(attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
+BALANCERS = Section({42: a_balancer(cluster_uid=None, attachments=(Attachment(4, IPv4Address("10.0.0.60")),))})
 ALIASED = [a_pod_server(), a_pod_server(2, aliases=["10.0.0.50"])]
 
 

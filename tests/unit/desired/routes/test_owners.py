@@ -32,7 +32,8 @@ ADDRESS = "10.0.0.77"
 SPARED = replace(ROUTING, ignore_nodes=parse_selector("example.com/spare"))
 SPARE = {"example.com/spare": ""}
 NOBODY = AddressOwner(AddressHolding.NO_OWNER, ADDRESS)
-BALANCED = a_balancer(attachments=(Attachment(4, IPv4Address(ADDRESS)),))
+OURS = a_balancer(attachments=(Attachment(4, IPv4Address(ADDRESS)),))
+BALANCED = a_balancer(cluster_uid=None, attachments=(Attachment(4, IPv4Address(ADDRESS)),))
 
 
 def holder_of(snapshot: Snapshot, settings: Settings = SPARED) -> AddressOwner | tuple[AddressHolding, str]:
@@ -67,6 +68,7 @@ def balancer(number: int) -> AddressOwner:
     return AddressOwner(AddressHolding.LOAD_BALANCER, f"load balancer {number}")
 
 
+OUR_BALANCER = AddressOwner(AddressHolding.OUR_BALANCER, "load balancer 42")
 OF_WEB_3 = AddressOwner(AddressHolding.NODE, "server 3 of Node web-3", "web-3")
 STRANGER = AddressOwner(AddressHolding.SERVER, "server 3 (no Node of this cluster)")
 THERE = a_member(ADDRESS, 3)
@@ -90,6 +92,11 @@ A, B, WEB_3 = a_pod_node(3, name="a"), a_pod_node(3, name="b"), a_pod_node(3)
         "of-two-nodes-one-ignored": (world_of(HAS, nodes=(A, replace(B, labels=SPARE))), IGNORED),
         "an-alias": (world_of(a_pod_server(3, aliases=[ADDRESS]), nodes=(WEB_3,)), alias_of(3)),
         "a-load-balancer": (world_of(load_balancers=balanced(BALANCED)), balancer(42)),
+        "our-load-balancer": (world_of(load_balancers=balanced(OURS)), OUR_BALANCER),
+        "a-load-balancer-of-an-unknown-cluster": (
+            world_of(load_balancers=balanced(OURS), cluster_uid=Unknown("403")),
+            balancer(42),
+        ),
         "in-another-network": (world_of(a_pod_server(3, ADDRESS, network_id=7)), NOBODY),
         "a-load-balancer-in-another-network": (world_of(load_balancers=balanced(ELSEWHERE)), NOBODY),
         "nobody": (world_of(), NOBODY),
