@@ -9,9 +9,8 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
 from actuators.http.requests import tracing
@@ -23,6 +22,9 @@ from desired.plan.change import Change
 from desired.plan.kinds import Api, Verb
 from desired.plan.ordering import not_preemptible, predecessors
 from desired.rules.filters import BLOCKED
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 _log = logging.getLogger("hcloud-reconciler.apply")
 
@@ -136,11 +138,12 @@ class _Round:
         """Begin each change when nothing is before it any more, until all have ended or are left. ``refused`` is
         written by several threads, a key at a time."""
         under_way = self._pressure.under_way
+        concurrency = under_way.concurrency
         under_way.begin_round()
-        ended: SimpleQueue[Lane] = SimpleQueue()
+        ended: SimpleQueue[Lane] = concurrency.queue()
         for lane in self._left:
             _watch(lane, ended)
-        workers = {api: ThreadPoolExecutor(PARALLEL_CHANGES[api], f"apply-{api}") for api in Api}
+        workers = {api: concurrency.pool(PARALLEL_CHANGES[api], f"apply-{api}") for api in Api}
         try:
             while self._waits:
                 while self._ready:

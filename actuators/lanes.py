@@ -2,12 +2,12 @@
 their own, and what they lock is left alone until they end.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import TYPE_CHECKING
 
+from actuators.concurrency import THREADS, Concurrency
 from actuators.http.requests import RequestTrace
 from actuators.outcome import Outcome
 from desired.plan.change import Change
@@ -16,6 +16,7 @@ from desired.plan.ordering import locks_of, networks_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from queue import SimpleQueue
 
 STUCK_S = 10.0
 """Age from which a change holds up nothing but its own object. An attachment to a network, the slowest of the changes
@@ -83,14 +84,15 @@ class UnderWay:
 
     def __init__(
         self,
-        clock: Callable[[], float] = time.monotonic,
+        concurrency: Concurrency = THREADS,
         take: "Callable[[SimpleQueue[Lane]], Lane | None]" = _take,
         *,
         may_leave: bool = True,
     ) -> None:
-        """``clock`` gives seconds and never goes back. ``take`` waits a moment for a lane to end; None: none has.
+        """``take`` waits a moment for a lane to end; None: none has.
         ``may_leave`` False is for a run that ends by itself: nothing may be left then."""
-        self.clock = clock
+        self.concurrency = concurrency
+        self.clock = concurrency.clock
         self.take = take
         self.may_leave = may_leave
         self.left: list[Lane] = []

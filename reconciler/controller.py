@@ -28,7 +28,7 @@ from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge
 from reconciler.result import Report
-from reconciler.runtime import Connections, Runtime, permission_gaps
+from reconciler.runtime import Connections, Runtime
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.http_server import serve, serve_page
 from reconciler.telemetry.logs import harmless, hide, pairs
@@ -245,18 +245,21 @@ def run_controller(
 
     Raises ConfigurationError when probes, or the page, cannot be served.
     """
+    concurrency = runtime.concurrency
+    clock = concurrency.clock
     connections.leader.when_lost(runtime.plan_context.readers.left.forget)
     connections.leader.when_lost(lambda: wake.call("the lead was lost"))
     pacing = Pacing(config)
-    health = LoopHealth(interval_s=pacing.at_first.interval_s, request_timeout_s=config.request_timeout_s)
+    interval_s = pacing.at_first.interval_s
+    health = LoopHealth(interval_s=interval_s, request_timeout_s=config.request_timeout_s, clock=clock)
     metrics = _metrics(connections, config)
     narrator, history, triggers = (
-        PassLogger(),
-        History(interval_s=pacing.at_first.interval_s),
+        PassLogger(clock=clock),
+        History(clock, interval_s=interval_s),
         _triggers(runtime, config, wake),
     )
     plan_context = replace(runtime.plan_context, setbacks=history.setbacks)
-    budget = connections.cloud.budget = CallBudget()
+    budget = connections.cloud.budget = CallBudget(clock)
     if metrics is not None:
         metrics.follow_budget(budget.left)
         if (robot := runtime.plan_context.readers.robot) is not None:
@@ -271,12 +274,12 @@ def run_controller(
         progress=narrator,
         is_called=wake.is_called,
         have_room=partial(have_room, budget.has_room),
-        under_way=UnderWay(),
+        under_way=UnderWay(concurrency),
     )
     passes = Passes(
         run=partial(guarded, partial(converge, plan_context, apply_context)),
         pacing=pacing,
-        meter=Meter(),
+        meter=Meter(clock),
         health=health,
         history=history,
         triggers=triggers,
@@ -302,19 +305,19 @@ def run_controller(
         beside.callback(triggers.stop)
         _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
         # Beside the first pass: an API server that takes its time must not keep probes waiting.
-        threading.Thread(target=_name_gaps, args=(config, stop), name="permissions", daemon=True).start()
+        concurrency.start(partial(_name_gaps, connections.permission_gaps, stop), "permissions")
         wake.call("the start")
         run_loop(passes, stop=stop, publish=tell, wake=wake, leader=Standby(connections.leader, health, passes.page))
     _log.info("stopped")
 
 
-def _name_gaps(config: Config, stop: threading.Event) -> None:
+def _name_gaps(gaps: Callable[[threading.Event], Iterator[str]], stop: threading.Event) -> None:
     """Log each missing permission once. What cannot be asked for is asked for every minute, until ``stop`` is set."""
     told: set[str] = set()
     with harmless("permissions"):
         while not stop.is_set():
             try:
-                for gap in permission_gaps(config, stop):
+                for gap in gaps(stop):
                     if gap not in told:
                         told.add(gap)
                         _log.warning("permission missing %s", pairs(gap=gap))

@@ -4,7 +4,6 @@ In a dry run no object that is able to write is ever constructed, and both conne
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from socket import gethostname
 from actuators.apply import Actuator
 from actuators.approvals import use_up
 from actuators.certificates import create as create_certificate
+from actuators.concurrency import THREADS, Concurrency
 from actuators.config_maps import put
 from actuators.http import hetzner, kubernetes
 from actuators.http.errors import Broken
@@ -71,6 +71,8 @@ class Connections:
     leader: Leadership
     cluster: kubernetes.KubernetesConnection
     cloud: hetzner.HetznerConnection
+    permission_gaps: Callable[[threading.Event], Iterator[str]]
+    """A line for each permission that is missing, as it is found out. Raises an ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,40 +81,46 @@ class Runtime:
 
     plan_context: PlanContext
     connections: Connections | None = None
+    concurrency: Concurrency = THREADS
 
 
-def build_runtime(config: Config, stop: threading.Event, progress: Progress) -> Runtime:
+def build_runtime(
+    config: Config, stop: threading.Event, progress: Progress, concurrency: Concurrency = THREADS
+) -> Runtime:
     """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
     if config.captured is not None:
         context = _plan_context(readers_of(read_world(config.captured)), config)
         return Runtime(replace(context, records=unkept(config.settings)))
-    leader = NoElection() if read_only else leadership(config)
-    cluster = open_cluster(config, stop, read_only=read_only, gate=leader.may_write)
-    cloud = open_cloud(config, stop, read_only=read_only, gate=leader.may_write)
+    leader = NoElection() if read_only else leadership(config, concurrency)
+    cluster = open_cluster(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
+    cloud = open_cloud(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
     cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
     # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
     left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
     acts = not read_only and config.settings.policy is not Policy.OBSERVE
     own, status = config_maps(config, cluster_reader, kubernetes.KubernetesWriter(cluster) if acts else None)
-    account = open_robot(config, stop, own)
+    account = open_robot(config, stop, own, concurrency)
     robot = robot_readers(config, account)
-    readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=time.time)
+    wall = concurrency.wall_clock
+    readers = Readers(cluster_reader, cloud_reader, Confirmer(cloud_reader), left=left, robot=robot, wall=wall)
     records = Records(own, status, config.settings, lasts=config.mode is Mode.LOOP)
     plan_context = replace(_plan_context(readers, config), records=records)
     if read_only:
-        return Runtime(plan_context)
+        return Runtime(plan_context, concurrency=concurrency)
     leader.when_lost(records.forget)
     writer = kubernetes.KubernetesWriter(cluster)
     writers = Writers(cloud_reader, hetzner.HetznerWriter(cloud), Actions(cloud_reader, stop), cluster_reader)
-    events = EventSink(writer)
+    events = EventSink(writer, concurrency)
     actuators = actuators_with(writer, writers, account)
     use = partial(use_up, cluster_reader, writer, config.lease_namespace)
-    conditions = ConditionSink(partial(write_conditions, writer))
+    conditions = ConditionSink(partial(write_conditions, writer), concurrency)
     apply_context = ApplyContext(actuators, use, events, progress, stop, conditions)
     if not acts:
         apply_context = replace(apply_context, events=NullRecorder())
-    return Runtime(plan_context, Connections(apply_context, events, leader, cluster, cloud))
+    gaps = partial(permission_gaps, config)
+    connections = Connections(apply_context, events, leader, cluster, cloud, gaps)
+    return Runtime(plan_context, connections, concurrency)
 
 
 def config_maps(
@@ -127,27 +135,34 @@ def config_maps(
     return ConfigMap(CONFIG_MAP, read, put_into, host), status
 
 
-def leadership(config: Config) -> Leadership:
+def leadership(config: Config, concurrency: Concurrency = THREADS) -> Leadership:
     """Leadership: by the Lease, over a connection of its own that waits for nothing. Raises ConnectionProblem."""
     if not config.takes_lease:
         return NoElection()
-    own = open_beside(config)
+    own = open_beside(config, concurrency)
     leases = Leases(
         kubernetes.KubernetesReader(own),
         kubernetes.KubernetesWriter(own),
         config.lease_namespace,
         config.lease_name,
     )
-    return Elector(leases, config.timings)
+    return Elector(
+        leases,
+        config.timings,
+        clock=concurrency.boot_clock,
+        wall_clock=lambda: datetime.fromtimestamp(concurrency.wall_clock(), UTC),
+        beside=concurrency.start,
+        closing=concurrency.event(),
+    )
 
 
-def open_beside(config: Config) -> kubernetes.KubernetesConnection:
+def open_beside(config: Config, concurrency: Concurrency = THREADS) -> kubernetes.KubernetesConnection:
     """A connection to the cluster for what no Lease decides on, and what must not wait. Raises ConnectionProblem."""
     return kubernetes.connect(
         config.kubeconfig,
         config.context,
         user_agent=_USER_AGENT,
-        retry=Retry(threading.Event(), NO_PATIENCE),
+        retry=Retry(concurrency.event(), NO_PATIENCE, concurrency=concurrency),
         timeout_s=config.timings.call_timeout_s,
         read_only=False,
     )
@@ -179,14 +194,19 @@ def permission_gaps(config: Config, stop: threading.Event) -> Iterator[str]:
 
 
 def open_cluster(
-    config: Config, stop: threading.Event, *, read_only: bool, gate: Callable[[], None] = lambda: None
+    config: Config,
+    stop: threading.Event,
+    concurrency: Concurrency = THREADS,
+    *,
+    read_only: bool,
+    gate: Callable[[], None] = lambda: None,
 ) -> kubernetes.KubernetesConnection:
     """The connection to the cluster alone; ``gate`` is asked before each write. Raises ConnectionProblem."""
     return kubernetes.connect(
         config.kubeconfig,
         config.context,
         user_agent=_USER_AGENT,
-        retry=_retry(config, stop),
+        retry=_retry(config, stop, concurrency),
         timeout_s=config.request_timeout_s,
         read_only=read_only,
         gate=gate,
@@ -194,14 +214,19 @@ def open_cluster(
 
 
 def open_cloud(
-    config: Config, stop: threading.Event, *, read_only: bool, gate: Callable[[], None] = lambda: None
+    config: Config,
+    stop: threading.Event,
+    concurrency: Concurrency = THREADS,
+    *,
+    read_only: bool,
+    gate: Callable[[], None] = lambda: None,
 ) -> hetzner.HetznerConnection:
     """The connection to the project alone; ``gate`` is asked before each write."""
     return hetzner.connect(
         config.token,
         config.endpoint,
         application=(APPLICATION, __version__),
-        retry=_retry(config, stop),
+        retry=_retry(config, stop, concurrency),
         timeout_s=config.request_timeout_s,
         read_only=read_only,
         gate=gate,
@@ -212,6 +237,7 @@ def open_robot(
     config: Config,
     stop: threading.Event,
     config_map: ConfigMap,
+    concurrency: Concurrency = THREADS,
 ) -> RobotReader | None:
     """The reader of the Robot account; None where Robot is not enabled, or has no credentials. ``config_map`` has which
     log-ins were refused."""
@@ -221,7 +247,7 @@ def open_robot(
         config.robot_login,
         endpoint=config.robot_endpoint,
         user_agent=_USER_AGENT,
-        retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s)),
+        retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s), concurrency=concurrency),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
         refusals=Refusals(config_map.read, config_map.write, partial(datetime.now, UTC), config_map.by),
@@ -230,14 +256,16 @@ def open_robot(
 
 def robot_readers(config: Config, account: RobotReader | None) -> Robot | None:
     """What a pass reads the account with; None where there is none."""
-    return Robot(RobotCache(account, config.robot_max_age), Confirmer(account)) if account else None
+    if account is None:
+        return None
+    return Robot(RobotCache(account, config.robot_max_age, account.concurrency.clock), Confirmer(account))
 
 
-def _retry(config: Config, stop: threading.Event) -> Retry:
+def _retry(config: Config, stop: threading.Event, concurrency: Concurrency) -> Retry:
     """The retries of calls to one API. A call with all its tries may take as long as two answers that never come; a
     loop, which begins anew by itself, tries less while nothing goes through."""
     budget = RetryBudget() if config.mode is Mode.LOOP else None
-    return Retry(stop, Patience(deadline_s=2 * config.request_timeout_s), budget)
+    return Retry(stop, Patience(deadline_s=2 * config.request_timeout_s), budget, concurrency=concurrency)
 
 
 def actuators_with(

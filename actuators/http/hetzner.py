@@ -7,12 +7,13 @@ its rate limit. This is the only module that touches the private parts of ``hclo
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from actuators.concurrency import THREADS
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget
 from actuators.http.dates import Dates
 from actuators.http.decoding import decoder
@@ -95,12 +96,13 @@ class HetznerConnection:
         self._endpoint = endpoint
         self._shown = shown_address(endpoint)
         self._retry = retry
-        self._once = Retry(retry.stop, NO_PATIENCE)
+        self._once = replace(retry, patience=NO_PATIENCE, budget=None)
+        self.concurrency = retry.concurrency
         self._timeout_s = timeout_s
         self._read_only = read_only
         self._gate = gate
         self.requests = RequestCount()
-        self.dates = Dates()
+        self.dates = Dates(retry.concurrency.clock)
         self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
         self._lock = threading.Lock()
@@ -260,8 +262,12 @@ def _by_status(status: int, *, said_why: bool) -> type[ApiError]:
 class HetznerReader:
     """A client that can only GET."""
 
+    concurrency = THREADS
+    """That of the connection, where there is one."""
+
     def __init__(self, connection: HetznerConnection) -> None:
         self._connection = connection
+        self.concurrency = connection.concurrency
 
     @property
     def requests(self) -> RequestCount:

@@ -6,7 +6,6 @@ over.
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -106,17 +105,17 @@ class Actions:
         stop: threading.Event,
         *,
         deadline_s: float = 60.0,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
-        """``deadline_s`` is how long one action is waited for. ``sleep`` None waits on the stop event; tests pass
-        their own, and the clock that goes with it."""
+        """``deadline_s`` is how long one action is waited for. ``clock`` None is that of the reader's
+        connection, and ``sleep`` None waits on the stop event; tests pass their own."""
         self._reader = reader
         self._stop = stop
         self._deadline_s = deadline_s
-        self._clock = clock
+        self._clock = clock or reader.concurrency.clock
         self._sleep = sleep or stop.wait
-        self._changed = threading.Condition()
+        self._changed = reader.concurrency.condition()
         self._in_flight: list[_Awaited] = []
         self._leader: _Awaited | None = None
 

@@ -14,7 +14,6 @@ missing. Therefore nothing may be removed because a list lacks it: servers are a
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -128,7 +127,7 @@ def _read_rest(
         return [], None
     pages: list[_Page[V]] = []
     error: ApiError | None = None
-    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="hetzner-list") as pool:
+    with reader.concurrency.pool(_PARALLEL, "hetzner-list") as pool:
         numbers = range(2, last_page + 1)
         for future in [pool.submit(_read_page, reader, path, number, decode) for number in numbers]:
             try:

@@ -8,7 +8,7 @@ everything but GET, so that a dry run holds nothing that can write.
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import responses
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -98,14 +98,15 @@ class KubernetesConnection:
         self._api_client = api_client
         self._signing = threading.Lock()
         self._retry = retry
-        self._once = Retry(retry.stop, NO_PATIENCE)
+        self._once = replace(retry, patience=NO_PATIENCE, budget=None)
+        self.concurrency = retry.concurrency
         self._timeout_s = timeout_s
         self._read_only = read_only
         self._gate = gate
         self._refused = refused
         self.host = shown_address(str(api_client.configuration.host))
         self.requests = RequestCount()
-        self.dates = Dates()
+        self.dates = Dates(retry.concurrency.clock)
         self.observe: Observe = ignore
         self.own_writes = OwnWrites()
 

@@ -15,15 +15,14 @@ every read of every pass would be tried five times. gRPC throttles retries for t
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_any
-from tenacity.stop import stop_after_attempt, stop_before_delay, stop_when_event_set
+from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_base, wait_exponential, wait_random, wait_random_exponential
 
+from actuators.concurrency import THREADS, Concurrency
 from actuators.http.call_budget import OverBudget
 from actuators.http.errors import Busy, Stopped, Throttled, Transient
 
@@ -108,6 +107,8 @@ class Retry:
     """The budget for tries against an API that gives no answer; None sets no limit."""
     sleep: Callable[[float], object] | None = None
     """How to wait; None waits on the stop event. Tests pass their own."""
+    concurrency: Concurrency = THREADS
+    """Of the connection: what its callers wait with."""
 
     def wait(self, seconds: float) -> None:
         """Wait, or less when the stop event is set."""
@@ -120,7 +121,8 @@ class Retry:
         again only when the call is ``repeatable`` and the budget allows it, and never when it is Stopped. The last
         error is raised as it is. ``timeout_s`` is cut to what is left until the deadline.
         """
-        started = time.monotonic()
+        clock = self.concurrency.clock
+        started = clock()
         patience = self.patience
         last: list[BaseException] = []
 
@@ -139,6 +141,14 @@ class Retry:
             may_pass = self.budget is None or self.budget.failed()
             return repeatable and may_pass
 
+        def is_over(state: RetryCallState) -> bool:
+            ends_at = clock() + state.upcoming_sleep
+            return (
+                state.attempt_number >= patience.attempts
+                or ends_at - started >= patience.deadline_s
+                or self.stop.is_set()
+            )
+
         def pause(seconds: float) -> None:
             _log.info("trying again in %.1f s: %s", seconds, last[0])
             self.wait(seconds)
@@ -148,11 +158,7 @@ class Retry:
         retrying = Retrying(
             retry=retry_if_exception(worth_repeating),
             wait=_HintedWait(patience),
-            stop=stop_any(
-                stop_after_attempt(patience.attempts),
-                stop_before_delay(patience.deadline_s),
-                stop_when_event_set(self.stop),
-            ),
+            stop=is_over,
             sleep=pause,
             reraise=True,
         )
@@ -161,7 +167,7 @@ class Retry:
         result: list[T] = []
 
         def bounded() -> None:
-            left_s = patience.deadline_s - (time.monotonic() - started)
+            left_s = patience.deadline_s - (clock() - started)
             result.append(attempt(max(0.1, min(timeout_s, left_s))))
 
         retrying(bounded)

@@ -20,7 +20,6 @@ this process takes less than a third of each.
 import base64
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from actuators.concurrency import THREADS
 from actuators.http.call_budget import OverBudget
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Stopped, Throttled, Transient, one_line
@@ -100,6 +100,9 @@ class _ErrorBody(msgspec.Struct):
 class RobotReader:
     """A client that can only GET. Safe to use from several threads."""
 
+    concurrency = THREADS
+    """That of its retries, where it sends anything."""
+
     def __init__(
         self,
         login: RobotLogin,
@@ -109,11 +112,12 @@ class RobotReader:
         retry: Retry,
         timeout_s: float,
         pause_s: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
         refusals: Refusals | None = None,
     ) -> None:
         """``pause_s`` is how long nothing is asked after a rate limit, 0: as long as the answer says. ``clock`` gives
-        seconds and never goes back. ``refusals`` is what other processes were refused, None where that is not known."""
+        seconds and never goes back; None is that of ``retry``. ``refusals`` is what other processes were refused, None
+        where that is not known."""
         self._login = login
         self._endpoint = endpoint.rstrip("/")
         self._shown = f"Robot webservice {shown_address(self._endpoint)}"
@@ -122,10 +126,11 @@ class RobotReader:
         self._retry = retry
         self._timeout_s = timeout_s
         self._pause_s = pause_s
-        self._clock = clock
+        self._clock = clock or retry.concurrency.clock
         self._session: requests.Session | None = None
         self._lock = threading.Lock()
-        self._one_by_one = threading.Lock()
+        self.concurrency = retry.concurrency
+        self._one_by_one = retry.concurrency.lock()
         """Credentials that have become wrong are sent once, and a service that hangs is waited for once, and not by ten
         threads."""
         self._rests: dict[str, float] = {}

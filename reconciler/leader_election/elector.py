@@ -8,11 +8,10 @@ import threading
 import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
 
+from actuators.concurrency import Task, boot_clock, start_thread
 from actuators.http.errors import NotLeader
 from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun, utc_now
-from reconciler.leader_election.clock import clock as boot_clock
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, LeaseSight, Timings
 
 _log = logging.getLogger("hcloud-reconciler.leadership")
@@ -21,23 +20,6 @@ LOOK_SHARE = 0.75
 """Share of the retry period between two reads of another's Lease: one that is given back is taken within a period."""
 RELEASE_S = 2.0
 """How long the end waits for the Lease to be given back; what takes longer is left to run out."""
-
-
-class Beside(Protocol):
-    """Something that runs beside the caller: a thread."""
-
-    def is_alive(self) -> bool:
-        """Whether it still runs."""
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, for so many seconds at most."""
-
-
-def thread(target: Callable[[], None]) -> Beside:
-    """A daemon thread that has been started."""
-    started = threading.Thread(target=target, name="lease", daemon=True)
-    started.start()
-    return started
 
 
 def new_identity() -> str:
@@ -61,7 +43,7 @@ class Elector:
         clock: Callable[[], float] = boot_clock,
         wall_clock: Callable[[], datetime] = utc_now,
         draw: Callable[[], float] = random.random,
-        beside: Callable[[Callable[[], None]], Beside] = thread,
+        beside: Callable[[Callable[[], object], str], Task] = start_thread,
         closing: threading.Event | None = None,
     ) -> None:
         """``draw`` is evenly from 0 to 1; ``beside`` starts what renews the Lease, and that waits on ``closing``."""
@@ -73,7 +55,7 @@ class Elector:
         self._clock = clock
         self._draw = draw
         self._beside = beside
-        self._keeping: Beside | None = None
+        self._keeping: Task | None = None
         self._closing = closing or threading.Event()
         self._releases = False
         self._listeners: list[Callable[[], object]] = []
@@ -143,7 +125,7 @@ class Elector:
             if self._candidate.take():
                 self.last_look = LeaseSight()
                 self._say(logging.INFO, self._leading)
-                self._keeping = self._beside(self._keep)
+                self._keeping = self._beside(self._keep, "lease")
             elif self._candidate.observed is not None:
                 claim = self._candidate.observed.claim
                 self.last_look = LeaseSight(is_of_another=True, holder=claim.shown)

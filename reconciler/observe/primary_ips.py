@@ -1,7 +1,6 @@
 """Primary IPs, looked up one by one by what Services ask for: a list would be as long as that of all servers."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_network
@@ -117,7 +116,7 @@ def _remembered(before: _Known | None, answer: _Answer, purpose: Purpose, now: d
 def _ask(reader: HetznerReader, asked: Sequence[int | str]) -> Mapping[int | str, _Answer]:
     if not asked:
         return {}
-    with ThreadPoolExecutor(len(asked), thread_name_prefix="primary-ips") as pool:
+    with reader.concurrency.pool(len(asked), "primary-ips") as pool:
         return dict(zip(asked, pool.map(lambda each: _ask_one(reader, each), asked), strict=True))
 
 

@@ -2,7 +2,6 @@
 time."""
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -81,7 +80,7 @@ class Confirmer:
     def _ask(self, server_ids: Sequence[int]) -> Mapping[int, _Answer]:
         if not server_ids:
             return {}
-        with ThreadPoolExecutor(len(server_ids), thread_name_prefix="confirm") as pool:
+        with self._reader.concurrency.pool(len(server_ids), "confirm") as pool:
             return dict(zip(server_ids, pool.map(self._ask_one, server_ids), strict=True))
 
     def _ask_one(self, server_id: int) -> _Answer:

@@ -1,8 +1,7 @@
 """Observation of both APIs: one snapshot for a pass, and what is read again after each round."""
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
@@ -47,13 +46,13 @@ def compare_clocks(kubernetes: Dates, hetzner: Dates, wall: Callable[[], float] 
     other = hetzner.seen
     return Clocks(
         None if other is None else timedelta(seconds=other.ahead_of_s(base)),
-        None if wall is None else timedelta(seconds=_of_process(wall).ahead_of_s(base)),
+        None if wall is None else timedelta(seconds=_of_process(wall, kubernetes.now).ahead_of_s(base)),
         timedelta(seconds=base.jump_s),
     )
 
 
-def _of_process(wall: Callable[[], float]) -> ClockBounds:
-    shown = wall() - time.monotonic()
+def _of_process(wall: Callable[[], float], steady: float) -> ClockBounds:
+    shown = wall() - steady
     return ClockBounds(shown, shown)
 
 
@@ -124,7 +123,7 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
     services: Section[str, Service] | None = None
     error: ApiError | None = None
     readers.begin()
-    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
+    with readers.hetzner.concurrency.pool(_PARALLEL, "observe") as pool:
         nodes = pool.submit(observe_nodes, readers.kubernetes)
         uid = pool.submit(observe_cluster_uid, readers.kubernetes)
         servers = pool.submit(observe_servers, readers.hetzner)
@@ -172,7 +171,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
     node_section, services, error = old.nodes, old.services, before.failures.get("services")
     moments: list[datetime] = []
     readers.begin()
-    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="observe") as pool:
+    with readers.hetzner.concurrency.pool(_PARALLEL, "observe") as pool:
         nodes = pool.submit(observe_nodes, readers.kubernetes) if ObjectKind.NODE in touched else None
         is_rerouted = ObjectKind.ROUTE in touched
         network = pool.submit(observe_network, readers.hetzner, settings.network) if is_rerouted else None
@@ -219,7 +218,7 @@ def _unserved(readers: Readers) -> Section[str, Service] | None:
 
 
 def _begin(
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     readers: Readers,
     services: Section[str, Service] | None,
     settings: Settings,

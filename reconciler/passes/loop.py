@@ -34,6 +34,7 @@ class Wake:
         gap_s: float = GAP_S,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[threading.Event, float], object] = _wait,
+        event: Callable[[], threading.Event] = threading.Event,
     ) -> None:
         """``wait`` waits for an event, for so many seconds at most. A thread that sets ``stop`` has to end a pause with
         ``interrupt``."""
@@ -41,7 +42,7 @@ class Wake:
         self._gap_s = self._least_gap_s = gap_s
         self._clock = clock
         self._wait = wait
-        self._rung = threading.Event()
+        self._rung = event()
         self._ringing = threading.Lock()
         self._reasons: list[str] = []
         self._began_at = clock() - gap_s

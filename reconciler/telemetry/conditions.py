@@ -6,9 +6,9 @@ begun and not seen the end of changes no condition: it would be written twice.
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from actuators.concurrency import THREADS, Concurrency
 from actuators.http.errors import ApiError
 from actuators.outcome import Failed
 from desired.guards.anchor import is_own_project
@@ -36,14 +36,17 @@ _FAILED = "SyncFailed"
 class ConditionSink:
     """Writes conditions in parallel. One that is lost does no harm: the next pass finds that it is still due."""
 
-    def __init__(self, write: Callable[[Service, tuple[ServiceCondition, ...]], None]) -> None:
+    def __init__(
+        self, write: Callable[[Service, tuple[ServiceCondition, ...]], None], concurrency: Concurrency = THREADS
+    ) -> None:
         self._write = write
+        self._concurrency = concurrency
 
     def write(self, due: Collection[Due]) -> None:
         """Write all of them, and return when that has ended, well or not. Never raises an ApiError."""
         if not due:
             return
-        with ThreadPoolExecutor(min(len(due), _SENDERS), thread_name_prefix="conditions") as pool:
+        with self._concurrency.pool(min(len(due), _SENDERS), "conditions") as pool:
             for _ in pool.map(self._try, due):
                 pass
 

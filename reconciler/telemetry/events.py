@@ -8,7 +8,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from actuators.concurrency import THREADS, Concurrency
 from actuators.http.errors import ApiError, Conflict
 from actuators.http.kubernetes import KubernetesWriter, segment
 from desired.model.service import Service
@@ -29,8 +30,9 @@ _sender_log = logging.getLogger("hcloud-reconciler.senders")
 class Senders:
     """Carries out calls in parallel, in threads that last for as long as there is something to do."""
 
-    def __init__(self, most: int, name: str) -> None:
+    def __init__(self, most: int, name: str, concurrency: Concurrency = THREADS) -> None:
         """``most`` is the maximum number of calls at the same time."""
+        self._concurrency = concurrency
         self._most = most
         self._name = name
         self._lock = threading.Lock()
@@ -49,7 +51,7 @@ class Senders:
     def _begin(self) -> None:
         """Start one more thread. If the system has none to give, the existing ones continue, or the next call tries."""
         with suppress(RuntimeError):
-            threading.Thread(target=self._work, name=self._name, daemon=True).start()
+            self._concurrency.start(self._work, self._name)
             self._threads += 1
 
     def _work(self) -> None:
@@ -140,9 +142,10 @@ class NullRecorder:
 class EventSink:
     """Sends events from threads of its own, each when what it says begins to hold."""
 
-    def __init__(self, writer: KubernetesWriter) -> None:
+    def __init__(self, writer: KubernetesWriter, concurrency: Concurrency = THREADS) -> None:
         self._writer = writer
-        self._senders = Senders(_SENDERS, "events")
+        self._concurrency = concurrency
+        self._senders = Senders(_SENDERS, "events", concurrency)
         self._under_way: set[Future[None]] = set()
         self._said: dict[str, datetime] = {}
         """Name → when it was handed over, of what holds; an event that could not be sent is taken out again."""
@@ -172,9 +175,9 @@ class EventSink:
     def close(self, timeout_s: float) -> bool:
         """Wait for the events that were handed over, at most ``timeout_s``, and drop the rest. Returns whether no call
         is under way any more: one that is delays nothing, but the API server may still carry it out."""
-        late = wait(self._under_way, timeout=_BEGINNING_SHARE * timeout_s).not_done
+        late = self._concurrency.wait(self._under_way, _BEGINNING_SHARE * timeout_s)
         begun = {future for future in late if not future.cancel()}
-        depending = wait(begun, timeout=(1 - _BEGINNING_SHARE) * timeout_s).not_done
+        depending = self._concurrency.wait(begun, (1 - _BEGINNING_SHARE) * timeout_s)
         dropped = len(late - begun) + len(depending)
         if dropped:
             why = "the API server takes them too slowly"

@@ -140,13 +140,14 @@ class EventFilter:
         *,
         clock: Callable[[], float] = time.monotonic,
         delay_s: float = JUDGED_AFTER_S,
+        event: Callable[[], threading.Event] = threading.Event,
     ) -> None:
         self._wake = wake
         self._own = own_writes
         self._clock = clock
         self._delay_s = delay_s
         self._lock = threading.Lock()
-        self._arrived = threading.Event()
+        self._arrived = event()
         self._interrupted = False
         self._baseline: dict[WatchedKind, _Baseline] = {}
         self._written: dict[WatchedKind, _Baseline] = {kind: {} for kind in WatchedKind}

@@ -1,10 +1,10 @@
 """Watches of a run, with the thread that judges their events."""
 
-import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from actuators.concurrency import THREADS, Concurrency, Task
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
 from desired.model.snapshot import Snapshot
@@ -35,16 +35,22 @@ class ListSource:
 class Triggers:
     """Wakes the loop while it is started. ``settle`` has to be called after each pass that has observed something."""
 
-    def __init__(self, relevance: EventFilter, watchers: Mapping[WatchedKind, Watcher]) -> None:
+    def __init__(
+        self,
+        relevance: EventFilter,
+        watchers: Mapping[WatchedKind, Watcher],
+        concurrency: Concurrency = THREADS,
+    ) -> None:
         self._relevance = relevance
         self._watchers = watchers
-        self._stop = threading.Event()
-        self._judge = threading.Thread(target=self._judge_on, name="judge", daemon=True)
+        self._concurrency = concurrency
+        self._stop = concurrency.event()
+        self._judge: Task | None = None
 
     def start(self, within_s: float = 2.0) -> None:
         """Begin to watch. Returns when a pass that begins now misses nothing, or after so many seconds: then the loop
         is woken once a watch stands after all."""
-        self._judge.start()
+        self._judge = self._concurrency.start(self._judge_on, "judge")
         for watcher in self._watchers.values():
             watcher.start()
         for watcher in self._watchers.values():
@@ -60,7 +66,7 @@ class Triggers:
         self._relevance.interrupt()
         for watcher in self._watchers.values():
             watcher.stop()
-        if self._judge.is_alive():
+        if self._judge is not None:
             self._judge.join(_GOODBYE_S)
 
     def counts(self) -> Mapping[WatchedKind, Counts]:
@@ -86,14 +92,17 @@ def watch_cluster(
 ) -> Triggers:
     """Watches of these kinds over the connection of ``reader``, which has to be that of the writer as well: it knows
     what we have written. Nothing is sent before ``start``."""
-    relevance = EventFilter(wake, reader.connection.own_writes)
+    concurrency = reader.connection.concurrency
+    own_writes = reader.connection.own_writes
+    relevance = EventFilter(wake, own_writes, clock=concurrency.clock, event=concurrency.event)
     watchers = {
         kind: Watcher(
             f"{kind}s",
             ListSource(reader, kind.path, silence_s),
             saw=partial(relevance.saw, kind),
             wake=wake,
+            concurrency=concurrency,
         )
         for kind in kinds
     }
-    return Triggers(relevance, watchers)
+    return Triggers(relevance, watchers, concurrency)

@@ -14,12 +14,12 @@ loop is woken as soon as the new watch is open.
 import logging
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
+from actuators.concurrency import THREADS, Concurrency, Task
 from actuators.http.errors import ApiError, Broken, Throttled
 from actuators.http.kubernetes_watch import WatchEvent
 
@@ -88,7 +88,7 @@ class Watcher:
         *,
         saw: Callable[[WatchEvent], None],
         wake: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
+        concurrency: Concurrency = THREADS,
         draw: Callable[[], float] = random.random,
         wait: Callable[[threading.Event, float], object] = wait_for,
     ) -> None:
@@ -99,14 +99,15 @@ class Watcher:
         self._source = source
         self._saw = saw
         self._wake = wake
-        self._clock = clock
+        self._concurrency = concurrency
+        self._clock = concurrency.clock
         self._draw = draw
         self._wait = wait
-        self._stop = threading.Event()
+        self._stop = concurrency.event()
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._thread = threading.Thread(target=self.run, name=f"watch-{name}", daemon=True)
-        self._standing = threading.Event()
+        self._thread: Task | None = None
+        self._standing = concurrency.event()
         self._version = ""
         self._has_missed = False
         self._failures = 0
@@ -117,7 +118,7 @@ class Watcher:
 
     def start(self) -> None:
         """Begin to watch."""
-        self._thread.start()
+        self._thread = self._concurrency.start(self.run, f"watch-{self._name}")
 
     def stands(self, within_s: float) -> bool:
         """Whether the first watch is open, so that nothing after it is missed; waits for so long at most. If not, the
@@ -134,7 +135,7 @@ class Watcher:
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_GOODBYE_S)
 
     def run(self) -> None:

@@ -152,7 +152,7 @@ class LeaseInMemory:
 class NoThread:
     """What would run beside a test: ``run`` runs it, in the test's own thread."""
 
-    target: Callable[[], None]
+    target: Callable[[], object]
     is_running: bool = False
     joined: list[float | None] = field(default_factory=list)
 
@@ -189,7 +189,7 @@ class Replica:
         )
         self.elector.when_lost(lambda: self.lost.append(timeline.now))
 
-    def _beside(self, target: Callable[[], None]) -> NoThread:
+    def _beside(self, target: Callable[[], object], _name: str) -> NoThread:
         self.threads.append(NoThread(target))
         return self.threads[-1]
 

@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from actuators.apply import Actuator
+from actuators.concurrency import Concurrency
 from actuators.lanes import Lane, UnderWay
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -24,7 +25,7 @@ class SharedTime:
 
     def __init__(self, clock: SimulatedClock) -> None:
         self.clock = clock
-        self.under_way = UnderWay(clock.timestamp, self.take)
+        self.under_way = UnderWay(Concurrency(clock=clock.timestamp), self.take)
         self.actions: Actions | None = None
         """Those that lanes wait for."""
         self._began = clock.timestamp()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from actuators.apply import Actuator, Pressure, apply
+from actuators.concurrency import Concurrency
 from actuators.http.errors import Busy, Throttled
 from actuators.http.requests import note_action
 from actuators.lanes import Lane, UnderWay
@@ -145,7 +146,7 @@ def clock() -> Ticking:
 @pytest.fixture
 def under_way(clock: Ticking) -> UnderWay:
     """Nothing, by that clock."""
-    return UnderWay(lambda: clock.now, clock.take)
+    return UnderWay(Concurrency(clock=lambda: clock.now), clock.take)
 
 
 def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:

@@ -72,7 +72,7 @@ class Stage:
             closing=self.closing,
         )
 
-    def _beside(self, target: Callable[[], None]) -> NoThread:
+    def _beside(self, target: Callable[[], object], _name: str) -> NoThread:
         self.threads.append(NoThread(target))
         return self.threads[-1]
 

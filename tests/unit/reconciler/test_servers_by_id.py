@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from actuators.concurrency import THREADS
 from actuators.http.errors import NotFound
 from actuators.http.hetzner import HetznerReader
 from desired.model.settings import Settings
@@ -101,6 +102,8 @@ def test_side_by_side() -> None:
 
     class _Patient:
         """A reader that answers none of ten questions before it has heard them all."""
+
+        concurrency = THREADS
 
         def get(self, path: str) -> bytes:
             together.wait()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
 from actuators.http.kubernetes_watch import WatchEvent
 from reconciler.triggers.watcher import Watcher
@@ -132,7 +133,7 @@ def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchE
         server,  # type: ignore[arg-type]
         saw=saw or seen.append,
         wake=woken.append,
-        clock=clock,
+        concurrency=Concurrency(clock=clock),
         draw=lambda: drawn,
         wait=clock.wait,
     )
@@ -316,7 +317,12 @@ def test_a_first_version_that_comes_too_late() -> None:
     """The pass that did not wait for it may have missed something: the loop is woken once the watch stands."""
     clock, woken = Clock(), list[str]()
     server = Server(clock, [GOOD], until=3)
-    arguments: dict[str, Any] = {"saw": lambda _event: None, "wake": woken.append, "clock": clock, "wait": clock.wait}
+    arguments: dict[str, Any] = {
+        "saw": lambda _event: None,
+        "wake": woken.append,
+        "concurrency": Concurrency(clock=clock),
+        "wait": clock.wait,
+    }
     late = Watcher("nodes", server, **arguments)  # type: ignore[arg-type]
     server.watcher = late
 
