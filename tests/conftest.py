@@ -3,7 +3,7 @@
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from desired.guards import judge
 from desired.guards.table import GUARDS
-from tests.support import control_plane
+from tests.support import control_plane, premises
 from tests.support.apiserver import ApiServer, start_api_server
 from tests.support.assets import Script, folder_of
 from tests.support.measured import MEASURED
@@ -57,6 +57,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for script in dict.fromkeys(script for fixture in _PROGRAMS.keys() & used for script in _PROGRAMS[fixture]):
         with contextlib.suppress(RuntimeError):
             folder_of(script)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Raises AssertionError after a law that holds for want of examples to which it applies."""
+    stated = pyfuncitem.get_closest_marker("premises")
+    premises.forget()
+    result = yield
+    if stated is not None:
+        short = [*premises.shortcomings(*stated.args)]
+        assert not short, f"premises that are met too rarely: {short}"
+    return result
 
 
 class _WholeLanes(LoadFileScheduling):  # type: ignore[misc]

@@ -5,7 +5,7 @@ twice, or not at all.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -148,6 +148,10 @@ _BODIES = st.tuples(
 _LISTENERS: st.SearchStrategy[dict[str, Any]] = some({}, {"protocol": "http"}, {"proxyprotocol": True})
 
 
+def _in_network(number: int) -> dict[str, Any]:
+    return server(100 + number, f"n{number}", private_net=[{"network": 7, "ip": f"10.0.0.{10 + number}"}])
+
+
 @st.composite
 def members(draw: st.DrawFn, number: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """A server and its Node; either may be missing."""
@@ -209,4 +213,30 @@ def worlds(draw: st.DrawFn) -> World:
         servers=tuple(machines),
         balancers=tuple(unique.values()),
         has_network=has_network,
+    )
+
+
+@st.composite
+def served_worlds(draw: st.DrawFn) -> World:
+    """Those in which a load balancer of a Service leads to two living servers or more, whatever the Service asks for by
+    now, and whatever Nodes and servers there are beside them."""
+    world = draw(worlds())
+    pairs = [draw(members(number)) for number in range(10, 10 + draw(some(2, 3, 4)))]
+    machines = [_in_network(number) for number in range(10, 10 + len(pairs))]
+    nodes = [
+        node or settled_node(machine["name"], machine["id"]) for machine, (_, node) in zip(machines, pairs, strict=True)
+    ]
+    balancer = draw(balancers(0, []))
+    attached = bool(balancer["private_net"])
+    targets = [
+        {"type": "server", "server": {"id": machine["id"]}, "use_private_ip": attached and draw(some(True, False))}
+        for machine in machines
+    ]
+    balancer |= {"targets": targets, "labels": {LABEL_SERVICE_UID: uid_of("web"), LABEL_CLUSTER_UID: CLUSTER_UID}}
+    others = [found for found in world.balancers if found["name"] != balancer["name"] and found["id"] != balancer["id"]]
+    return replace(
+        world,
+        nodes=(*world.nodes, *nodes),
+        servers=(*world.servers, *machines),
+        balancers=(balancer, *others),
     )

@@ -6,15 +6,17 @@ from datetime import UTC
 
 from hypothesis import strategies as st
 
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.plan.evidence import AbsenceProof
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, Verb
+from desired.planner import compute_plan
 from desired.section import Section
 from tests.builders import a_settled_node, in_cloud
 from tests.property.strategies import addresses, labels, provider_ids, some, taints
-from tests.property.worlds import lost_nodes, snapshots
+from tests.property.worlds import choices, deciding, losing, lost_nodes, snapshots
 from tests.support.keys import key_of
 
 identities = st.builds(
@@ -50,7 +52,7 @@ _OF_KIND: Mapping[str, tuple[st.SearchStrategy[State | None], st.SearchStrategy[
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
     """A change of any kind, the planned ones more often, with sides that fit it."""
-    kind = KINDS[draw(some(*KINDS) | some(*_OF_KIND))]
+    kind = KINDS[draw(some(*KINDS) | some(*_OF_KIND, "node.delete"))]
     verb = draw(some(*(verb for verb in Verb if verb in kind.verbs)))
     sides = st.tuples(*_OF_KIND.get(kind.name, (anything, anything)))
     before, after = draw(sides.filter(lambda pair: pair[0] != pair[1]))
@@ -60,7 +62,31 @@ def changes(draw: st.DrawFn) -> Change:
     return Change(key_of(key), kind.name, verb, before, after, "a law wants it", key_of(owner), depends_on=depends_on)
 
 
-plans = st.lists(changes(), max_size=5, unique_by=lambda change: change.key).map(lambda found: Plan(tuple(found)))
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Some of these, of which some come after one another."""
+    found = draw(st.lists(changes(), min_size=1, max_size=5, unique_by=lambda change: change.key))
+    for place in range(1, len(found)):
+        if draw(st.booleans()):
+            before = found[place - 1].key
+            found[place] = replace(found[place], depends_on=(*found[place].depends_on, before))
+    return Plan(tuple(found))
+
+
+Case = tuple[Plan, Snapshot, Settings]
+_planned = st.tuples(losing, deciding).map(lambda pair: (compute_plan(*pair), *pair))
+cases: st.SearchStrategy[Case] = st.one_of(st.tuples(plans(), snapshots, choices), _planned, _planned)
+"""Plans to be judged: any, and those that rules make of a reading."""
+
+
+@st.composite
+def restrictions(draw: st.DrawFn) -> tuple[Case, tuple[str, ...]]:
+    """A case, and what a person names of it with ``--only``, and what is not in it."""
+    case = draw(cases)
+    there = st.sampled_from([*case[0].by_key, "node"])
+    return case, tuple(draw(st.lists(there | there | keys, max_size=2)))
+
+
 hashes = st.from_regex(r"sha256:[0-9a-f]{16}", fullmatch=True)
 times = st.datetimes(timezones=st.just(UTC))
 approvals = st.builds(Grant, st.just(Source.CLUSTER), hashes, st.text(max_size=10), times, used_at=st.none() | times)

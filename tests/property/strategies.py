@@ -33,20 +33,20 @@ WORLDS = int(_EXAMPLES or 40)
 """How many those are tried on that run passes on simulators, which take as long as a hundred plans."""
 
 
-def law(test: Test) -> Test:
-    """A test that holds for all values, of which the seed says which are tried."""
-    return _tried(test, int(_EXAMPLES or 100))
+def law(premises: Mapping[str, float]) -> Callable[[Test], Test]:
+    """Of a test that holds for all values, of which the seed says which are tried. Name of a premise → share of the
+    values that meet it, at least (``tests.support.premises``)."""
+    return _tried(premises, int(_EXAMPLES or 100))
 
 
-def law_of_passes(test: Test) -> Test:
+def law_of_passes(premises: Mapping[str, float], examples: int = WORLDS) -> Callable[[Test], Test]:
     """The same for one that runs passes on simulators."""
-    tried: Test = pytest.mark.passes(_tried(test, WORLDS))
-    return tried
+    return lambda test: pytest.mark.passes(_tried(premises, examples)(test))
 
 
-def _tried(test: Test, examples: int) -> Test:
+def _tried(premises: Mapping[str, float], examples: int) -> Callable[[Test], Test]:
     budget = settings(max_examples=examples, deadline=None, derandomize=False, print_blob=True)
-    return seed(SEED)(budget(test))
+    return lambda test: pytest.mark.premises(premises)(seed(SEED)(budget(test)))
 
 
 def some(*values: V) -> st.SearchStrategy[V]:

@@ -8,6 +8,7 @@ from desired.annotations.options import ANNOTATIONS, OWN_PREFIX, PREFIX, Options
 from desired.annotations.reading import read_annotations, with_defaults
 from tests.property.strategies import law, some
 from tests.support.options import parse_options
+from tests.support.premises import premise
 
 _KEYS = some(*ANNOTATIONS) | st.text(max_size=12).map(PREFIX.__add__) | st.text(max_size=12).map(OWN_PREFIX.__add__)
 _WORDS = some("true", "false", "https", "managed", "uploaded", "10s", "10", "1e9h", "fsn1", "10.0.0.5", "10.0.0.0/24")
@@ -23,19 +24,20 @@ _DEFAULTS = st.builds(
 )
 
 
-@law
+@law({"a wrong value": 0.6})
 @given(_ANNOTATIONS, _DEFAULTS)
 def test_any_annotations_are_read(annotations: dict[str, str], defaults: Options) -> None:
     """No text makes the parser raise, and every problem names where it is and what it is."""
     found = parse_options(annotations, defaults)
     problems = () if isinstance(found, Options) else found
+    premise("a wrong value", is_met=bool(problems))
 
     assert isinstance(found, Options) or found
     assert all(bad.text.startswith(bad.key) and bad.text.isprintable() for bad in problems)
     assert len(read_annotations(annotations).deletion_policy) == 6
 
 
-@law
+@law({"a wrong value": 0.6})
 @given(_ANNOTATIONS, _DEFAULTS, st.booleans())
 def test_a_claim_is_never_better_than_its_annotations(
     annotations: dict[str, str], defaults: Options, has_network: bool
@@ -43,6 +45,7 @@ def test_a_claim_is_never_better_than_its_annotations(
     """Each wrong value is among the problems of the claim, or among its warnings where nothing reads it; and the order
     in the Service makes no difference."""
     bad = with_defaults(read_annotations(annotations), defaults).bad
+    premise("a wrong value", is_met=bool(bad))
     check = check_claim(Claim(annotations, (ClaimedPort(80),)), defaults, has_network=has_network)
     backwards = Claim(dict(reversed(annotations.items())), (ClaimedPort(80),))
 

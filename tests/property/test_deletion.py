@@ -17,8 +17,9 @@ from desired.syntax.provider_id import Provider
 from tests.builders import NOW, incomplete
 from tests.property.model import applied, our_nodes
 from tests.property.strategies import law
-from tests.property.worlds import LOST_IDS, blurred, deciding, losing
+from tests.property.worlds import LOST_IDS, blurred, deciding, dwindling, dwindling_worlds, losing
 from tests.support.judging import judge
+from tests.support.premises import premise
 
 LONG_AGO = NOW - timedelta(days=9)
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
@@ -29,6 +30,11 @@ def allowed_deletions(snapshot: Snapshot, chosen: Settings, approved: Collection
     """The Nodes' deletions that may be carried out."""
     judged = judge(compute_plan(snapshot, chosen), snapshot, chosen, approved)
     return tuple(change for change in judged.allowed if change.kind == "node.delete")
+
+
+def planned_deletions(snapshot: Snapshot, chosen: Settings) -> tuple[Change, ...]:
+    """The Nodes' deletions that a plan has, whether or not they may be carried out."""
+    return tuple(change for change in compute_plan(snapshot, chosen).changes if change.kind == "node.delete")
 
 
 def approved_deletions(snapshot: Snapshot, chosen: Settings) -> tuple[Change, ...]:
@@ -71,12 +77,14 @@ def is_witnessed(snapshot: Snapshot, chosen: Settings) -> bool:
     return any(server_id in snapshot.servers.items for _, server_id in our_nodes(snapshot, chosen))
 
 
-@law
+@law({"a deletion is allowed": 0.25})
 @given(losing, deciding)
 def test_every_deletion_is_proven(snapshot: Snapshot, chosen: Settings) -> None:
     """No approval makes up for a server that is not absent from a whole list and by its id, nor for a Node that is
     another one than was seen, young, Ready until lately, or none of ours."""
-    for change in approved_deletions(snapshot, chosen):
+    deletions = approved_deletions(snapshot, chosen)
+    premise("a deletion is allowed", is_met=bool(deletions))
+    for change in deletions:
         node = snapshot.nodes.items[change.owner.removeprefix("node/")]
         (server_id,) = [found for ours, found in our_nodes(snapshot, chosen) if ours == node]
         assert isinstance(change.before, LostNode)
@@ -92,7 +100,7 @@ def test_every_deletion_is_proven(snapshot: Snapshot, chosen: Settings) -> None:
         assert Controller.LIFECYCLE in chosen.controllers
 
 
-@law
+@law({"a server is asked for": 0.3, "a proof lacks time": 0.15})
 @given(losing, deciding)
 def test_what_is_asked_for_is_what_deletions_hang_on(snapshot: Snapshot, chosen: Settings) -> None:
     """Only servers of Nodes that are to be deleted are asked for; once all of them have answered, what a proof still
@@ -102,7 +110,9 @@ def test_what_is_asked_for_is_what_deletions_hang_on(snapshot: Snapshot, chosen:
     world = replace(snapshot, confirmations=dict.fromkeys(asked, Absent()))
     plan = compute_plan(world, chosen)
     proofs = {change.before.proof for change in plan.changes if isinstance(change.before, LostNode)}
+    premise("a server is asked for", is_met=bool(asked))
     assert {*asked} <= {proof.server_id for proof in proofs}
+    premise("a proof lacks time", is_met=any(wait_for(proof, world.taken_at, chosen.waits) for proof in proofs))
     for proof in proofs:
         waits = chosen.waits
         left = max(
@@ -114,20 +124,22 @@ def test_what_is_asked_for_is_what_deletions_hang_on(snapshot: Snapshot, chosen:
         assert doubt or proof.server_id in asked
 
 
-@law
-@given(losing, deciding, st.booleans())
+@law({"without the gap one is deleted": 0.3})
+@given(dwindling, deciding, st.booleans())
 def test_a_gap_deletes_nothing(snapshot: Snapshot, chosen: Settings, of_nodes: bool) -> None:
     """With part of either list missing no Node is deleted, whatever is approved."""
+    premise("without the gap one is deleted", is_met=bool(approved_deletions(snapshot, chosen)))
     with_gap = replace(snapshot, nodes=incomplete(snapshot.nodes))
     if not of_nodes:
         with_gap = replace(snapshot, servers=incomplete(snapshot.servers))
     assert approved_deletions(with_gap, chosen) == ()
 
 
-@law
+@law({"without the doubt one is deleted": 0.25})
 @given(losing, deciding)
 def test_doubt_about_a_server_keeps_its_node(snapshot: Snapshot, chosen: Settings) -> None:
     """A Node stays when its server arrived and could not be read, or when asking by id gave no clear answer."""
+    premise("without the doubt one is deleted", is_met=bool(approved_deletions(snapshot, chosen)))
     doubtful = {**dict.fromkeys(snapshot.confirmations, Unknown("500")), 5: Unknown("timeout")}
     assert approved_deletions(replace(snapshot, confirmations=doubtful), chosen) == ()
     unreadable = {server_id: "no name" for _, server_id in our_nodes(snapshot, chosen)}
@@ -141,7 +153,7 @@ def hidden(snapshot: Snapshot, chosen: Settings) -> Snapshot:
     return replace(snapshot, servers=Section(), nodes=Section(snapshot.nodes.items), confirmations=gone)
 
 
-@law
+@law({"a deletion is planned": 0.5})
 @given(losing, deciding)
 def test_hiding_every_server_deletes_nothing(snapshot: Snapshot, chosen: Settings) -> None:
     """One Ready Node that nobody has announced is enough: with an empty project no Node goes without approval, even if
@@ -149,24 +161,29 @@ def test_hiding_every_server_deletes_nothing(snapshot: Snapshot, chosen: Setting
     beyond the limit."""
     world = hidden(snapshot, chosen)
     deletions = owners(allowed_deletions(world, chosen))
+    premise("a deletion is planned", is_met=bool(planned_deletions(world, chosen)))
     assert not deletions or (not anchors(world, chosen) and is_witnessed(world, chosen))
     ours = [node for node, _ in our_nodes(world, chosen)]
     unannounced = [node for node in ours if is_unannounced(node, world, chosen)]
     assert len(unannounced) <= limit_of(len(ours)) or deletions.isdisjoint(node.key for node in unannounced)
 
 
-@law
+@law({"a deletion is planned": 0.5})
 @given(losing, deciding)
 def test_hiding_every_server_and_asking_for_none_deletes_nothing(snapshot: Snapshot, chosen: Settings) -> None:
     """An empty list alone deletes nothing, whatever is approved."""
-    assert approved_deletions(replace(hidden(snapshot, chosen), confirmations={}), chosen) == ()
+    unasked = replace(hidden(snapshot, chosen), confirmations={})
+    premise("a deletion is planned", is_met=bool(planned_deletions(unasked, chosen)))
+    assert approved_deletions(unasked, chosen) == ()
 
 
-@law
-@given(losing, deciding)
+@law({"a deletion is allowed": 0.1})
+@given(dwindling, deciding)
 def test_a_deletion_is_of_the_clusters_own_project(snapshot: Snapshot, chosen: Settings) -> None:
     """Without approval a Node goes only when half of the Ready Nodes are found in the project, or else a witness is."""
-    if allowed_deletions(snapshot, chosen):
+    deletions = allowed_deletions(snapshot, chosen)
+    premise("a deletion is allowed", is_met=bool(deletions))
+    if deletions:
         found = anchors(snapshot, chosen)
         assert 2 * sum(found.values()) >= len(found)
         assert found or is_witnessed(snapshot, chosen)
@@ -177,8 +194,8 @@ def limit_of(nodes: int) -> int:
     return 0 if nodes == 1 else max(1, nodes // 4)
 
 
-@law
-@given(losing, deciding)
+@law({"more are lost than may go": 0.1, "some go": 0.04})
+@given(dwindling, deciding)
 def test_no_more_go_unannounced_than_may(snapshot: Snapshot, chosen: Settings) -> None:
     """Without approval all that are lost unannounced may go, or, when they are more than the limit, none of them."""
     ours = our_nodes(snapshot, chosen)
@@ -188,54 +205,67 @@ def test_no_more_go_unannounced_than_may(snapshot: Snapshot, chosen: Settings) -
         if isinstance(snapshot.servers.find(server_id), Absent) and is_unannounced(node, snapshot, chosen)
     }
     surprising = owners(allowed_deletions(snapshot, chosen)) & lost
+    premise("more are lost than may go", is_met=len(lost) > limit_of(len(ours)))
+    premise("some go", is_met=bool(surprising))
     assert len(surprising) <= (len(lost) if len(lost) <= limit_of(len(ours)) else 0)
 
 
-@law
-@given(st.data(), losing, deciding)
+@law({"one goes in more than one pass": 0.04})
+@given(st.data(), dwindling_worlds(), deciding)
 def test_many_small_passes_delete_no_more_than_one(data: st.DataObject, snapshot: Snapshot, chosen: Settings) -> None:
     """Pass after pass, each of them cut short anywhere: no more go unannounced than might have gone at once."""
     limit = limit_of(len(our_nodes(snapshot, chosen)))
     surprising = {node.key for node, _ in our_nodes(snapshot, chosen) if is_unannounced(node, snapshot, chosen)}
     gone: set[str] = set()
+    passes = 0
     for _ in range(3):
         deletions = allowed_deletions(snapshot, chosen)
         part = [change for change in deletions if data.draw(st.booleans(), label=change.key)]
         gone |= owners(part)
+        passes += bool(part)
         snapshot = applied(snapshot, part)
+    premise("one goes in more than one pass", is_met=passes > 1)
     assert len(gone & surprising) <= limit
 
 
-@law
+@law({"all of it is to go": 0.15})
 @given(losing, deciding)
 def test_the_control_plane_never_goes_whole(snapshot: Snapshot, chosen: Settings) -> None:
     """Without approval a cluster with Nodes of a control plane keeps one of them, announced or not."""
     members = {node.key for node in snapshot.nodes if CONTROL_PLANE & node.labels.keys()}
+    premise("all of it is to go", is_met=bool(members) and members <= owners(planned_deletions(snapshot, chosen)))
     assert not members or members - owners(allowed_deletions(snapshot, chosen))
 
 
-@law
+@law({"a hold of deletions": 0.25})
 @given(losing, deciding)
 def test_an_approval_fits_no_node_that_has_registered_anew(snapshot: Snapshot, chosen: Settings) -> None:
     """Under the name of a Node whose deletion was approved, another one is as safe as it was before."""
     holds = judge(compute_plan(snapshot, chosen), snapshot, chosen).holds
-    for hold in holds:
-        if hold.rule == "node-blast-radius":
-            name = hold.keys[0].removeprefix("node/")
-            anew = replace(snapshot.nodes.items[name], uid="registered-anew")
-            world = replace(snapshot, nodes=replace(snapshot.nodes, items={**snapshot.nodes.items, name: anew}))
-            assert owners(allowed_deletions(world, chosen, [hold.hash])).isdisjoint(hold.keys)
+    of_deletions = [hold for hold in holds if hold.rule == "node-blast-radius"]
+    premise("a hold of deletions", is_met=bool(of_deletions))
+    for hold in of_deletions:
+        name = hold.keys[0].removeprefix("node/")
+        anew = replace(snapshot.nodes.items[name], uid="registered-anew")
+        world = replace(snapshot, nodes=replace(snapshot.nodes, items={**snapshot.nodes.items, name: anew}))
+        assert owners(allowed_deletions(world, chosen, [hold.hash])).isdisjoint(hold.keys)
 
 
-@law
+@law({"a deletion is withheld that may be known less of": 0.25, "a deletion is still planned": 0.2})
 @given(st.data(), losing, deciding)
 def test_knowing_less_never_deletes_more(data: st.DataObject, snapshot: Snapshot, chosen: Settings) -> None:
     """Whatever becomes unreadable, no Node may go that might not before."""
     less = data.draw(blurred(snapshot))
-    assert owners(allowed_deletions(less, chosen)) <= owners(allowed_deletions(snapshot, chosen))
+    allowed = owners(allowed_deletions(snapshot, chosen))
+    premise(
+        "a deletion is withheld that may be known less of",
+        is_met=bool(owners(planned_deletions(snapshot, chosen)) - allowed),
+    )
+    premise("a deletion is still planned", is_met=bool(planned_deletions(less, chosen)))
+    assert owners(allowed_deletions(less, chosen)) <= allowed
 
 
-@law
+@law({"the project is the cluster's, and one is lost": 0.5})
 @given(losing, deciding)
 def test_a_proven_and_announced_loss_is_deleted(snapshot: Snapshot, chosen: Settings) -> None:
     """All of this would hold if nothing were ever deleted: a worker that is announced goes, once its server is proven
@@ -253,5 +283,7 @@ def test_a_proven_and_announced_loss_is_deleted(snapshot: Snapshot, chosen: Sett
     )
     active = replace(chosen, policy=Policy.SYNC, controllers=frozenset(Controller))
     found = anchors(world, active)
-    if all(found.values()) and (found or is_witnessed(world, active)):
+    is_ours = all(found.values()) and (bool(found) or is_witnessed(world, active))
+    premise("the project is the cluster's, and one is lost", is_met=is_ours and bool(told))
+    if is_ours:
         assert owners(allowed_deletions(world, active)) >= {node.key for node in told.values()}

@@ -16,6 +16,7 @@ from reconciler.report.text_report import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change, an_identity
 from tests.property.strategies import law, some
+from tests.support.premises import premise
 
 _PATTERNS = ("w-{}", "w-{:02}", "w-{:03}", "10.{}.0.0", "w-[0-{}]", "w-{}-3", "\u202e{}", "३{}", "w" * 250 + "{}")
 _patterns = st.sampled_from(_PATTERNS)
@@ -56,11 +57,12 @@ def _reports(draw: st.DrawFn) -> tuple[Line, ...]:
     return tuple({line.change.key: line for line in draw(st.permutations(every))}.values())
 
 
-@law
+@law({"a fold": 0.15})
 @given(_reports())
 def test_unfolded_it_is_the_plan(lines: tuple[Line, ...]) -> None:
     """Each change is in exactly one place, and a fold's members differ in nothing that a person would miss."""
     found = blocks(lines)
+    premise("a fold", is_met=any(isinstance(block, Fold) for block in found))
     placed = [line for block in found for line in (block.lines if isinstance(block, Fold) else (block,))]
 
     assert len(placed) == len(lines)
@@ -87,15 +89,17 @@ def _stands_alone(line: Line) -> bool:
     )
 
 
-@law
+@law({"a fold": 0.15})
 @given(_reports())
 def test_names_are_those_of_the_members(lines: tuple[Line, ...]) -> None:
     """Those that are named and those that are counted are exactly the members of the fold."""
-    for fold in (block for block in blocks(lines) if isinstance(block, Fold)):
+    folds = [block for block in blocks(lines) if isinstance(block, Fold)]
+    premise("a fold", is_met=bool(folds))
+    for fold in folds:
         assert names(fold.keys) == f"{', '.join(fold.keys[:3])} and {len(fold.lines) - 3} more"
 
 
-@law
+@law({"a fold": 0.1})
 @given(_reports(), some(*Detail), some(None, 1, 20, 80, 120))
 def test_each_block_is_a_line_of_the_text(lines: tuple[Line, ...], detail: Detail, width: int | None) -> None:
     """However it is told, as many changes are counted as there are; a full report folds nothing."""
@@ -103,5 +107,6 @@ def test_each_block_is_a_line_of_the_text(lines: tuple[Line, ...], detail: Detai
 
     folds = [int(found[1]) for line in text if (found := re.match(r"  [-+~!?] ([0-9]+) x ", line))]
     singles = [line for line in text if re.match(r"  [-+~!?] (?:node|load_balancer|route)/", line)]
+    premise("a fold", is_met=bool(folds))
     assert sum(folds) + len(singles) == len(lines)
     assert not folds or detail is not Detail.FULL

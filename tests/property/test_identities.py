@@ -12,7 +12,8 @@ from desired.planner import compute_plan
 from desired.syntax.provider_id import CloudID, parse_provider_id
 from tests.property.model import applied
 from tests.property.strategies import law
-from tests.property.worlds import choices, snapshots
+from tests.property.worlds import deciding, joining
+from tests.support.premises import premise
 
 
 def _hostnames(node: Node) -> set[str]:
@@ -39,12 +40,13 @@ def _written(changes: Iterable[Change]) -> Mapping[str, tuple[NodeAddress, ...]]
     return written
 
 
-@law
-@given(snapshots, choices)
+@law({"addresses are written": 0.3})
+@given(joining, deciding)
 def test_no_node_is_given_the_name_of_another_one(snapshot: Snapshot, chosen: Settings) -> None:
     """No name that is written is another Node's, and two Nodes share one only if both had it and neither was asked."""
     plan = compute_plan(snapshot, chosen)
     written = _written(plan.changes)
+    premise("addresses are written", is_met=any(written.values()))
     names = {node.name.lower(): node.name for node in snapshot.nodes}
     for node, addresses in written.items():
         for address in addresses:
@@ -58,15 +60,20 @@ def test_no_node_is_given_the_name_of_another_one(snapshot: Snapshot, chosen: Se
     assert [name for name in given - untouched if shared[name] > 1] == []
 
 
-@law
-@given(snapshots, choices)
+@law({"addresses are written beside another Node with a server": 0.25})
+@given(joining, deciding)
 def test_no_node_is_given_an_address_of_another_nodes_server(snapshot: Snapshot, chosen: Settings) -> None:
     """What the cloud says of another Node's server, in public or in the network that counts, is never written."""
     plan = compute_plan(snapshot, chosen)
     after = applied(snapshot, plan.changes)
     servers = _servers(after)
     network = getattr(getattr(snapshot.network, "value", None), "id", None)
-    for name, addresses in _written(plan.changes).items():
+    written = _written(plan.changes)
+    premise(
+        "addresses are written beside another Node with a server",
+        is_met=any(len(servers.keys() - {name}) for name, addresses in written.items() if addresses),
+    )
+    for name, addresses in written.items():
         ips = {a.address for a in addresses if a.type in (AddressType.EXTERNAL_IP, AddressType.INTERNAL_IP)}
         for other, server in servers.items():
             if other == name or (name in servers and servers[name].id == server.id):

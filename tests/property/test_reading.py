@@ -14,54 +14,65 @@ from desired.plan.approvals import format_approval, parse_approvals
 from desired.plan.grants import Grant
 from desired.syntax.provider_id import CloudID, RobotID, format_provider_id, parse_provider_id
 from desired.syntax.selector import Selector, is_label_key, is_label_value, parse_selector
-from reconciler.observe.manifests import FoundService, read_manifests
+from reconciler.observe.manifests import FoundAnnotations, FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
 from tests.property.plan_strategies import approvals, hashes
 from tests.property.strategies import cloud_ids, labels, law, robot_ids
+from tests.support.premises import ALWAYS, premise
 
 
-@law
+@law(ALWAYS)
 @given(cloud_ids | robot_ids)
 def test_provider_ids_survive_writing_and_reading(provider_id: CloudID | RobotID) -> None:
     """Reading what was written gives the same providerID."""
     assert parse_provider_id(format_provider_id(provider_id)) == provider_id
 
 
-@law
-@given(st.text() | st.sampled_from(["hcloud://", "hrobot://"]).flatmap(lambda prefix: st.text().map(prefix.__add__)))
+@law({"a providerID of ours": 0.08})
+@given(
+    st.text()
+    | st.sampled_from(["hcloud://", "hrobot://"]).flatmap(
+        lambda prefix: (st.text() | st.integers().map(str)).map(prefix.__add__)
+    )
+)
 def test_any_text_is_read_as_some_provider_id(text: str) -> None:
     """No text makes the parser raise, and one that is ours is written back as it was."""
     found = parse_provider_id(text)
+    premise("a providerID of ours", is_met=isinstance(found, CloudID | RobotID))
     assert not isinstance(found, CloudID | RobotID) or format_provider_id(found) == text
 
 
-@law
+@law({"an approval": 0.6})
 @given(st.lists(approvals, unique_by=lambda approval: approval.of, max_size=3))
 def test_approvals_survive_writing_and_reading(given_approvals: list[Grant]) -> None:
     """Reading what was written gives the same approvals, by hash."""
     expected = sorted(given_approvals, key=lambda approval: approval.of)
+    premise("an approval", is_met=bool(expected))
     assert parse_approvals(dict(map(format_approval, given_approvals))) == tuple(expected)
 
 
-@law
+@law({"an approval": 0.06})
 @given(
     hashes.map(lambda text: text.replace(":", ".")) | st.text(),
     st.text()
     | st.recursive(st.none() | st.booleans() | st.text() | st.integers(), st.lists).map(repr)
     | approvals.map(lambda approval: format_approval(approval)[1]).flatmap(
-        lambda value: st.integers(0, len(value)).map(lambda end: value[:end])
+        lambda value: (st.just(len(value)) | st.integers(0, len(value))).map(lambda end: value[:end])
     ),
 )
 def test_any_config_map_is_read(key: str, value: str) -> None:
     """No data of the ConfigMap makes the parser raise."""
-    assert len(parse_approvals({key: value})) <= 1
+    found = parse_approvals({key: value})
+    premise("an approval", is_met=bool(found))
+    assert len(found) <= 1
 
 
-@law
+@law({"addresses": 0.25})
 @given(st.text(alphabet="0123456789abcdef:.,%/ x") | st.text() | st.ip_addresses().map(str))
 def test_any_annotation_is_read(annotation: str) -> None:
     """No annotation makes the parser raise, and it never reads more than a pair."""
     found = parse_node_ips(annotation)
+    premise("addresses", is_met=isinstance(found, tuple))
     assert not isinstance(found, tuple) or len(found) in {1, 2}
 
 
@@ -69,6 +80,13 @@ _SELECTOR_TEXT = st.lists(
     st.sampled_from(["team", "example.com/spare", "=", "==", "!=", "!", " in ", " notin ", "(", ")", "(a,b)", ",", " "])
     | st.sampled_from([">", "<", "3"])
 ).map("".join)
+
+
+_SELECTORS = st.lists(
+    st.sampled_from(["team", "!team", "team=mine", "a != b", "example.com/spare in (x, y)", "team notin ()", "a=b=c"]),
+    max_size=4,
+).map(",".join)
+"""Some that are well written, and some that are nearly so."""
 
 
 def read_selector(text: str) -> Selector | None:
@@ -79,12 +97,13 @@ def read_selector(text: str) -> Selector | None:
         return None
 
 
-@law
-@given(_SELECTOR_TEXT | st.text(), labels)
+@law({"a selector": 0.15})
+@given(_SELECTOR_TEXT | _SELECTORS | st.text(), labels)
 def test_any_text_is_a_selector_or_an_error_for_people(text: str, found: dict[str, str]) -> None:
     """No text makes the parser raise anything but the error that names it; what it reads asks for something, of keys
     and values that a label may have, and nothing fulfils a contradiction."""
     selector = read_selector(text)
+    premise("a selector", is_met=selector is not None)
     if selector is None:
         return
     assert selector.requirements
@@ -136,6 +155,16 @@ _DOCUMENTS = st.recursive(
     ),
     max_leaves=20,
 )
+_SERVICES = st.builds(
+    lambda annotations, spec: {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "annotations": annotations},
+        "spec": {"type": "LoadBalancer", **spec},
+    },
+    st.dictionaries(_KEYS, _SCALARS, max_size=4),
+    st.dictionaries(_KEYS | st.sampled_from(["ports", "loadBalancerClass"]), _DOCUMENTS, max_size=3),
+)
 _YAML = st.lists(
     st.sampled_from(["load-balancer.hetzner.cloud/type", "hcloud-reconciler/x", "'", '"', "{", "}", "[", "]", "kind:"])
     | st.sampled_from([": ", "- ", "\n", "  ", "|\n", "---\n", "&a ", "*a", "<<: *a", "{{ x }}"])
@@ -145,13 +174,16 @@ _YAML = st.lists(
 ).map("".join)
 
 
-@law
-@given(_DOCUMENTS.map(yaml.safe_dump) | _YAML | st.text())
+@law({"a Service or what carries annotations": 0.05})
+@given((_SERVICES | _DOCUMENTS).map(yaml.safe_dump) | _YAML | st.text())
 def test_any_manifest_is_judged(text: str) -> None:
     """No text makes the reader or the checks raise, but for saying that it is neither YAML nor JSON."""
+    manifests: list[FoundService | FoundAnnotations] = []
     with suppress(NotManifests):
-        for found in read_manifests(text.encode("utf-8", "surrogatepass")):
-            if not isinstance(found, FoundService):
-                check_annotations(found.carried.annotations, has_network=False)
-            elif found.claim is not None:
-                check_claim(found.claim, Options(), has_network=False)
+        manifests.extend(read_manifests(text.encode("utf-8", "surrogatepass")))
+    premise("a Service or what carries annotations", is_met=bool(manifests))
+    for found in manifests:
+        if not isinstance(found, FoundService):
+            check_annotations(found.carried.annotations, has_network=False)
+        elif found.claim is not None:
+            check_claim(found.claim, Options(), has_network=False)

@@ -12,7 +12,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from desired.model.settings import Settings
@@ -21,11 +21,12 @@ from reconciler.passes.agreement import Permission
 from reconciler.passes.saved_plan import SavedPlanProblem, _hash_of, read_plan, save_plan
 from reconciler.report.documents import to_json
 from reconciler.result import Report
-from tests.property.strategies import SEED, WORLDS, Test, law_of_passes, some
+from tests.property.strategies import WORLDS, law_of_passes, some
 from tests.support.direct import DirectSimulation
 from tests.support.harm_stage import GUEST_IP, HOME, Stage, Start, a_stage, pods
 from tests.support.harm_truth import balancer_of, is_wanted, machine_of
 from tests.support.passes import Run
+from tests.support.premises import premise
 
 Raw = dict[str, Any]
 Step = tuple[str, int]
@@ -96,13 +97,9 @@ WAYS: Mapping[str, Callable[[Stage, int], object]] = {
     "time passes": lambda stage, number: stage.advance((15, 90, 600, 1900)[number % 4]),
 }
 NUMBERS = st.integers(0, 11)
+FEW = max(1, WORLDS // 4)
+"""Examples, where these tell enough."""
 steps = st.lists(st.tuples(some(*WAYS), NUMBERS), min_size=1, max_size=3)
-
-
-def _lesser_law(test: Test) -> Test:
-    """One of which a few examples tell enough."""
-    tried: Test = pytest.mark.passes(seed(SEED)(settings(max_examples=max(1, WORLDS // 4), deadline=None)(test)))
-    return tried
 
 
 def _a_world(start: Start, before: Sequence[Step]) -> tuple[Stage, Run[DirectSimulation]]:
@@ -146,7 +143,7 @@ def _timeless(side: Any) -> str:
     return re.sub(r"\d{8}T\d{6}Z", "", json.dumps(side, sort_keys=True))
 
 
-@law_of_passes
+@law_of_passes({"something is applied": 0.2, "something is planned that is not permitted": 0.3})
 @pytest.mark.timeout(3600)
 @given(some(*STARTS), steps, steps, st.booleans())
 def test_no_more_is_applied_than_is_permitted(
@@ -162,13 +159,16 @@ def test_no_more_is_applied_than_is_permitted(
     report, rounds = _carried_out(run)
 
     document = json.loads(content)
+    planned = {(found["kind"], found["key"]) for found in document["changes"]}
+    premise("something is applied", is_met=any(rounds))
+    premise("something is planned that is not permitted", is_met=not now <= planned)
     assert [change for sent in rounds for change in sent if not _is_in(document, change)] == []
-    if exact and {(found["kind"], found["key"]) for found in document["changes"]} != now:
+    if exact and planned != now:
         assert rounds == []
         assert report.errors
 
 
-@_lesser_law
+@law_of_passes({"something is applied": 0.4}, examples=FEW)
 @given(some(*STARTS), steps, some(Settings(), replace(STARTS[0].settings, cluster_cidr=OTHER_CIDR)))
 def test_other_settings(start: Start, before: Sequence[Step], other: Settings) -> None:
     """A plan that was made with them is refused; and one whose digests were forged permits no more than it has."""
@@ -181,6 +181,7 @@ def test_other_settings(start: Start, before: Sequence[Step], other: Settings) -
 
     _, rounds = _carried_out(run)
 
+    premise("something is applied", is_met=any(rounds))
     assert [change for sent in rounds for change in sent if not _is_in(json.loads(content), change)] == []
 
 
@@ -214,7 +215,7 @@ def _forged(content: bytes, changes: Sequence[Raw]) -> bytes:
     return json.dumps({**document, "changes": list(changes), "plan_hash": digest}).encode()
 
 
-@_lesser_law
+@law_of_passes({"something is forged": 0.3}, examples=FEW)
 @pytest.mark.timeout(3600)
 @given(some(*STARTS), steps, steps, some(_nothing, _everything))
 def test_a_forged_plan_permits_what_is_planned_anyway(
@@ -231,6 +232,7 @@ def test_a_forged_plan_permits_what_is_planned_anyway(
 
     _, rounds = _carried_out(run)
 
+    premise("something is forged", is_met=bool(changes))
     # What is left out is followed by nothing.
     assert all(planned.get(change.key) == replace(change, follows=()) for change in (rounds[0] if rounds else ()))
     assert changes or not any(rounds)

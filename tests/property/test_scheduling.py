@@ -15,6 +15,7 @@ from desired.plan.change import Change, Plan
 from desired.plan.ordering import bridged, in_order, predecessors
 from tests.builders import a_change, a_snapshot
 from tests.property.strategies import law, some
+from tests.support.premises import premise
 
 
 @st.composite
@@ -35,12 +36,13 @@ def tangles(draw: st.DrawFn) -> list[Change]:
     return draw(st.permutations(changes))
 
 
-@law
+@law({"one comes after another": 0.6})
 @given(tangles())
 def test_any_tangle_can_be_put_in_order(changes: list[Change]) -> None:
     """Each change comes after its forerunners, which are what it names and the one before it in its lane."""
     order = in_order(changes)
     waits = predecessors(changes)
+    premise("one comes after another", is_met=any(waits.values()))
     assert sorted(change.key for change in order) == sorted(change.key for change in changes)
     for place, change in enumerate(order):
         assert {*change.depends_on, *change.follows} <= waits[change.key] <= {earlier.key for earlier in order[:place]}
@@ -49,7 +51,7 @@ def test_any_tangle_can_be_put_in_order(changes: list[Change]) -> None:
             assert first.key in waits[second.key]
 
 
-@law
+@law({"one is left out between two": 0.06})
 @given(st.data(), tangles())
 def test_what_is_left_out_leaves_the_order_of_the_rest(data: st.DataObject, changes: list[Change]) -> None:
     """Who comes after another one through any number of changes, comes after it without them."""
@@ -57,6 +59,7 @@ def test_what_is_left_out_leaves_the_order_of_the_rest(data: st.DataObject, chan
     kept: dict[str, Change] = {change.key: change for change in changes if data.draw(st.booleans(), label=change.key)}
     left: dict[str, Change] = {change.key: change for change in bridged(tuple(kept.values()), plan)}
     assert left.keys() == kept.keys()
+    premise("one is left out between two", is_met=any(before(key, left) - before(key, kept) for key in kept))
     for key in kept:
         assert before(key, left) == before(key, plan.by_key) & kept.keys()
 
@@ -67,7 +70,7 @@ def before(key: str, changes: Mapping[str, Change]) -> set[str]:
     return named.union(*(before(other, changes) for other in named))
 
 
-@law
+@law({"a failure on which another one depends": 0.3})
 @given(st.data(), tangles())
 def test_any_tangle_is_carried_out(data: st.DataObject, changes: list[Change]) -> None:
     """Whatever fails, each change ends, after all that it waits for; what depends on a failure is not tried."""
@@ -92,6 +95,10 @@ def test_any_tangle_is_carried_out(data: st.DataObject, changes: list[Change]) -
         changes, a_snapshot(), writers, stop=threading.Event(), done=lambda change, _: ended.append(change.key)
     )
 
+    premise(
+        "a failure on which another one depends",
+        is_met=any(isinstance(outcome, Skipped) for outcome in outcomes.values()),
+    )
     assert sorted(outcomes) == sorted(ended) == sorted(change.key for change in changes)
     for change in changes:
         missing = [key for key in change.depends_on if outcomes[key] != Applied()]

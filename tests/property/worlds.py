@@ -1,8 +1,9 @@
 """Anything that a reading of two clouds may give, and anything that an operator may choose, as strategies."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from ipaddress import IPv4Address
 from types import MappingProxyType
 from typing import Any
 
@@ -36,8 +37,7 @@ def a_reading(draw: st.DrawFn, items: Mapping[K, V], keys: st.SearchStrategy[K])
 
 
 _TWINS: tuple[tuple[bool, tuple[Taint, ...]], ...] = (
-    (True, (UNINITIALIZED,)),
-    (True, (UNINITIALIZED,)),
+    *[(True, (UNINITIALIZED,))] * 4,
     (False, JOINED_TWICE),
     *((False, settled) for settled in SETTLED),
 )
@@ -127,6 +127,39 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 
 
 snapshots = worlds()
+
+
+_PLACES = {1: "web-1", 2: "web-2", 3: "db-1"}
+"""Id → name of servers of which no two have a name or an address in common."""
+
+
+@st.composite
+def joining_worlds(draw: st.DrawFn) -> Snapshot:
+    """A whole reading in which each server has a name, addresses, and a Node that joins or has joined."""
+    there = [
+        replace(
+            draw(SERVERS[number]),
+            name=name,
+            ipv4=IPv4Address(f"203.0.113.{number}"),
+            ipv6=None,
+            private_ips=((1, IPv4Address(f"10.0.0.{number}")),),
+        )
+        for number, name in _PLACES.items()
+    ]
+    population = [draw(twins(server)) for server in there]
+    population += [draw(_strays) for _ in range(draw(some(0, 0, 1)))]
+    return Snapshot(
+        taken_at=NOW,
+        cluster_uid=UIDS[0],
+        nodes=Section({node.name: node for node in population}),
+        servers=Section({server.id: server for server in there}),
+        network=NETWORKS[2],
+        confirmations={},
+    )
+
+
+joining = st.one_of(snapshots, *[joining_worlds()] * 4)
+"""Any reading, most of them with something to write to Nodes."""
 _SLEEPING = tuple((replace(node, conditions=SILENT), server) for node, server in CROWD)
 _CORDONED = tuple((replace(node, unschedulable=True), server) for node, server in CROWD)
 _leftovers = st.tuples(
@@ -137,10 +170,12 @@ _leftovers = st.tuples(
 """A crowd, the ids of lost servers, and the network."""
 
 
-@st.composite
-def losing_worlds(draw: st.DrawFn) -> Snapshot:
-    """A whole reading in which servers are gone, and most of what a deletion takes is there."""
-    crowd, lost_ids, network = draw(_leftovers)
+_few_of_many = st.tuples(
+    some(CROWD[:5], CROWD), some(*(LOST_IDS[:count] for count in (1, 2, 2, 3, 3, 4))), st.just(NETWORKS[2])
+)
+
+
+def _losing(draw: st.DrawFn, crowd: Sequence[tuple[Node, Server]], lost_ids: Sequence[int], network: Any) -> Snapshot:
     lost = [replace(draw(silent_nodes), name=f"lost-{i}", uid=f"u-{i}", provider_id=f"hcloud://{i}") for i in lost_ids]
     population = [*lost, *(node for node, _ in crowd)]
     return Snapshot(
@@ -153,8 +188,22 @@ def losing_worlds(draw: st.DrawFn) -> Snapshot:
     )
 
 
+@st.composite
+def losing_worlds(draw: st.DrawFn) -> Snapshot:
+    """A whole reading in which servers are gone, and most of what a deletion takes is there."""
+    return _losing(draw, *draw(_leftovers))
+
+
+@st.composite
+def dwindling_worlds(draw: st.DrawFn) -> Snapshot:
+    """The same in which few are gone of many, so that some Nodes may go without approval."""
+    return _losing(draw, *draw(_few_of_many))
+
+
 losing = st.one_of(snapshots, *[losing_worlds()] * 4)
 """Any reading, most of them with something to delete."""
+dwindling = st.one_of(losing, *[dwindling_worlds()] * 2)
+"""Most of them with some that may go."""
 _WHAT = some("servers", "a server", "lost servers", "a node", "an answer", "all answers", "network", "cluster", "nodes")
 
 

@@ -25,6 +25,7 @@ from tests.property.strategies import law
 from tests.support.keys import key_of
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run, load_balancer_service
+from tests.support.premises import ALWAYS
 from tests.support.rendering import golden, written
 from tests.support.scenarios import SCENARIOS
 from tests.support.simulators import Simulation, ago
@@ -117,7 +118,7 @@ def inlines(tokens: list[Token]) -> Iterator[Token]:
         yield from token.children or ()
 
 
-@law
+@law(ALWAYS)
 @given(_hostile)
 def test_foreign_text_stays_text(foreign: str) -> None:
     """Whatever it says, the page has the blocks that it has of a plain word, and in these nothing but text, code, our
@@ -136,7 +137,7 @@ def test_foreign_text_stays_text(foreign: str) -> None:
     assert not any(line.startswith("/") for line in page.splitlines())
 
 
-@law
+@law(ALWAYS)
 @given(_hostile)
 def test_foreign_text_is_told_whole(foreign: str) -> None:
     """A code span has exactly the text, as far as it can be seen; in a table as elsewhere, but for a backslash that
