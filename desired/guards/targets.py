@@ -155,9 +155,10 @@ class _Replacement(BalancerChanges):
 
     @cached_property
     def _newcomers(self) -> tuple[Target, ...]:
-        """The targets of Nodes that are there and stay."""
-        wanted = self.lb.targets.targets
-        return tuple(t for t in self.present.targets if t in wanted and self.led_to(t) is not None)
+        """The targets of Nodes that are there and stay. One that nothing says against goes with its network."""
+        removals = (c for c in self.changes if c.kind == ChangeKind.LB_TARGET and c.verb is Verb.REMOVE)
+        stay = self.lb.targets.targets - {change.before for change in removals}
+        return tuple(t for t in self.present.targets if t in stay and self.led_to(t) is not None)
 
     @cached_property
     def _by_server(self) -> Mapping[ServerKey | None, Target]:

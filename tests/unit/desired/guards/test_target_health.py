@@ -23,10 +23,11 @@ from desired.model.load_balancer import (
 from desired.model.snapshot import Node, NodeAddress, RobotAccount, ServerStatus, Snapshot
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
 from desired.plan.change import Plan, Verdict
+from desired.plan.kinds import Verb
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.planner import compute_plan
 from desired.rules.guards import NEWCOMERS_UNHEALTHY
-from desired.section import UNMANAGED, Present
+from desired.section import UNMANAGED, Present, Section
 from tests.balancers import DEFAULT_NAME, IN_NETWORK, LB11, LOCATED, NETWORK, a_balancer, a_listener, a_world
 from tests.builders import a_robot_server, a_settled_node, servers_of
 from tests.support.balancer_plans import asking, fleet, public
@@ -329,6 +330,20 @@ def test_an_address_of_a_dedicated_server_goes_when_its_other_one_answers(health
     plan = judged(world, replace(IN_NETWORK, robot=True))
 
     assert plan.by_key[f"{BALANCER}/target/{OLD.name}"].decision.verdict is verdict
+
+
+def test_a_dedicated_server_that_is_not_known_does_not_take_over_from_itself() -> None:
+    """The network is left for good, one server is reached by its public address then, and of the other one nothing is
+    known: its target waits for the newcomer to answer, and keeps the network."""
+    nodes, account = metal(1, 2)
+    nodes = [replace(n, addresses=(NodeAddress("InternalIP", PRIVATE[i].ip),)) for i, n in enumerate(nodes, start=1)]
+    unread = Section({1: account.servers.items[1]}, unreadable={2: "it has no status"})
+    balancer = a_balancer(attachments=(HERE,), targets=[NEW, SECOND], health={NEW: H, SECOND: H})
+    world = a_world([asking()], [balancer], nodes=nodes, robot=replace(account, servers=unread))
+    plan = judged(world, replace(LOCATED, robot=True))
+
+    going = {c.key.removeprefix(f"{BALANCER}/"): c.decision.verdict for c in plan.changes if c.verb is Verb.REMOVE}
+    assert going == {f"target/{NEW.name}": OK, f"target/{SECOND.name}": WAITS, "network/7": WAITS}
 
 
 @pytest.mark.parametrize(
