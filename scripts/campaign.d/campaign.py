@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from worlds import try_worlds
+
 from desired.guards.table import GUARDS
 from tests.campaign.cases import cases_of, judged
 from tests.campaign.faults import FAULTS
@@ -133,7 +135,12 @@ def write_table(page: Path, happened: Mapping[tuple[str, str], int]) -> None:
 
 Part = Callable[[argparse.Namespace], int]
 """A part of the campaign: given the options, how many differences it found, each of which it has told."""
-PARTS: Mapping[str, Part] = {"faults": try_faults, "paths": try_paths, "guards": switch_guards_off}
+PARTS: Mapping[str, Part] = {
+    "faults": try_faults,
+    "paths": try_paths,
+    "guards": switch_guards_off,
+    "worlds": try_worlds,
+}
 USUAL = ("faults", "paths")
 
 

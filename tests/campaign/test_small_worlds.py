@@ -1,0 +1,30 @@
+"""A sample of the small worlds; ``scripts/campaign worlds`` tries all."""
+
+import os
+import random
+
+from tests.campaign.forbidden import tally_of, unkept
+from tests.campaign.small_worlds import BALANCERS, CIRCUMSTANCES, Machine, World, pairs
+from tests.property.strategies import SEED
+
+PAIRS = int(os.environ.get("CAMPAIGN_WORLDS") or 16)
+IN_ORDER = Machine("there", "ready")
+
+
+def test_nothing_passes_that_must_not() -> None:
+    """In each state of ownership and each circumstance, some pairs of Nodes."""
+    rng, every = random.Random(SEED), pairs()
+    drawn = [
+        World(pair, balancer, circumstance)
+        for balancer in BALANCERS
+        for circumstance in CIRCUMSTANCES
+        for pair in rng.sample(every, PAIRS)
+    ]
+
+    assert unkept(tally_of(drawn)) == []
+
+
+def test_a_world_that_is_in_order_is_left_alone() -> None:
+    """Otherwise the worlds are not what their names say."""
+    metal = Machine("there", "ready", is_dedicated=True)
+    assert tally_of(World(pair) for pair in ((IN_ORDER, IN_ORDER), (IN_ORDER, metal), (metal, metal))).plans == 0
