@@ -1,4 +1,4 @@
-"""The campaign on all cores: single faults, paths of wishes, and guards that are switched off."""
+"""The campaign on all cores: single faults, paths of wishes, guards that are switched off, and a year."""
 
 import argparse
 import logging
@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from worlds import try_worlds
+from year import pass_year
 
 from desired.guards.table import GUARDS
 from tests.campaign.cases import cases_of, judged
@@ -48,6 +49,8 @@ def main() -> int:
     parser.add_argument("--fault", action="append", metavar="NAME", choices=[*FAULTS], help="faults: only this one")
     parser.add_argument("--failures", type=Path, metavar="FOLDER", help="leave a file a failure there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between the marks of this page")
+    parser.add_argument("--seed", type=int, help="year: what happens; by default PROPERTY_SEED")
+    parser.add_argument("--days", type=int, default=365, help="year: how many of them")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     failed = sum(PARTS[part](given) for part in given.part or USUAL)
@@ -140,6 +143,7 @@ PARTS: Mapping[str, Part] = {
     "paths": try_paths,
     "guards": switch_guards_off,
     "worlds": try_worlds,
+    "year": pass_year,
 }
 USUAL = ("faults", "paths")
 

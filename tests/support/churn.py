@@ -8,7 +8,8 @@ from typing import Any
 
 from reconciler.sandbox.proxy import FaultProxy
 from tests.support.objects import NETWORK, a_service, condition, joining_node, pods_of, port
-from tests.support.stage import Stage, is_initialised
+from tests.support.stage import is_initialised
+from tests.support.world import World
 
 MOST_NODES, FEWEST_NODES = 12, 4
 MOST_SERVICES = 4
@@ -33,9 +34,9 @@ _MOST_HITS = 6
 
 
 class Churn:
-    """What people, kubelets and networks do to one stage. Every step is one of many, drawn from the seed."""
+    """What people, kubelets and networks do to one world. Every step is one of many, drawn from the seed."""
 
-    def __init__(self, stage: Stage, seed: int, proxies: Sequence[FaultProxy]) -> None:
+    def __init__(self, stage: World, seed: int, proxies: Sequence[FaultProxy] = ()) -> None:
         self.done: Counter[str] = Counter()
         """Step → how often it was carried out."""
         self._stage = stage
