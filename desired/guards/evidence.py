@@ -33,21 +33,30 @@ def doubts_of(
 def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
     """Removals, creations in the cloud and finalizer releases wait for complete sections; cloud writes wait for the
     cluster's UID."""
-    sections, uid = view.snapshot.sections(), view.snapshot.cluster_uid
+    uid = view.snapshot.cluster_uid
 
     def doubt_about(evidence: Evidence) -> GuardResult | None:
         match evidence:
             case Identified() if isinstance(uid, Unknown):
                 return GuardResult.of(rows.CLUSTER_UNREAD, (), {"error": uid.why})
-            case WholeList(name, if_read):
-                section = sections.get(name)
-                gap = section.why_incomplete if section is not None else None if if_read else "not read"
-                facts: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap or ""}
-                return GuardResult.of(rows.LIST_INCOMPLETE, (), facts) if gap else None
+            case WholeList(name) if gap := _gap(view.snapshot, evidence):
+                facts: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap}
+                return GuardResult.of(rows.LIST_INCOMPLETE, (), facts)
         return None
 
     for change, doubts in doubts_of(view.plan, doubt_about):
         yield from (replace(doubt, keys=(change.key,)) for doubt in doubts)
+
+
+def _gap(snapshot: Snapshot, wanted: WholeList) -> str | None:
+    """Why it is not whole; None when it is."""
+    if wanted.section == "networks":
+        return snapshot.network.why if isinstance(snapshot.network, Unknown) else None
+    section = snapshot.sections().get(wanted.section)
+    if section is None:
+        return None if wanted.if_read else "not read"
+    unreadable = section.unreadable.values() if wanted.each else ()
+    return section.why_incomplete or next(iter(unreadable), None)
 
 
 def other_controller(view: GuardInput) -> Iterator[GuardResult]:

@@ -233,8 +233,9 @@ class Change:
         return replace(self, decision=decision)
 
 
-_OF_METAL = (WholeList("services", if_read=True), WholeList("load_balancers", if_read=True))
-"""Without the Node of a dedicated server nothing tells that the targets that lead to its addresses were its own."""
+_OF_METAL = tuple(WholeList(name, if_read=True, each=True) for name in ("services", "load_balancers", "networks"))
+"""Without the Node of a dedicated server nothing tells that the targets that lead to its addresses were its own. Those
+of what cannot be read stay, and by private address all do while the network is not known."""
 
 
 def _evidence(change: Change) -> tuple[Evidence, ...]:

@@ -48,11 +48,13 @@ class Identified:
 
 @dataclass(frozen=True, slots=True)
 class WholeList:
-    """This section of the snapshot is complete."""
+    """This section of the snapshot is complete; of ``networks``, that the one of the settings was read."""
 
     section: str
     if_read: bool = False
     """Whether a section that was not read at all will do."""
+    each: bool = False
+    """Whether each object in it has to be readable as well."""
 
 
 @dataclass(frozen=True, slots=True)

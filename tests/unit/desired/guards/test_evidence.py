@@ -53,6 +53,8 @@ METAL = a_change("node/old", "node.delete", before=OF_ROBOT)
 ROUTE = a_change("route/4/10.0.0.0/24", "route.delete")
 TARGET = a_change(f"{LB}/target/server:1", "lb.target", verb=Verb.REMOVE)
 BALANCERS_GAP = replace(a_snapshot(), load_balancers=incomplete(Section(), "503"))
+NO_TARGETS = replace(a_snapshot(), load_balancers=Section({}, unreadable={1: "no targets"}))
+NO_NETWORK = a_snapshot(network=Unknown("503"))
 SERVICES, BALANCERS = ("services", "not read"), ("load balancers", "not read")
 
 
@@ -65,7 +67,10 @@ SERVICES, BALANCERS = ("services", "not read"), ("load balancers", "not read")
         pytest.param(DELETE, NO_UID, None, (), id="no-cloud-write-needs-no-uid"),
         pytest.param(METAL, a_snapshot(), None, (), id="metal-where-services-are-not-read"),
         pytest.param(METAL, BALANCERS_GAP, None, [("load balancers", "503")], id="metal-and-a-gap-in-its-targets"),
+        pytest.param(METAL, NO_TARGETS, None, [("load balancers", "no targets")], id="metal-and-unreadable-targets"),
+        pytest.param(METAL, NO_NETWORK, None, [("networks", "503")], id="metal-and-an-unknown-network"),
         pytest.param(DELETE, BALANCERS_GAP, None, (), id="a-gap-in-what-it-does-not-rest-on"),
+        pytest.param(DELETE, NO_TARGETS, None, (), id="unreadable-where-it-does-not-rest-on-it"),
         pytest.param(a_change(), HALF, None, (), id="a-write-to-kubernetes"),
         pytest.param(a_change("node/a/labels", "node.labels"), NEITHER, None, (), id="a-correction"),
         pytest.param(TYPE, a_snapshot(), None, (), id="cloud-write-with-the-uid"),

@@ -89,8 +89,7 @@ def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
         pytest.param(
             a_change("node/a", "node.delete", before=METAL),
             (
-                WholeList("services", if_read=True),
-                WholeList("load_balancers", if_read=True),
+                *(WholeList(name, if_read=True, each=True) for name in (*OF_SERVICES, "networks")),
                 Age(METAL.proof),
                 ServerGone(in_robot(1)),
             ),
