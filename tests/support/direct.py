@@ -29,7 +29,7 @@ from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
 from tests.support.hetzner_spec import ValidatingSimulator, load_spec
-from tests.support.simulators import ImpatientStop, Simulated
+from tests.support.simulators import Gate, ImpatientStop, Simulated, is_open
 
 HETZNER_URL = "http://hetzner.test/v1"
 KUBERNETES_URL = "http://kubernetes.test"
@@ -127,7 +127,8 @@ class PoolLine:
 
 def death(api: str) -> Exception:
     """What the client of a dead process meets, as its library raises it."""
-    return requests.ConnectionError("the process is dead") if api == "hetzner" else ProtocolError("the process is dead")
+    is_cluster = api == "kubernetes"
+    return ProtocolError("the process is dead") if is_cluster else requests.ConnectionError("the process is dead")
 
 
 @dataclass
@@ -173,6 +174,8 @@ class DirectSimulation(Simulated):
     """None where Robot is not enabled, or has no credentials."""
     robot_login: RobotLogin = field(default_factory=lambda: RobotLogin(RobotSimulator.USER, RobotSimulator.PASSWORD))
     environment: dict[str, str] = field(default_factory=dict)
+    token: str = HetznerSimulator.TOKEN
+    """With which a process begins that is started now."""
     is_judged: bool = True
     """Whether Hetzner's answers have to fit the vendor's document: not where a test spoils them."""
 
@@ -181,25 +184,31 @@ class DirectSimulation(Simulated):
         hetzner = ValidatingSimulator(self.hetzner, load_spec()) if self.is_judged else self.hetzner
         self.hetzner_line = Line(hetzner, self.clock)
         self.kubernetes_line = Line(self.kubernetes, self.clock)
+        self.robot_line = None if self.robot is None else Line(self.robot, self.clock)
         self._robot_reader: RobotReader | None = None
 
     def lines(self) -> Mapping[str, Line]:
         """API → the line to it."""
-        return {"hetzner": self.hetzner_line, "kubernetes": self.kubernetes_line}
+        robot = {} if self.robot_line is None else {"robot": self.robot_line}
+        return {"hetzner": self.hetzner_line, "kubernetes": self.kubernetes_line, **robot}
 
     def journals(self) -> tuple[Journal, Journal]:
         """Those of the lines."""
         return self.kubernetes_line.journal, self.hetzner_line.journal
 
-    def hetzner_connection(self, *, read_only: bool = False) -> HetznerConnection:
+    def hetzner_connection(self, *, read_only: bool = False, gate: Gate = is_open) -> HetznerConnection:
         """The product's connection to Hetzner."""
-        client = hcloud.Client(HetznerSimulator.TOKEN, api_endpoint=HETZNER_URL)
+        client = hcloud.Client(self.token, api_endpoint=HETZNER_URL)
         retry = Retry(self.stop, Patience())
-        connection = HetznerConnection(client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=read_only)
+        connection = HetznerConnection(
+            client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=read_only, gate=gate
+        )
         client._client._session.mount(HETZNER_URL, SessionLine(self.hetzner_line))
         return connection
 
-    def kubernetes_connection(self, *, token: str | None = None, read_only: bool = False) -> KubernetesConnection:
+    def kubernetes_connection(
+        self, *, token: str | None = None, read_only: bool = False, gate: Gate = is_open
+    ) -> KubernetesConnection:
         """The product's connection to the API server."""
         configuration = Configuration()
         configuration.host = KUBERNETES_URL
@@ -207,7 +216,9 @@ class DirectSimulation(Simulated):
         client = ApiClient(configuration)
         client.rest_client.pool_manager = PoolLine(self.kubernetes_line)  # type: ignore[assignment]
         retry = Retry(self.stop, Patience())
-        return KubernetesConnection(client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=read_only)
+        return KubernetesConnection(
+            client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=read_only, gate=gate
+        )
 
     def dies_at(self, write: int, *, is_done: bool) -> Death:
         """The process dies at its write of this number, from 0 on and to whichever API, Events left out: before it
@@ -225,7 +236,7 @@ class DirectSimulation(Simulated):
 
     def robot_reader(self) -> RobotReader | None:
         """The one reader of Robot; None where there is none."""
-        if self._robot_reader is None and self.robot is not None:
+        if self._robot_reader is None and self.robot_line is not None:
             self._robot_reader = RobotReader(
                 self.robot_login,
                 endpoint=ROBOT_URL,
@@ -234,5 +245,5 @@ class DirectSimulation(Simulated):
                 timeout_s=5.0,
                 clock=self.clock.timestamp,
             )
-            self._robot_reader._opened().mount(ROBOT_URL, SessionLine(Line(self.robot, self.clock)))
+            self._robot_reader._opened().mount(ROBOT_URL, SessionLine(self.robot_line))
         return self._robot_reader

@@ -201,7 +201,7 @@ def seen(balancer: Mapping[str, Any]) -> dict[str, Any]:
         "private": [place["ip"] for place in balancer["private_net"]],
         "ports": {service["listen_port"]: service["destination_port"] for service in services},
         "proxy": [service["proxyprotocol"] for service in services],
-        "targets": {found["server"]["id"]: _way(found) for found in balancer["targets"]},
+        "targets": {_whom(found): _way(found) for found in balancer["targets"]},
     }
 
 
@@ -222,8 +222,13 @@ def notes(report: Mapping[str, Any]) -> set[tuple[str, str]]:
     return {(note["key"], note["kind"]) for note in report["notes"]}
 
 
+def _whom(target: Mapping[str, Any]) -> int | str:
+    whom: int | str = target["server"]["id"] if "server" in target else target["ip"]["ip"]
+    return whom
+
+
 def _way(target: Mapping[str, Any]) -> str:
-    return "private" if target["use_private_ip"] else "public"
+    return "private" if target.get("use_private_ip") else "public"
 
 
 def _keys(named: dict[str, str]) -> dict[str, str]:

@@ -44,7 +44,7 @@ from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.balancer_stage import PassingTime
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
 from tests.support.shared_time import SharedTime
-from tests.support.simulators import TIMEOUT_S, Simulated, Simulation
+from tests.support.simulators import TIMEOUT_S, Gate, Simulated, Simulation, is_open
 
 NAMESPACE = "kube-system"
 BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
@@ -110,11 +110,14 @@ class Run(Generic[W]):
     """What is remembered from pass to pass; None: nothing is."""
     time: SharedTime | None = None
     """What passes share with what they leave; None: they leave nothing."""
+    gate: Gate = is_open
+    """Asked before each write."""
     readers: Readers = field(init=False)
     writer: HetznerWriter = field(init=False)
+    cloud: HetznerConnection = field(init=False)
 
     def __post_init__(self) -> None:
-        cloud = self.sim.hetzner_connection()
+        cloud = self.cloud = self.sim.hetzner_connection(gate=self.gate)
         reader = HetznerReader(cloud)
         robot = self.sim.robot_readers()
         self.readers = Readers(self.sim.kubernetes_reader(), reader, Confirmer(reader), robot=robot)
@@ -142,7 +145,7 @@ class Run(Generic[W]):
 
     def converge_alone(self) -> Report:
         """A whole pass of which somebody else takes note."""
-        reader, writer = self.readers.hetzner, self.sim.kubernetes_writer()
+        reader, writer = self.readers.hetzner, self.sim.kubernetes_writer(gate=self.gate)
         clock = self.sim.clock
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
         if self.time is not None:

@@ -7,7 +7,7 @@ the ends of lines that need no port, for whole passes in milliseconds.
 import json
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -41,6 +41,14 @@ START = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
 """Where the clock of a simulation stands until it is advanced."""
 
 
+Gate = Callable[[], None]
+"""Asked before each write; raises an ApiError when it may not be sent."""
+
+
+def is_open() -> None:
+    """Let every write pass."""
+
+
 def ago(seconds: float) -> str:
     """A moment before the start, as the API server writes times."""
     return (START - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -71,11 +79,13 @@ class Simulated(World):
         """What clients have sent, to Kubernetes and to Hetzner."""
 
     @abstractmethod
-    def kubernetes_connection(self, *, token: str | None = None, read_only: bool = False) -> KubernetesConnection:
+    def kubernetes_connection(
+        self, *, token: str | None = None, read_only: bool = False, gate: Gate = is_open
+    ) -> KubernetesConnection:
         """The product's connection to the API server; it never really waits between tries."""
 
     @abstractmethod
-    def hetzner_connection(self, *, read_only: bool = False) -> HetznerConnection:
+    def hetzner_connection(self, *, read_only: bool = False, gate: Gate = is_open) -> HetznerConnection:
         """The product's connection to Hetzner; it never really waits between tries."""
 
     @abstractmethod
@@ -90,9 +100,9 @@ class Simulated(World):
         """A reader of the API server."""
         return KubernetesReader(self.kubernetes_connection(read_only=True))
 
-    def kubernetes_writer(self, token: str | None = None) -> KubernetesWriter:
+    def kubernetes_writer(self, token: str | None = None, gate: Gate = is_open) -> KubernetesWriter:
         """A writer to the API server."""
-        return KubernetesWriter(self.kubernetes_connection(token=token))
+        return KubernetesWriter(self.kubernetes_connection(token=token, gate=gate))
 
     def hetzner_reader(self) -> HetznerReader:
         """A reader of Hetzner."""
@@ -185,7 +195,13 @@ class Simulation(Simulated):
         return file
 
     def kubernetes_connection(
-        self, *, token: str | None = None, read_only: bool = False, timeout_s: float = TIMEOUT_S, attempts: int = 5
+        self,
+        *,
+        token: str | None = None,
+        read_only: bool = False,
+        gate: Gate = is_open,
+        timeout_s: float = TIMEOUT_S,
+        attempts: int = 5,
     ) -> KubernetesConnection:
         """The product's connection to the API server; it never really waits between tries."""
         return kubernetes_client.connect(
@@ -194,6 +210,7 @@ class Simulation(Simulated):
             retry=Retry(self.stop, Patience(attempts=attempts)),
             timeout_s=timeout_s,
             read_only=read_only,
+            gate=gate,
         )
 
     def hetzner_connection(
@@ -201,6 +218,7 @@ class Simulation(Simulated):
         *,
         token: str = HetznerSimulator.TOKEN,
         read_only: bool = False,
+        gate: Gate = is_open,
         timeout_s: float = TIMEOUT_S,
         attempts: int = 5,
     ) -> HetznerConnection:
@@ -212,6 +230,7 @@ class Simulation(Simulated):
             retry=Retry(self.stop, Patience(attempts=attempts)),
             timeout_s=timeout_s,
             read_only=read_only,
+            gate=gate,
         )
 
     def robot_reader(self) -> RobotReader | None:
