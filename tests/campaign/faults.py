@@ -8,23 +8,23 @@ from zlib import crc32
 import requests
 from urllib3.exceptions import IncompleteRead, ProtocolError, ReadTimeoutError
 
-from reconciler.sandbox.exchange import Response
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
+from reconciler.sandbox.exchange import Response, Simulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.campaign.cluster import a_project
 from tests.campaign.points import Fault, Moment, Point
 from tests.support.direct import death
 
 
 def _timeout(api: str) -> Exception:
-    if api == "hetzner":
-        return requests.ReadTimeout("a fault of the campaign")
-    return ReadTimeoutError(cast("Any", None), "/", "a fault of the campaign")
+    if api == "kubernetes":
+        return ReadTimeoutError(cast("Any", None), "/", "a fault of the campaign")
+    return requests.ReadTimeout("a fault of the campaign")
 
 
 def _reset(api: str) -> Exception:
-    if api == "hetzner":
-        return requests.exceptions.ChunkedEncodingError("a fault of the campaign")
-    return ProtocolError("a fault of the campaign", IncompleteRead(1, 2))
+    if api == "kubernetes":
+        return ProtocolError("a fault of the campaign", IncompleteRead(1, 2))
+    return requests.exceptions.ChunkedEncodingError("a fault of the campaign")
 
 
 def _dies_before(moment: Moment) -> Response:
@@ -58,7 +58,7 @@ _CODES = {409: "conflict", 423: "locked", 429: "rate_limit_exceeded", 500: "serv
 def _refused(status: int) -> Fault:
     def refuse(moment: Moment) -> Response:
         headers = {"Retry-After": "1"} if status == 429 else {}
-        if moment.point.api == "hetzner":
+        if moment.point.api != "kubernetes":
             return Response(status, {"error": {"code": _CODES[status], "message": "a fault of the campaign"}}, headers)
         body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": _REASONS[status], "code": status}
         return Response(status, {**body, "message": "a fault of the campaign"}, headers)
@@ -84,9 +84,10 @@ def _as_it_was(writes: int) -> Fault:
         if not past:
             return moment.handle(moment.request)
         before = past[max(0, len(past) - writes)]
-        old: HetznerSimulator | KubernetesSimulator
+        old: Simulator
         if is_cloud:
-            old = HetznerSimulator(moment.world.clock, HetznerOptions(action_s=0.0), world=before["hetzner"])
+            old = a_project(moment.world.clock)
+            old.replace_world(before["hetzner"])
         else:
             old = KubernetesSimulator(moment.world.clock)
             old.replace_world(before["kubernetes"])
@@ -105,6 +106,8 @@ def _listed(answer: Response) -> tuple[str, list[Any]] | None:
 def _with_list(change: Callable[[list[Any]], list[Any]]) -> Fault:
     def read(moment: Moment) -> Response:
         answer = moment.handle(moment.request)
+        if isinstance(answer.body, list):  # Robot's
+            return Response(answer.status, change(answer.body), answer.headers)
         found = _listed(answer)
         if found is None:
             return answer
@@ -136,6 +139,12 @@ def _lacks_a_field(moment: Moment) -> Response:
     return Response(answer.status, body, answer.headers)
 
 
+def _says(status: int, code: str, **details: Any) -> Response:
+    """An error of Robot's."""
+    error = {"status": status, "code": code, "message": "a fault of the campaign", **details}
+    return Response(status, {"error": error})
+
+
 OF_ANY: Mapping[str, Fault] = {
     "dies before": _dies_before,
     "times out before": _times_out_before,
@@ -159,11 +168,22 @@ OF_READS: Mapping[str, Fault] = {
     "last twice": _with_list(lambda objects: [*objects, objects[-1]]),
     "a field missing": _lacks_a_field,
 }
-FAULTS = {**OF_ANY, **OF_WRITES, **OF_CLOUD_WRITES, **OF_READS}
+OF_ROBOT: Mapping[str, Fault] = {
+    "rate limit": lambda _: _says(403, "RATE_LIMIT_EXCEEDED", max_request=200, interval=300),
+    "nothing there": lambda _: _says(404, "SERVER_NOT_FOUND"),
+    "a page": lambda _: Response(200, b"<html>hello</html>"),
+    **{name: OF_READS[name] for name in ("first hidden", "last hidden", "last twice")},
+    **{name: fault for name, fault in OF_ANY.items() if name != "429"},
+}
+"""Robot is only read, and refuses in words of its own. A log-in that it refuses is not tried again before people change
+it, so that it is no single fault."""
+FAULTS = {**OF_ANY, **OF_WRITES, **OF_CLOUD_WRITES, **OF_READS, **OF_ROBOT}
 
 
 def faults_at(point: Point) -> tuple[str, ...]:
     """Names of the faults that a request may meet."""
+    if point.api == "robot":
+        return tuple(OF_ROBOT)
     if point.method == "GET":
         return (*OF_ANY, *OF_READS)
     return (*OF_ANY, *OF_WRITES, *(OF_CLOUD_WRITES if point.api == "hetzner" else ()))

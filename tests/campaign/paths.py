@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import combinations
 
+from tests.campaign.cluster import Cluster, Step
 from tests.campaign.running import play
-from tests.campaign.workloads import Step, Workload, approve
+from tests.campaign.workloads import Workload
 from tests.support.world import World
 
 Wish = Mapping[str, str]
@@ -112,7 +113,11 @@ def _reached(path: Path) -> Mapping[str, object]:
     asked: dict[str, str | None] = {}
     for wish in path:
         asked = {**dict.fromkeys(asked), **wish}
-        steps += [_asking(dict(asked)), approve, approve]  # what is let through may be held by another guard then
+        steps += [
+            _asking(dict(asked)),
+            Cluster.approve,
+            Cluster.approve,
+        ]  # what is let through may be held by another guard then
     return play(Workload("paths", tuple(steps))).found
 
 

@@ -21,7 +21,7 @@ class Point:
     turn: int
     """Number of the pass after the step, from 0."""
     api: str
-    """``hetzner`` or ``kubernetes``."""
+    """``hetzner``, ``kubernetes`` or ``robot``."""
     method: str
     path: str
     nth: int

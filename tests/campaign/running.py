@@ -1,26 +1,19 @@
 """One run of a workload, with at most one fault, and what it left."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from reconciler.result import Report, Result
-from reconciler.sandbox.clock import SimulatedClock
-from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
+from reconciler.result import Result
+from tests.campaign.cluster import Cluster, Step
 from tests.campaign.faults import FAULTS
 from tests.campaign.points import Point, Probe
-from tests.campaign.workloads import Step, Workload, approve
-from tests.support.direct import DirectSimulation
+from tests.campaign.workloads import Workload
 from tests.support.objects import a_service, ingress, said_of, seen, taints
-from tests.support.passes import Run
-from tests.support.simulators import START
 
 MOST_PASSES = 12
-BETWEEN_S = 30.0
-"""Between two passes of a loop that is called or has something left to do."""
 
 
 @dataclass(frozen=True)
@@ -43,92 +36,84 @@ class Outcome:
     """All requests, in the order in which they came."""
 
 
-def _world() -> DirectSimulation:
-    clock = SimulatedClock(source=START.timestamp)
-    return DirectSimulation(HetznerSimulator(clock, HetznerOptions(action_s=0.0)), KubernetesSimulator(clock), clock)
-
-
 @cache
 def _base(
     before: tuple[Step, ...], environment: tuple[tuple[str, str], ...]
-) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, str]]:
-    """The world in which a workload begins: both simulators' worlds, and the environment."""
-    world = _world()
-    world.settle(3)
-    world.environment |= dict(environment)
-    world.have_services(a_service(), a_service("db", 80, 443, use_private_ip="true"), {**a_service("idle"), **_PLAIN})
-    _until_quiet(world)
+) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, str]]:
+    """The world in which a workload begins: that of each simulator, and the environment."""
+    cluster = Cluster.under(dict(environment))
+    cluster.settle(3)
+    cluster.environment |= dict(environment)
+    cluster.have_services(a_service(), a_service("db", 80, 443, use_private_ip="true"), {**a_service("idle"), **_PLAIN})
+    cluster.start()
+    _until_quiet(cluster)
     for step in before:
-        step(world)
-        _until_quiet(world)
-    return world.hetzner.world(), world.kubernetes.world(), world.environment
+        step(cluster)
+        _until_quiet(cluster)
+    return [each.world() for each in cluster.simulators()], cluster.environment
 
 
 _PLAIN = {"spec": {"type": "ClusterIP", "selector": {"app": "idle"}, "ports": [{"name": "a", "port": 80}]}}
 
 
-def _until_quiet(world: DirectSimulation) -> None:
-    run = _process(world)
+def _until_quiet(cluster: Cluster) -> None:
     for _ in range(MOST_PASSES):
-        if run.converge().result is Result.NO_CHANGES:
+        cluster.converge()
+        if cluster.reports[-1].result is Result.NO_CHANGES:
             return
-        world.advance(BETWEEN_S)
+        cluster.advance(30)
     raise AssertionError("the world of a workload does not come to rest")
-
-
-def _process(world: DirectSimulation) -> Run[DirectSimulation]:
-    run = Run(world, world.settings)
-    run.keep(lasts=True)
-    return run
 
 
 def play(workload: Workload, at: Point | None = None, fault: str | None = None) -> Outcome:
     """Carry a workload out, with this fault at this request. Raises what the product does not handle."""
-    hetzner, kubernetes, environment = _base(workload.before, tuple(sorted(workload.environment.items())))
-    world = _world()
-    world.hetzner.replace_world(hetzner["hetzner"])
-    world.kubernetes.replace_world(kubernetes["kubernetes"])
-    world.environment |= environment
-    world.advance(600)
+    worlds, environment = _base(workload.before, tuple(sorted(workload.environment.items())))
+    cluster = Cluster.under(dict(environment))
+    for simulator, world in zip(cluster.simulators(), worlds, strict=True):
+        simulator.replace_world(world)
+    cluster.advance(600)
     served = _Served()
-    probe = Probe(world, at, FAULTS[fault] if fault else None, after_write=lambda probe: served.look(probe.world))
-    served.look(world)
-    run, passes, holds = _process(world), 0, set[str]()
-    report: Report | None = None
+
+    def look(_: Probe) -> None:
+        cluster.look()
+        served.look(cluster)
+
+    probe = Probe(cluster, at, FAULTS[fault] if fault else None, after_write=look)
+    served.look(cluster)
+    cluster.start()
     for number, step in enumerate(workload.steps):
-        step(world)
-        if step is approve and report is not None:
-            probe.is_paused = True
-            for hold in report.holds:
-                run.approve(hold.hash)
-            probe.is_paused = False
+        probe.is_paused = True
+        step(cluster)
+        probe.is_paused = False
         for turn in range(MOST_PASSES):
             probe.begin(number, turn)
             writes = probe.writes
-            report = run.converge()
-            passes += 1
-            holds |= {str(hold.rule) for hold in report.holds}
+            cluster.converge()
             if probe.is_dead:
-                probe.is_dead, run = False, _process(world)
-            elif not probe.is_troubled and (report.result is Result.NO_CHANGES or probe.writes == writes):
+                probe.is_dead = False
+                cluster.start()
+            elif not probe.is_troubled and (_has_ended(cluster) or probe.writes == writes):
                 break
-            world.advance(BETWEEN_S)
+            cluster.advance(workload.every_s)
             probe.is_troubled = False
-    assert report is not None
-    seen, writes = tuple(probe.seen), probe.writes
-    run.converge()
+    seen, writes, reports = tuple(probe.seen), probe.writes, tuple(cluster.reports)
+    cluster.converge()
     return Outcome(
-        found_in(world),
+        found_in(cluster),
         probe.effects,
         len(seen),
-        passes,
+        len(reports),
         served.drops,
-        frozenset(holds),
-        report.result,
+        frozenset(str(hold.rule) for report in reports for hold in report.holds),
+        reports[-1].result,
         probe.writes - writes,
         probe.has_happened,
         seen,
     )
+
+
+def _has_ended(cluster: Cluster) -> bool:
+    return bool(cluster.reports) and cluster.reports[-1].result is Result.NO_CHANGES
 
 
 @dataclass
@@ -139,7 +124,7 @@ class _Served:
     """Of each load balancer by its id: another one of its name begins anew."""
     drops: dict[str, int] = field(default_factory=dict)
 
-    def look(self, world: DirectSimulation) -> None:
+    def look(self, world: Cluster) -> None:
         for balancer in world.balancers():
             for service in balancer["services"]:
                 place, count = (balancer["id"], service["listen_port"]), len(balancer["targets"])
@@ -148,7 +133,7 @@ class _Served:
                 self.drops[name] = max(self.most[place] - count, self.drops.get(name, 0))
 
 
-def found_in(world: DirectSimulation) -> Mapping[str, Any]:
+def found_in(world: Cluster) -> Mapping[str, Any]:
     """What there is, but for ids, addresses and times."""
     nodes, services = world.nodes(), world.services()
     return {
@@ -163,12 +148,16 @@ def found_in(world: DirectSimulation) -> Mapping[str, Any]:
         },
         "balancers": {balancer["name"]: _shape(balancer) for balancer in world.balancers()},
         "routes": world.routes(),
-        "certificates": len(world.hetzner.world()["hetzner"].get("certificates", [])),
+        "certificates": {each["name"]: _certified(each) for each in world.certificates()},
     }
 
 
 def _published(service: Mapping[str, Any]) -> list[Any]:
     return ingress(service) if "loadBalancer" in service.get("status", {}) else []
+
+
+def _certified(certificate: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: certificate.get(key) for key in ("type", "domain_names", "labels", "status")}
 
 
 def _addresses(node: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -4,11 +4,17 @@ In the beginning there are three Nodes with their routes, and the Services ``web
 ``db`` by private addresses; the Service ``idle`` has none. A step happens between passes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 
+from desired.names import CONFIG_MAP, LABEL_CLUSTER_UID, STATUS_CONFIG_MAP
+from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.robot import RobotSimulator
+from tests.campaign.cluster import NEW_TOKEN, OTHER_TOKEN, Cluster, Step
+from tests.support.certificates import CERTIFICATE, PRIVATE_KEY
+from tests.support.dedicated import COUPLED, dedicated, robot_node
 from tests.support.objects import (
     AUTOSCALER,
     a_server_of,
@@ -19,14 +25,8 @@ from tests.support.objects import (
     private_ip,
 )
 from tests.support.simulators import START
-from tests.support.world import World
-
-Step = Callable[[World], object]
-
-
-def approve(_: World) -> None:
-    """A person approves whatever is held."""
-
+from tests.support.workloads import raw_workload
+from tests.support.world import CONFIG_MAPS, World
 
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 LONG_SILENT = (START - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -49,6 +49,8 @@ class Workload:
     before: tuple[Step, ...] = ()
     """What is so in the beginning, and carried out before anything is counted."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    every_s: float = 30.0
+    """Between two passes of a loop that is called or has something left to do."""
 
 
 def _join(number: int) -> Step:
@@ -62,9 +64,9 @@ def _join(number: int) -> Step:
 
 
 def _in_turn(*steps: Step) -> Step:
-    def step(world: World) -> None:
+    def step(cluster: Cluster) -> None:
         for each in steps:
-            each(world)
+            each(cluster)
 
     return step
 
@@ -144,6 +146,115 @@ def _include(world: World) -> None:
     world.label("web-3", labels={EXCLUDED: None})
 
 
+def _grow(cluster: Cluster) -> None:
+    """Six Nodes, all of them at work."""
+    for number in (4, 5, 6):
+        _join(number)(cluster)
+        cluster.set_ready(f"web-{number}", ready="True", since=LONG_SILENT)
+
+
+def _other_pods(world: World) -> None:
+    """A Node is registered again, by which it gets other pods."""
+    world.register_again(world.a_pod_node(3, pods_of(33)))
+
+
+def _install(cluster: Cluster) -> None:
+    """The product is installed with its ConfigMaps, in which it remembers its settings, and begins."""
+    for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
+        cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {}})
+    cluster.start()
+
+
+def _configure(**variables: str | None) -> Step:
+    return lambda cluster: cluster.configure(**variables)
+
+
+def use_token(token: str) -> Step:
+    """The file of the token has this one."""
+    return lambda cluster: cluster.change_token(token)
+
+
+def _once_it_has_a_balancer(name: str, step: Step) -> Step:
+    def has_one(cluster: Cluster) -> bool:
+        uid = cluster.service(name)["metadata"]["uid"]
+        return any(uid in balancer["labels"].values() for balancer in cluster.balancers())
+
+    return lambda cluster: cluster.once(has_one, step)
+
+
+def _upload(*names: str) -> Step:
+    def step(world: World) -> None:
+        for name in names:
+            body = {"name": name, "type": "uploaded", "certificate": CERTIFICATE, "private_key": PRIVATE_KEY}
+            world.to_project("POST", "/certificates", body)
+
+    return step
+
+
+def _have_dedicated_servers(cluster: Cluster) -> None:
+    """Two of those in the account are Nodes."""
+    cluster.change_network(ip_range=COUPLED["ip_range"], subnets=COUPLED["subnets"])
+    cluster.register(robot_node(1), robot_node(2))
+
+
+def _join_dedicated(world: World) -> None:
+    node = joining_node("db-3")
+    node["status"]["addresses"].append({"type": "InternalIP", "address": "10.1.0.3"})
+    world.register(node)
+
+
+def _give_back(cluster: Cluster) -> None:
+    """A dedicated server leaves the account, and its kubelet has been silent for two hours."""
+    assert cluster.robot is not None
+    cluster.robot.replace_world({"servers": [dedicated(1), dedicated(3)]})
+    cluster.set_ready("db-2", ready="Unknown", since=LONG_SILENT)
+
+
+def _maintain(cluster: Cluster) -> None:
+    assert cluster.robot is not None
+    cluster.robot.set_faults([{"kind": "maintenance", "count": None}])
+
+
+def _end_maintenance(cluster: Cluster) -> None:
+    assert cluster.robot is not None
+    cluster.robot.clear_faults()
+
+
+def _as_hccm_left_it(cluster: Cluster) -> None:
+    """Nothing is there that HCCM does not write, and the product is new to the cluster."""
+    for balancer in cluster.balancers():
+        labels = {key: text for key, text in balancer["labels"].items() if key != LABEL_CLUSTER_UID}
+        cluster.change_labels(balancer["id"], labels)
+    for name in cluster.services():
+        cluster.patch_service({"status": {"conditions": None}}, f"{name}/status")
+    cluster.kubernetes.replace_world({**cluster.kubernetes.world()["kubernetes"], "configmaps": []})
+    cluster.start()
+
+
+def _run_hccm(replicas: int) -> Step:
+    def step(cluster: Cluster) -> None:
+        image = "hetznercloud/hcloud-cloud-controller-manager:v1.30.1"
+        hccm = raw_workload("hcloud-cloud-controller-manager", image, readyReplicas=replicas)
+        cluster.kubernetes.replace_world({**cluster.kubernetes.world()["kubernetes"], "deployments": [hccm]})
+
+    return step
+
+
+LISTED_AGAIN_S = 330.0
+"""A list of dedicated servers is good for five minutes."""
+APPROVED = (Cluster.approve, Cluster.approve)
+"""An approval counts once: one that was marked as used when the process died has to be given again."""
+SECURE = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "shop.example.com"}
+NAMED = {"protocol": "https", "http_certificates": "one"}
+ELECTED = {"RECONCILER_LEADER_ELECT": "true"}
+DEDICATED = {
+    "ROBOT_ENABLED": "true",
+    "ROBOT_USER": RobotSimulator.USER,
+    "ROBOT_PASSWORD": RobotSimulator.PASSWORD,
+    "HCLOUD_NETWORK_ROUTES_ENABLED": "false",
+}
+
+
 WORKLOADS: Mapping[str, Workload] = {
     workload.name: workload
     for workload in (
@@ -153,7 +264,7 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("a server is resized", (_resize,)),
         Workload("a Node is drained and deleted", (_drain, _lose(3))),
         Workload("a server is lost", (_lose(3),)),
-        Workload("a Node is deleted", (lambda world: world.delete_node("web-3"), approve)),
+        Workload("a Node is deleted", (lambda world: world.delete_node("web-3"), *APPROVED)),
         Workload("a Service comes", (_expose("api", 80, 443),)),
         Workload("two Services come", (_in_turn(_expose("api"), _expose("mail", 25, use_private_ip="true")),)),
         Workload("two Services ask for one name", (_expose("api", name="one"), _expose("mail", name="one"))),
@@ -161,7 +272,7 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("a port is added and taken back", (_listen(80, 443), _listen(80))),
         Workload("a Service goes private", (_annotate(use_private_ip="true"),)),
         Workload("a Service goes public", (_annotate("db", use_private_ip="false"),)),
-        Workload("a private address is chosen", (_annotate("db", private_ipv4="10.0.0.77"), approve)),
+        Workload("a private address is chosen", (_annotate("db", private_ipv4="10.0.0.77"), *APPROVED)),
         Workload("the public interface is closed", (_annotate("db", disable_public_network="true"),)),
         Workload("type and algorithm change", (_annotate(type="lb21", algorithm_type="least_connections"),)),
         Workload("an idle load balancer is adopted", (_expose("api", name="idle"),), before=(_idle,)),
@@ -185,5 +296,89 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("Nodes are excluded and return", (_exclude, _include)),
         Workload("a server leaves the network", (lambda world: world.leave_network(3, 7),)),
         Workload("a server is switched off", (lambda world: world.power(3, on=False),)),
+        Workload("Nodes come and go", (_in_turn(_join(4), _join(5)), _drain, _in_turn(_lose(3), _join(6)))),
+        Workload(
+            "two of six Nodes go",
+            (_in_turn(_lose(5), _lose(6)),),
+            before=(_grow,),
+        ),
+        Workload("a Node returns with other pods", (_other_pods,)),
+        Workload(
+            "a Service goes while its load balancer is made",
+            (_in_turn(_expose("api"), _once_it_has_a_balancer("api", _delete("api"))),),
+        ),
+        Workload("a Service with a managed certificate comes", (_expose("shop", 443, **SECURE),)),
+        Workload(
+            "domains of a managed certificate change",
+            (
+                _annotate("shop", http_managed_certificate_domains="shop.example.com,www.example.com"),
+                _annotate("shop", http_managed_certificate_name="second"),
+            ),
+            before=(_expose("shop", 443, **SECURE),),
+        ),
+        Workload(
+            "a Service with a managed certificate goes", (_delete("shop"),), before=(_expose("shop", 443, **SECURE),)
+        ),
+        Workload(
+            "a certificate is replaced by another one",
+            (_annotate("shop", http_certificates="two"),),
+            before=(_upload("one", "two"), _expose("shop", 443, **NAMED)),
+        ),
+        Workload("a certificate comes after its Service", (_expose("shop", 443, **NAMED), _upload("one"))),
+        Workload("the token is replaced", (_in_turn(use_token(NEW_TOKEN), _join(4)),)),
+        Workload("the token is revoked", (Cluster.revoke_token, _in_turn(use_token(NEW_TOKEN), _join(4)))),
+        Workload(
+            "the token is of another project",
+            (_in_turn(_join(4), use_token(OTHER_TOKEN)), use_token(HetznerSimulator.TOKEN)),
+        ),
+        Workload("another process leads", (_in_turn(Cluster.take_over, _join(4)),), environment=ELECTED),
+        Workload(
+            "the lead is lost within a pass", (_in_turn(_join(4), _expose("api"), Cluster.stall),), environment=ELECTED
+        ),
+        *(
+            Workload(name, steps, (_have_dedicated_servers,), DEDICATED, LISTED_AGAIN_S)
+            for name, steps in {
+                "a dedicated server joins": (_join_dedicated,),
+                "a dedicated server is given back": (_give_back,),
+                "a dedicated server joins while Robot is in maintenance": (
+                    _in_turn(_maintain, _join_dedicated, _join(4)),
+                    _in_turn(_end_maintenance, _later(LISTED_AGAIN_S)),
+                ),
+            }.items()
+        ),
+        Workload("a cluster of HCCM is taken over", (_as_hccm_left_it, _join(4))),
+        Workload("a cluster of HCCM has drifted", (_in_turn(_as_hccm_left_it, _resize, _delete_balancer),)),
+        Workload("HCCM ends", (_in_turn(_as_hccm_left_it, _run_hccm(1), _join(4)), _run_hccm(0))),
+        Workload("a saved plan is applied", (_in_turn(_join(4), _delete("db"), Cluster.save_plan), Cluster.leave_plan)),
+        Workload(
+            "a saved plan is applied to more than it has",
+            (_in_turn(_join(4), Cluster.save_plan, _expose("api")), Cluster.leave_plan),
+        ),
+        Workload(
+            "an exact plan is applied to more than it has",
+            (_in_turn(_join(4), lambda cluster: cluster.save_plan(is_exact=True), _expose("api")), Cluster.leave_plan),
+        ),
+        *(
+            Workload(name, (_configure(**variables), *APPROVED), (_install, *before))
+            for name, variables, before in (
+                (
+                    "settings close the public interface",
+                    {"HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK": "true"},
+                    (_expose("api", use_private_ip="true"),),
+                ),
+                (
+                    "settings publish no private addresses",
+                    {"HCLOUD_LOAD_BALANCERS_DISABLE_PRIVATE_INGRESS": "true"},
+                    (),
+                ),
+                (
+                    "settings have all targets private",
+                    {"HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP": "true"},
+                    (_expose("api"),),
+                ),
+                ("settings lack the network", {"HCLOUD_NETWORK": None}, ()),
+                ("settings switch routes off", {"HCLOUD_NETWORK_ROUTES_ENABLED": "false"}, ()),
+            )
+        ),
     )
 }
