@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from depth import go_deep
 from worlds import try_worlds
 from year import pass_year
 
@@ -49,6 +50,7 @@ def main() -> int:
     parser.add_argument("--fault", action="append", metavar="NAME", choices=[*FAULTS], help="faults: only this one")
     parser.add_argument("--failures", type=Path, metavar="FOLDER", help="leave a file a failure there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between the marks of this page")
+    parser.add_argument("--depth", type=int, default=8, help="depth: steps from the world that is in order")
     parser.add_argument("--seed", type=int, help="year: what happens; by default PROPERTY_SEED")
     parser.add_argument("--days", type=int, default=365, help="year: how many of them")
     given = parser.parse_args()
@@ -143,6 +145,7 @@ PARTS: Mapping[str, Part] = {
     "paths": try_paths,
     "guards": switch_guards_off,
     "worlds": try_worlds,
+    "depth": go_deep,
     "year": pass_year,
 }
 USUAL = ("faults", "paths")
