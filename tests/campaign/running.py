@@ -26,6 +26,9 @@ class Outcome:
     passes: int
     drops: Mapping[str, int]
     """Load balancer and port → by how many targets it ever had fewer than before."""
+    dark: frozenset[str]
+    """Load balancer and port that ever had targets, and none later; Services that ever published an address, and none
+    later."""
     holds: frozenset[str]
     result: Result
     """That of the last pass."""
@@ -80,6 +83,7 @@ def play(workload: Workload, at: Point | None = None, fault: str | None = None) 
 
     probe = Probe(cluster, at, FAULTS[fault] if fault else None, after_write=look)
     served.look(cluster)
+    served.look_at_services(cluster)
     cluster.start()
     for number, step in enumerate(workload.steps):
         probe.is_paused = True
@@ -89,6 +93,7 @@ def play(workload: Workload, at: Point | None = None, fault: str | None = None) 
             probe.begin(number, turn)
             writes = probe.writes
             cluster.converge()
+            served.look_at_services(cluster)
             if probe.is_dead:
                 probe.is_dead = False
                 cluster.start()
@@ -104,6 +109,7 @@ def play(workload: Workload, at: Point | None = None, fault: str | None = None) 
         len(seen),
         len(reports),
         served.drops,
+        frozenset(served.dark),
         frozenset(str(hold.rule) for report in reports for hold in report.holds),
         reports[-1].result,
         probe.writes - writes,
@@ -123,6 +129,10 @@ class _Served:
     most: dict[tuple[int, int], int] = field(default_factory=dict)
     """Of each load balancer by its id: another one of its name begins anew."""
     drops: dict[str, int] = field(default_factory=dict)
+    published: set[str] = field(default_factory=set)
+    """UIDs of Services that ever published anything."""
+    dark: set[str] = field(default_factory=set)
+    """Where there were targets or addresses, and then none."""
 
     def look(self, world: Cluster) -> None:
         for balancer in world.balancers():
@@ -131,6 +141,17 @@ class _Served:
                 name = f"{balancer['name']} {service['listen_port']}"
                 self.most[place] = max(count, self.most.get(place, 0))
                 self.drops[name] = max(self.most[place] - count, self.drops.get(name, 0))
+                if self.most[place] and not count:
+                    self.dark.add(name)
+
+    def look_at_services(self, world: Cluster) -> None:
+        """What they publish after a pass."""
+        for name, service in world.services().items():
+            uid = service["metadata"]["uid"]
+            if _published(service):
+                self.published.add(uid)
+            elif uid in self.published:
+                self.dark.add(name)
 
 
 def found_in(world: Cluster) -> Mapping[str, Any]:

@@ -158,7 +158,7 @@ def _other_pods(world: World) -> None:
     world.register_again(world.a_pod_node(3, pods_of(33)))
 
 
-def _install(cluster: Cluster) -> None:
+def install(cluster: Cluster) -> None:
     """The product is installed with its ConfigMaps, in which it remembers its settings, and begins."""
     for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
         cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {}})
@@ -244,6 +244,8 @@ LISTED_AGAIN_S = 330.0
 """A list of dedicated servers is good for five minutes."""
 APPROVED = (Cluster.approve, Cluster.approve)
 """An approval counts once: one that was marked as used when the process died has to be given again."""
+ADOPT_IDLE: tuple[Step, ...] = (_delete("web"), _idle, _expose("web", name="idle"))
+"""``web`` gives its load balancer back, and takes one that somebody made."""
 SECURE = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "shop.example.com"}
 NAMED = {"protocol": "https", "http_certificates": "one"}
 ELECTED = {"RECONCILER_LEADER_ELECT": "true"}
@@ -359,7 +361,7 @@ WORKLOADS: Mapping[str, Workload] = {
             (_in_turn(_join(4), lambda cluster: cluster.save_plan(is_exact=True), _expose("api")), Cluster.leave_plan),
         ),
         *(
-            Workload(name, (_configure(**variables), *APPROVED), (_install, *before))
+            Workload(name, (_configure(**variables), *APPROVED), (install, *before))
             for name, variables, before in (
                 (
                     "settings close the public interface",
