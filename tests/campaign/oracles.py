@@ -42,7 +42,7 @@ EXEMPTIONS = (
         "/load_balancers|/api/v1/services",
         "holds: ip-loss$",
         "a list of the time before shows a load balancer of no Service: its deletion is held until the next list",
-        of="a Service goes.*|a deletion is .*|a saved plan is applied",
+        of="a Service .*goes.*|a deletion is .*|a saved plan is applied",
     ),
     Exemption(
         "last hidden",
@@ -72,6 +72,20 @@ EXEMPTIONS = (
         "neither API sends a list without what is there. Once the Node has gone nothing tells whose the address was:"
         " the target stays, with a note",
         of="a dedicated server is given back",
+    ),
+    Exemption(
+        "(first|last) hidden",
+        "/servers|/api/v1/nodes",
+        "add_target .*: 0 times",
+        "the load balancer goes before the server is seen again",
+        of="a Service goes while its load balancer is made",
+    ),
+    Exemption(
+        "as (one|two|three) writes? ago",
+        "/load_balancers/[^/]*",
+        "ends with refused|balancers: |DELETE /load_balancers/.*: 0 times|holds: ip-loss$",
+        "a look from before it was made shows none, so that its Service is released: it is nobody's then, and is held",
+        of="a Service goes while its load balancer is made",
     ),
     Exemption(
         "(first|last) hidden",

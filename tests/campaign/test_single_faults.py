@@ -15,7 +15,7 @@ from tests.property.strategies import SEED
 
 pytestmark = pytest.mark.passes
 
-PER_WORKLOAD = int(os.environ.get("CAMPAIGN_FAULTS") or 3)
+PER_WORKLOAD = int(os.environ.get("CAMPAIGN_FAULTS") or 2)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
