@@ -20,10 +20,6 @@ has waited for long enough: however many calls and due times there are, they cos
 promised sooner keeps no gap: the interval, another try after trouble, the rest of a preempted series."""
 
 
-def _wait(event: threading.Event, seconds: float) -> object:
-    return event.wait(seconds)
-
-
 class Wake:
     """Wake-up of the loop. Called by whatever learns of something that the next pass should see, and by the clock."""
 
@@ -33,15 +29,12 @@ class Wake:
         *,
         gap_s: float = GAP_S,
         clock: Callable[[], float] = time.monotonic,
-        wait: Callable[[threading.Event, float], object] = _wait,
         event: Callable[[], threading.Event] = threading.Event,
     ) -> None:
-        """``wait`` waits for an event, for so many seconds at most. A thread that sets ``stop`` has to end a pause with
-        ``interrupt``."""
+        """``event`` makes what is waited on. A thread that sets ``stop`` has to end a pause with ``interrupt``."""
         self._stop = stop
         self._gap_s = self._least_gap_s = gap_s
         self._clock = clock
-        self._wait = wait
         self._rung = event()
         self._ringing = threading.Lock()
         self._reasons: list[str] = []
@@ -98,7 +91,7 @@ class Wake:
             left_s = min(ends_at, called_at) - now
             if left_s <= 0:
                 return
-            self._wait(self._stop if self._reasons else self._rung, left_s)
+            (self._stop if self._reasons else self._rung).wait(left_s)
 
 
 JITTER = 0.1

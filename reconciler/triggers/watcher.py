@@ -73,11 +73,6 @@ class Counts:
     """How often a version was given up and the watch began anew."""
 
 
-def wait_for(event: threading.Event, seconds: float) -> object:
-    """Wait for the event, for so many seconds at most."""
-    return event.wait(seconds)
-
-
 class Watcher:
     """Follows one list in a thread of its own, from ``start`` to ``stop``."""
 
@@ -90,10 +85,9 @@ class Watcher:
         wake: Callable[[str], None],
         concurrency: Concurrency = THREADS,
         draw: Callable[[], float] = random.random,
-        wait: Callable[[threading.Event, float], object] = wait_for,
     ) -> None:
         """``saw`` gets every event that is about an object; ``wake`` is called when some may have been missed.
-        ``draw`` is even from 0 to 1; ``wait`` waits for an event, for so many seconds at most."""
+        ``draw`` is even from 0 to 1."""
         self.counts = Counts()
         self._name = name
         self._source = source
@@ -102,7 +96,6 @@ class Watcher:
         self._concurrency = concurrency
         self._clock = concurrency.clock
         self._draw = draw
-        self._wait = wait
         self._stop = concurrency.event()
         self._lock = threading.Lock()
         self._connection: Connection | None = None
@@ -143,7 +136,7 @@ class Watcher:
         while not self._stop.is_set():
             pause_s = self._one_connection()
             if pause_s:
-                self._wait(self._stop, pause_s)
+                self._stop.wait(pause_s)
 
     def _one_connection(self) -> float:
         """Follow one connection to its end. Returns the seconds to wait before the next one."""

@@ -55,7 +55,7 @@ class SimulatedLoop:
         self.hetzner = HetznerSimulator(self.clock, self.options, world=self.project)
         world = {"nodes": self.nodes, "services": self.services}
         self.sim = DirectSimulation(self.hetzner, KubernetesSimulator(self.clock, world=world), self.clock)
-        self.stop = threading.Event()
+        self.stop: threading.Event = _Pause(self)
         self.calls: list[tuple[float, str, str]] = []
         """When each call to Hetzner went out, its method and path."""
         self.reports: list[tuple[float, Report]] = []
@@ -80,7 +80,7 @@ class SimulatedLoop:
         self._ends_at = now() + hours * HOUR_S
         self._called_at = now()
         self.stop.clear()
-        self._wake = Wake(self.stop, clock=now, wait=self._wait)
+        self._wake = Wake(self.stop, clock=now, event=lambda: _Pause(self))
         self.run.is_called = self._wake.is_called
         if self.takes_time:
             self.time.at(hours * HOUR_S, self._end)
@@ -143,7 +143,7 @@ class SimulatedLoop:
             self.time.rest(step_s)
             left_s -= step_s
 
-    def _wait(self, event: threading.Event, seconds: float) -> None:
+    def wait(self, event: threading.Event, seconds: float) -> None:
         """Let the time pass until somebody calls or the end has come."""
         ends_at = self.clock.timestamp() + seconds
         while self.clock.timestamp() < ends_at:
@@ -158,6 +158,16 @@ class SimulatedLoop:
                 self._wake.call("a Node changed")
             if event.is_set():
                 return
+
+
+class _Pause(threading.Event):
+    def __init__(self, loop: SimulatedLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._loop.wait(self, timeout or 0.0)
+        return self.is_set()
 
 
 def _ignore(_measured: Measured) -> None:

@@ -12,17 +12,35 @@ class Clock:
     now: float = 100.0
     events: dict[float, Callable[[], object]] = field(default_factory=dict)
     """When → what happens then."""
+    waits: list[float] = field(default_factory=list)
+    """How long somebody would have waited, each time."""
 
     def __call__(self) -> float:
         """Seconds."""
         return self.now
 
-    def wait(self, event: threading.Event, seconds: float) -> None:
-        """Let the time pass until the event is set."""
+    def event(self) -> threading.Event:
+        """An event on whose waits time passes."""
+        return _Event(self)
+
+    def pass_time(self, seconds: float, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass, up to the moment at which it is over."""
         end = self.now + seconds
         for moment in sorted(moment for moment in self.events if moment <= end):
             self.now = max(self.now, moment)
             self.events.pop(moment)()
-            if event.is_set():
+            if is_over():
                 return
         self.now = end
+
+
+class _Event(threading.Event):
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None, "waits for ever"
+        self._clock.waits.append(round(timeout, 3))
+        self._clock.pass_time(timeout, self.is_set)
+        return self.is_set()

@@ -171,6 +171,23 @@ def test_the_first_report_is_news() -> None:
     assert is_news(QUIET, None)
 
 
+class Pause(threading.Event):
+    """What a loop pauses on: it notes how long, and ends the loop after so many times."""
+
+    def __init__(self, most: int, seconds: list[float]) -> None:
+        super().__init__()
+        self.stop = threading.Event()
+        self._most, self._seconds = most, seconds
+        self.wake = Wake(self.stop, clock=lambda: sum(seconds), event=lambda: self)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Let the time pass."""
+        self._seconds.append(timeout or 0.0)
+        if len(self._seconds) == self._most:
+            self.stop.set()
+        return False
+
+
 @dataclass
 class Told:
     """A loop over these reports, which is stopped after the pause that follows the last one."""
@@ -181,23 +198,14 @@ class Told:
 
     def run(self) -> list[Report]:
         """What was published."""
-        stop = threading.Event()
+        pause = Pause(len(self.reports), self.pauses)
         left = iter(self.reports)
-        now = 0.0
-
-        def wait(_event: threading.Event, seconds: float) -> None:
-            nonlocal now
-            now += seconds
-            self.pauses.append(seconds)
-            if len(self.pauses) == len(self.reports):
-                stop.set()
-
         loop(
             lambda _why: next(left),
-            stop,
+            pause.stop,
             pace=Pace(60.0, draw=lambda: 0.0),
             publish=lambda ended: self.published.append(ended.report),
-            wake=Wake(stop, clock=lambda: now, wait=wait),
+            wake=pause.wake,
         )
         assert list(left) == []
         return self.published
@@ -248,21 +256,15 @@ def test_stopped_reports_are_told() -> None:
 
 def test_each_pass_decides_the_pause_after_it() -> None:
     """A pass knows what it has cost."""
-    stop, pauses, now = threading.Event(), list[float](), 0.0
+    pauses: list[float] = []
+    pause = Pause(2, pauses)
     paces = iter([Pace(60.0, draw=lambda: 0.0), Pace(7.0, draw=lambda: 0.0)])
-
-    def wait(_event: threading.Event, seconds: float) -> None:
-        nonlocal now
-        now += seconds
-        pauses.append(seconds)
-        if len(pauses) == 2:
-            stop.set()
 
     run_loop(
         lambda _why: (Measured(QUIET, 0.0), next(paces)),
-        stop=stop,
+        stop=pause.stop,
         publish=lambda _: None,
-        wake=Wake(stop, clock=lambda: now, wait=wait),
+        wake=pause.wake,
         leader=NoElection(),
     )
 

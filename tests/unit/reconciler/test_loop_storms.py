@@ -1,6 +1,5 @@
 """How many passes a storm costs: of calls, and of things that fall due one after the other."""
 
-import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -27,11 +26,11 @@ class Storm:
     interval_s: float = 3600.0
     takes_s: float = 0.0
     clock: Clock = field(default_factory=lambda: Clock(0.0))
-    stop: threading.Event = field(default_factory=threading.Event)
     began: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.wake = Wake(self.stop, clock=self.clock, wait=self.clock.wait)
+        self.stop = self.clock.event()
+        self.wake = Wake(self.stop, clock=self.clock, event=self.clock.event)
 
     def passes(self, look: Callable[[float], Report], calls: Collection[float] = ()) -> list[float]:
         """When passes begin, of which each sees what there is to see by then. ``calls``: when somebody calls."""
@@ -40,7 +39,7 @@ class Storm:
         def run_pass(_why: str) -> Report:
             self.began.append(round(self.clock.now, 3))
             seen = look(self.clock.now)
-            self.clock.wait(threading.Event(), self.takes_s)
+            self.clock.pass_time(self.takes_s)
             return seen
 
         loop(run_pass, self.stop, pace=Pace(self.interval_s, draw=lambda: 0.0), wake=self.wake)

@@ -10,7 +10,7 @@ from tests.support.simulated_time import Clock
 
 def a_wake(clock: Clock, stop: threading.Event | None = None) -> Wake:
     """One with a gap of 5 s, to which a stop is told."""
-    return Wake(stop or threading.Event(), gap_s=5.0, clock=clock, wait=clock.wait)
+    return Wake(stop or clock.event(), gap_s=5.0, clock=clock, event=clock.event)
 
 
 def test_nobody_called() -> None:
@@ -75,7 +75,7 @@ def test_pauses(pass_takes: float, calls: list[float], pause: float, began: floa
     wake = a_wake(clock)
     wake.begin(None)
     clock.events = {moment: lambda: wake.call("something") for moment in calls}
-    clock.wait(threading.Event(), pass_takes)
+    clock.pass_time(pass_takes)
 
     wake.pause(pause)
 
@@ -111,7 +111,8 @@ def test_the_first_call_of_all_waits_for_nothing() -> None:
 @pytest.mark.parametrize("called", [False, True])
 def test_the_end_of_the_run_ends_a_pause(called: bool) -> None:
     """Also that which keeps two passes apart."""
-    clock, stop = Clock(), threading.Event()
+    clock = Clock()
+    stop = clock.event()
     wake = a_wake(clock, stop)
     wake.begin(None)
     if called:

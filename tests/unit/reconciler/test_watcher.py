@@ -1,6 +1,5 @@
 """Every way in which a watch can end or fail, and how often the API server is asked all the same."""
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
 from actuators.http.kubernetes_watch import WatchEvent
 from reconciler.triggers.watcher import Watcher
+from tests.support.simulated_time import Clock
 
 GONE = Conflict("too old resource version", status=410)
 RESET = Transient("connection reset")
@@ -24,21 +24,6 @@ FOR_EVER = Throttled("too many requests", retry_after_s=float("inf"), status=429
 
 def event(version: str, kind: str = "MODIFIED") -> WatchEvent:
     return WatchEvent(kind, b"{}", version, "uid")
-
-
-class Clock:
-    """A clock that only waiting moves, and what was waited."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.waits: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wait(self, _event: threading.Event, seconds: float) -> None:
-        self.waits.append(round(seconds, 3))
-        self.now += seconds
 
 
 @dataclass
@@ -124,7 +109,7 @@ class Stage:
 
 def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchEvent], None] | None = None) -> Stage:
     """Watch this server until it was asked so often."""
-    clock = Clock()
+    clock = Clock(0.0)
     server = Server(clock, list(lives), until=requests)
     seen: list[WatchEvent] = []
     woken: list[str] = []
@@ -133,9 +118,8 @@ def watch(*lives: Life, requests: int, drawn: float = 0.0, saw: Callable[[WatchE
         server,  # type: ignore[arg-type]
         saw=saw or seen.append,
         wake=woken.append,
-        concurrency=Concurrency(clock=clock),
+        concurrency=Concurrency(clock=clock, event=clock.event),
         draw=lambda: drawn,
-        wait=clock.wait,
     )
     server.watcher = watcher
     watcher.run()
@@ -315,13 +299,12 @@ def test_trouble_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_first_version_that_comes_too_late() -> None:
     """The pass that did not wait for it may have missed something: the loop is woken once the watch stands."""
-    clock, woken = Clock(), list[str]()
+    clock, woken = Clock(0.0), list[str]()
     server = Server(clock, [GOOD], until=3)
     arguments: dict[str, Any] = {
         "saw": lambda _event: None,
         "wake": woken.append,
-        "concurrency": Concurrency(clock=clock),
-        "wait": clock.wait,
+        "concurrency": Concurrency(clock=clock, event=clock.event),
     }
     late = Watcher("nodes", server, **arguments)  # type: ignore[arg-type]
     server.watcher = late
