@@ -112,6 +112,10 @@ class Cluster(DirectSimulation):
             self._due.remove(due)
             due[1](self)
 
+    def once_planned(self, step: Step) -> None:
+        """Let this happen between the next plan and its writes."""
+        just_before_the_writes(self._process, lambda _: step(self))
+
     def take_over(self) -> None:
         """Another process leads as soon as the Lease has run out."""
         self.start()
@@ -123,7 +127,7 @@ class Cluster(DirectSimulation):
             self.take_over()
             self.converge()
 
-        just_before_the_writes(self._process, meanwhile)
+        self.once_planned(meanwhile)
 
     # What people do.
 

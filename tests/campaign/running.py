@@ -68,13 +68,19 @@ def _until_quiet(cluster: Cluster) -> None:
     raise AssertionError("the world of a workload does not come to rest")
 
 
-def play(workload: Workload, at: Point | None = None, fault: str | None = None) -> Outcome:
-    """Carry a workload out, with this fault at this request. Raises what the product does not handle."""
+def begun(workload: Workload) -> Cluster:
+    """The world in which a workload begins, ten minutes later; no process is in charge yet."""
     worlds, environment = _base(workload.before, tuple(sorted(workload.environment.items())))
     cluster = Cluster.under(dict(environment))
     for simulator, world in zip(cluster.simulators(), worlds, strict=True):
         simulator.replace_world(world)
     cluster.advance(600)
+    return cluster
+
+
+def play(workload: Workload, at: Point | None = None, fault: str | None = None) -> Outcome:
+    """Carry a workload out, with this fault at this request. Raises what the product does not handle."""
+    cluster = begun(workload)
     served = _Served()
 
     def look(_: Probe) -> None:
