@@ -1,9 +1,8 @@
-"""The campaign on all cores: single faults, paths of wishes, guards that are switched off, and a year."""
+"""The campaign on all cores: single faults, paths of wishes, guards, planted faults, and a year."""
 
 import argparse
 import logging
 import os
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -12,26 +11,15 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from depth import go_deep
+from guards import switch_guards_off
+from planted import plant
 from worlds import try_worlds
 from year import pass_year
 
-from desired.guards.table import GUARDS
 from tests.campaign.cases import cases_of, judged
 from tests.campaign.faults import FAULTS
 from tests.campaign.paths import differing, paths
 from tests.campaign.workloads import WORKLOADS
-
-RUNS: Mapping[str, Sequence[str]] = {
-    "known sequences": ("tests/property/test_harm_known.py",),
-    "law of harm": ("tests/property/test_harm.py",),
-    "other laws": (
-        "tests/property",
-        "--ignore=tests/property/test_harm.py",
-        "--ignore=tests/property/test_harm_known.py",
-    ),
-    "faults and paths": ("tests/campaign",),
-}
-"""Runs that are to find a guard missing, in the order in which they are asked."""
 
 
 def main() -> int:
@@ -48,6 +36,7 @@ def main() -> int:
         "--workload", action="append", metavar="TEXT", help="faults: only those with this in their name"
     )
     parser.add_argument("--fault", action="append", metavar="NAME", choices=[*FAULTS], help="faults: only this one")
+    parser.add_argument("--named", metavar="TEXT", help="guards, planted: only those with this in their name")
     parser.add_argument("--failures", type=Path, metavar="FOLDER", help="leave a file a failure there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between the marks of this page")
     parser.add_argument("--depth", type=int, default=8, help="depth: steps from the world that is in order")
@@ -83,25 +72,6 @@ def try_paths(given: argparse.Namespace) -> int:
             failed += tell(str(path), found, given.failures)
     print(f"{len(every)} paths, {failed} differences, {(time.monotonic() - began) / 60:.1f} min")
     return failed
-
-
-def switch_guards_off(_: argparse.Namespace) -> int:
-    """How many guards no run finds missing. Each is switched off in turn."""
-    unnoticed = 0
-    for name in GUARDS:
-        began = time.monotonic()
-        by = next((run for run, tests in RUNS.items() if is_noticed(name, tests)), "none")
-        unnoticed += by == "none"
-        print(f"  {name:24} {by:18} {time.monotonic() - began:5.0f} s", flush=True)
-    print(f"{len(GUARDS)} guards switched off, {unnoticed} unnoticed")
-    return unnoticed
-
-
-def is_noticed(guard: str, tests: Sequence[str]) -> bool:
-    """Whether a test fails without the guard."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", str(os.cpu_count()), *tests]
-    ended = subprocess.run(command, env=os.environ | {"WITHOUT_GUARD": guard}, capture_output=True, check=False)
-    return ended.returncode == 1
 
 
 def tell(name: str, differences: Sequence[str], folder: Path | None) -> bool:
@@ -144,6 +114,7 @@ PARTS: Mapping[str, Part] = {
     "faults": try_faults,
     "paths": try_paths,
     "guards": switch_guards_off,
+    "planted": plant,
     "worlds": try_worlds,
     "depth": go_deep,
     "year": pass_year,

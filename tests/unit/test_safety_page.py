@@ -1,10 +1,13 @@
-"""docs/safety.md: every disaster has its line, and every test that a line names is there."""
+"""docs/safety.md: every disaster and every guard has its line, and every test that a line names is there."""
 
 import ast
 import re
 from pathlib import Path
 
 import pytest
+
+from desired.guards.table import GUARDS
+from tests.campaign.planting import UNSEEN, noticed_by
 
 ROOT = Path(__file__).resolve().parents[2]
 DISASTERS = [f"D{number}" for number in range(1, 33)]
@@ -30,6 +33,20 @@ def test_what_a_line_says_is_shown_by_a_test(disaster: str) -> None:
     *_, shown = _rows()[disaster]
 
     assert NAMED.findall(shown)
+
+
+def test_every_guard_has_its_line() -> None:
+    """In the order of the table, with a law or a run of the campaign that notices when it is missing."""
+    shown = noticed_by()
+
+    assert [*shown] == [*GUARDS]
+    assert [name for name, tests in shown.items() if not any(map(_is_of_campaign, tests))] == [
+        name for name in GUARDS if f"guards/{name}" in UNSEEN
+    ]
+
+
+def _is_of_campaign(test: str) -> bool:
+    return test.startswith(("tests/campaign/", "tests/property/"))
 
 
 def test_every_test_that_is_named_is_there() -> None:
