@@ -10,11 +10,12 @@ from tests.property.strategies import SEED
 def pass_year(given: argparse.Namespace) -> int:
     """How many differences a year from this seed ended with."""
     seed, began = SEED if given.seed is None else given.seed, time.monotonic()
-    told = Year(seed).pass_days(given.days)
-    for difference in told.differences:
-        print(f"year {seed}: {difference}", flush=True)
+    told = Year(seed).pass_days(given.days, lambda days: print(f"year {seed}: {days} of {given.days} days", flush=True))
     if told.differences:
-        print("\n".join(told.log[-60:]), flush=True)
+        print("\n    ".join([f"year {seed}:", *told.differences]), flush=True)
+        if given.failures:
+            given.failures.mkdir(parents=True, exist_ok=True)
+            (given.failures / f"year-{seed}.txt").write_text("\n".join([*told.differences, *told.log, ""]), "utf-8")
     for name, count in sorted(told.faults.items()):
         print(f"  {name:40} {count:6}")
     print(f"  {', '.join(f'{name}: {count}' for name, count in sorted(told.happened.items()))}")

@@ -113,6 +113,7 @@ class Cluster:
         self.calls = Counter[tuple[int, str]]()
         """Hour and API → requests."""
         self.faults = Counter[str]()
+        """Fault → how often it happened."""
         self._folder = TemporaryDirectory()
         self.kubeconfig = _kubeconfig(Path(self._folder.name))
 
@@ -154,7 +155,6 @@ class Wire:
         self._travel()
         fault = self._cluster.meets(self._replica, self._api, method, target)
         if fault:
-            self._cluster.faults[fault] += 1
             self._note(method, target, fault)
         if fault == "lost":
             raise self._times_out()

@@ -92,8 +92,8 @@ class Year:
         self.cluster.harms = partial(harm, self.cluster)
         self._replicas = [Replica(self.cluster, f"replica-{number}") for number in (1, 2)]
 
-    def pass_days(self, days: int) -> Told:
-        """Let so many days pass; what came of them."""
+    def pass_days(self, days: int, rested: Callable[[int], object] = lambda _day: None) -> Told:
+        """Let so many days pass; what came of them. ``rested`` is called after each rest with the days so far."""
         scheduler = self.cluster.scheduler
         for replica in self._replicas:
             replica.start()
@@ -105,6 +105,7 @@ class Year:
                 self._incident(is_faulty=number in faulty)
             if day % 7 == 6 or day == days - 1:
                 self._rest()
+                rested(day + 1)
             if self._differences or self.cluster.wrongs:
                 break
         return self._told()
@@ -116,8 +117,10 @@ class Year:
         for number in range(steps):
             if number == wrong_at:
                 name = self._draw.choice([*FAULTS])
-                self.cluster.faults[name] += 1
                 self.cluster.log.note("fault", name)
+                # What waits for a request or an event is counted when that comes.
+                if name not in ARMED:
+                    self.cluster.faults[name] += 1
                 FAULTS[name](self)
             self._draw.choice((self._churn.step, self._churn.step, self._churn.step, self._power))()
             self.cluster.scheduler.sleep(self._draw.choice((0.0, self._draw.random(), self._draw.uniform(0, 30.0))))
@@ -207,13 +210,13 @@ class Year:
                     self._requests[number] = replace(armed, skips=armed.skips - 1)
                     continue
                 del self._requests[number]
+                self.cluster.faults[f"{api} {armed.fault}"] += 1
                 return self._met(replica, armed.fault)
         return ""
 
     def _met(self, replica: Replica, fault: str) -> str:
         if fault == "stands still":
             replica.stand_still(LEASE_S * self._draw.uniform(0.5, 3.0))
-            self.cluster.faults[fault] += 1
             return ""
         if fault in ("dies", "dies after"):
             self._start_later(replica)
@@ -223,6 +226,7 @@ class Year:
         late, self._late = self._late, []
         fault = self._events.pop(0) if self._events else ""
         if fault:
+            self.cluster.faults[f"events {fault}"] += 1
             self.cluster.log.note("event", fault)
         match fault:
             case "lost":
@@ -279,7 +283,7 @@ class Year:
 
 
 Fault = Callable[[Year], object]
-FAULTS: Mapping[str, Fault] = {
+ARMED: Mapping[str, Fault] = {
     **{
         f"{api} {fault}": partial(Year.spoil_requests, api=api, fault=fault)
         for api in ("kubernetes", "hetzner", "lease")
@@ -287,6 +291,10 @@ FAULTS: Mapping[str, Fault] = {
     },
     "hetzner 423": partial(Year.spoil_requests, api="hetzner", fault="423"),
     **{f"events {fault}": partial(Year.spoil_events, fault=fault) for fault in ("lost", "doubled", "late", "reset")},
+}
+"""What goes wrong with requests and events to come."""
+FAULTS: Mapping[str, Fault] = {
+    **ARMED,
     "watches are silent": Year.silence,
     "410 Gone": Year.compact,
     "the leader stands still": Year.pause_leader,
@@ -294,7 +302,7 @@ FAULTS: Mapping[str, Fault] = {
     "a process is killed": Year.kill,
     "the leader is restarted": Year.restart,
 }
-"""What goes wrong; names of requests' faults are counted anew for each request that meets one."""
+"""What goes wrong."""
 
 _NODE = re.compile(r"/api/v1/nodes/([^/?]+)$")
 _BALANCER = re.compile(r"/v1/load_balancers/(\d+)$")
