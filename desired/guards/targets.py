@@ -13,7 +13,7 @@ next one finds in the targets that are there.
 Of the third row those that answer go first, and of them last those that alone answer at a port: never more than half
 are out. A newcomer that fails its checks holds what is left, unless its server or its Node is down: that says nothing
 of the way. Where nothing answers, and all was checked, nothing is waited for; but what answered within the last hour
-counts as answering.
+counts as answering, and so does what was not checked while nothing is known to answer.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -123,7 +123,8 @@ class _Replacement(BalancerChanges):
         """Port → names of those that answer: by their health checks, or did lately where nothing does; and with those
         that may."""
         may_answer = serving(balancer, self.view.snapshot, self.view.readiness)
-        answering = {**healthy(balancer), **answered_lately(balancer, self.quiet, self.view)}
+        unchecked = {port: there & {*balancer.targets} for port, there in self._unchecked.items()}
+        answering = {**healthy(balancer), **unchecked, **answered_lately(balancer, self.quiet, self.view)}
         named = self.lb.targets.node_targets.names_by_port
         by_check, at_best = named(answering, balancer), named(may_answer, balancer)
         if any(change.kind == ChangeKind.LB_LISTENER and change.verb is Verb.REMOVE for change in self.changes):
@@ -212,6 +213,13 @@ class _Replacement(BalancerChanges):
             for target in self._in_doubt(kind)
             if any(self.present.checks[target].get(port) is Health.UNHEALTHY for port in self._answering)
         ]
+
+    @cached_property
+    def _unchecked(self) -> Mapping[int, frozenset[Target]]:
+        """Port at which nothing is known to answer → what is to go there and was not checked. That it may answer counts
+        for it, as it does not for what replaces it."""
+        former = {t for t in self.present.targets if t not in self._newcomers and self._may_answer(t)}
+        return {port: frozenset(former) for port in self.present.spec.listeners if port not in self._answering}
 
     def _is_down(self, target: Target) -> bool:
         server = self.led_to(target)

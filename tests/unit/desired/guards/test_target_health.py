@@ -257,6 +257,10 @@ STRANGER, SELECTOR = IpTarget("203.0.113.9"), SelectorTarget("pool=web", use_pri
         pytest.param(dict.fromkeys(POOL_A, X), (5, 6), set(), id="nothing is lost"),
         pytest.param(dict.fromkeys(POOL_A, H), (1,), set(), id="one goes, and none comes"),
         pytest.param(dict.fromkeys(POOL_A, U), (5, 6), {1, 2}, id="of none anything is known"),
+        pytest.param(dict.fromkeys((*POOL_A, *POOL_B), U), (5, 6), {1, 2}, id="of all nothing is known yet"),
+        pytest.param(
+            {**dict.fromkeys(POOL_A, X), **dict.fromkeys(POOL_B, U)}, (5, 6), set(), id="those that go failed"
+        ),
         pytest.param({POOL_A[1]: U, SELECTOR: U, STRANGER: U}, (1,), {2}, id="selectors and strangers stand for none"),
     ],
 )
