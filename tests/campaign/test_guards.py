@@ -10,7 +10,8 @@ from tests.campaign.cluster import Cluster
 from tests.campaign.running import begun
 from tests.campaign.workloads import LONG_SILENT, Workload
 from tests.support.direct import Refusal
-from tests.support.harm_stage import HOME, NETWORK, Stage, a_stage, private_address
+from tests.support.harm_stage import Stage, a_stage
+from tests.support.harm_start import HOME, NETWORK, private_address
 from tests.support.harm_truth import target_servers
 from tests.support.objects import CONTROL_PLANE, a_service, pods_of
 

@@ -5,7 +5,8 @@ import pytest
 from tests.campaign.cluster import Cluster
 from tests.campaign.running import begun
 from tests.campaign.workloads import LONG_SILENT, Workload
-from tests.support.harm_stage import EMPTY, HOME, a_stage
+from tests.support.harm_stage import a_stage
+from tests.support.harm_start import EMPTY, HOME
 from tests.support.harm_truth import CLUSTER_LABEL, SERVICE_LABEL
 from tests.support.objects import ingress, settled_node
 

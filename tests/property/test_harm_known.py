@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from tests.support.harm_metal import METAL_LIES, inside
-from tests.support.harm_stage import (
+from tests.support.harm_stage import Stage, a_stage
+from tests.support.harm_start import (
     ELSEWHERE,
     EMPTY,
     FREE_IP,
@@ -19,9 +20,7 @@ from tests.support.harm_stage import (
     OTHER_NETWORK,
     RACK_IP,
     SHOP,
-    Stage,
     Start,
-    a_stage,
     pods,
     private_address,
 )
@@ -835,6 +834,14 @@ def _half_left_before_any_process_looked(stage: Stage) -> None:
     stage.settle()
 
 
+def _another_pool_before_any_check(stage: Stage) -> None:
+    """Nothing answers on the machines of the other pool, and no check of any target has said anything yet."""
+    stage.deafen(3, 4)
+    stage.annotate("web", {"node-selector": "pool=b"})
+    stage.run("a", "health:unknown")
+    stage.settle()
+
+
 def _wanted_again(stage: Stage) -> None:
     stage.turn("web", "ClusterIP")
     stage.once_planned(lambda: stage.turn("web", "LoadBalancer"))
@@ -1040,6 +1047,12 @@ ROWS = (
         Start(nodes=8, services=(("web", PRIVATE), ("db", {}))),
         _half_left_before_any_process_looked,
         "no run is measured against what no process remembers",
+    ),
+    Row(
+        "another-pool-before-any-check",
+        Start(nodes=4, pools=True, services=OF_POOL_A),
+        _another_pool_before_any_check,
+        "what nobody has checked is not replaced by what nobody has checked",
     ),
     Row(
         "a-setting-takes-all-addresses-of-one-service",

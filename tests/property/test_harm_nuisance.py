@@ -4,7 +4,8 @@ approval anywhere."""
 import pytest
 
 from tests.support.harm_metal import inside
-from tests.support.harm_stage import EMPTY, GUEST, HOME, IDLE, RACK_IP, SHOP, THEIRS, Stage, a_stage
+from tests.support.harm_stage import Stage, a_stage
+from tests.support.harm_start import EMPTY, GUEST, HOME, IDLE, RACK_IP, SHOP, THEIRS
 from tests.support.harm_truth import CLUSTER_LABEL, is_joining, server_of, target_addresses, target_servers
 
 pytestmark = pytest.mark.passes

@@ -23,7 +23,8 @@ from reconciler.report.documents import to_json
 from reconciler.result import Report
 from tests.property.strategies import WORLDS, law_of_passes, some
 from tests.support.direct import DirectSimulation
-from tests.support.harm_stage import GUEST_IP, HOME, Stage, Start, a_stage, pods
+from tests.support.harm_stage import Stage, a_stage
+from tests.support.harm_start import GUEST_IP, HOME, Start, pods
 from tests.support.harm_truth import balancer_of, is_wanted, machine_of
 from tests.support.passes import Run
 from tests.support.premises import premise

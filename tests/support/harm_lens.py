@@ -17,6 +17,8 @@ lie                  what it does for one run
 ``values:lost``      all settings are lost, as where a file of values was not merged
 ``health:STATUS``    load balancers say this of each target, whatever they found out
 ``health:STATUS:1``  they say it of the first target of each
+``dies:before:N``    the process dies before its write of this number, from 0 on, and all memory is lost
+``dies:after:N``     it dies once that write is done, and never hears of it
 ===================  ============================================================================================
 
 Kinds are ``servers``, ``networks``, ``load_balancers``, ``members`` (who is in a network) and, of the cluster,
@@ -37,6 +39,7 @@ OF_PROJECT = ("servers", "networks", "load_balancers", "members")
 OF_CLUSTER = ("nodes", "services")
 HOW = ("all", "half", "one", "stale", "lag")
 LIES = ("token", "clock", "network", *(f"{kind}:{how}" for kind in (*OF_PROJECT, *OF_CLUSTER) for how in HOW))
+DEATHS = ("dies:before:0", "dies:before:1", "dies:before:3", "dies:after:0", "dies:after:1", "dies:after:2")
 _MEMBERS = re.compile(r"/v1/networks/\d+/members")
 
 

@@ -6,7 +6,7 @@ in a Robot account (``harm_metal``). Cluster ``a`` may be restored from a copy o
 UID, of which ``copy`` has no kubelets.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -17,7 +17,6 @@ from actuators.approvals import approve
 from actuators.http.retry import Retry
 from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
-from desired.names import STATUS_CONFIG_MAP
 from desired.plan.grants import Grant, Source
 from reconciler.config.config import ConfigurationError
 from reconciler.passes.history import History
@@ -28,6 +27,7 @@ from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
 from tests.support.direct import DirectSimulation
+from tests.support.harm_excuses import Excuse, excuses, waits_for
 from tests.support.harm_judge import Deed, harm
 from tests.support.harm_lens import Lens, kind_in_cluster, kind_in_project
 from tests.support.harm_metal import METAL, MetalLens, addresses_of_metal, inside, metal, metal_of
@@ -38,248 +38,59 @@ from tests.support.harm_serving import (
     Served,
     answers,
     answers_where_published,
-    asked,
     has_taken,
     losses,
     resets,
 )
+from tests.support.harm_settling import Settled, Undone
+from tests.support.harm_start import (
+    CERTIFICATE,
+    ELSEWHERE,
+    EMPTY,
+    HOME,
+    IDLE,
+    NAMESPACE,
+    NAT,
+    NETWORK,
+    OTHER_NETWORK,
+    SHOP,
+    THEIRS,
+    Start,
+    a_cluster,
+    a_network,
+    a_port,
+    a_robot,
+    a_service,
+    elsewhere_of,
+    home_of,
+    metal_addresses,
+    node_name,
+    pods,
+    private_address,
+    twins,
+)
 from tests.support.harm_truth import (
-    ANNOTATION,
-    CLUSTER_CIDR,
-    CLUSTER_LABEL,
     OPTIONS,
-    SERVICE_LABEL,
     Cluster,
     Raw,
     Seen,
     Truth,
-    addresses_of,
     balancer_of,
     is_joining,
     is_ready,
-    is_wanted,
     machine_of,
-    may_serve,
-    option,
-    pods_of,
-    private_ip,
-    published,
-    server_of,
     target_addresses,
     target_servers,
     wishes,
 )
-from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.objects import condition, joining_node
 from tests.support.passes import Run, just_before_the_writes, records_in
 from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
 from tests.support.world import settings_of
 
-HOME, ELSEWHERE = "home", "elsewhere"
-NETWORK, OTHER_NETWORK = 7, 17
-NAT, GUEST = 80, 81
-"""Servers of strangers in the network: the way out, and one that nobody knows."""
-NAT_IP, GUEST_IP = "10.0.0.250", "10.0.0.251"
-FREE_IP, RACK_IP = "10.0.0.230", "10.1.0.5"
-"""Addresses that nobody has, and that a machine in a rack has."""
-CERTIFICATE = 77
-"""A certificate that somebody uploaded."""
-SHOP, EMPTY, THEIRS, IDLE = 90, 91, 92, 93
-"""Load balancers of strangers: one in use, one that Terraform made for a Service, one of another cluster, and one that
-listens and leads nowhere yet."""
-FIRST = {"a": 1, "b": 31}
-"""Cluster → number of its first Node, which its server and its pods have as well."""
-NAMESPACE = "kube-system"
-
-
-@dataclass(frozen=True)
-class Start:
-    """What a world begins with."""
-
-    nodes: int = 5
-    services: tuple[tuple[str, Mapping[str, str]], ...] = (("web", {}),)
-    """Name → annotations by their short names."""
-    network: str | None = "7"
-    routes: bool = True
-    others: int = 0
-    """How many Nodes the other cluster has; 0: there is none."""
-    twins: bool = False
-    """Whether the other project has servers of the same names."""
-    copied: bool = False
-    """Whether a copy of cluster ``a`` was restored five minutes ago."""
-    undo: timedelta = timedelta(0)
-    """How long a load balancer outlives its Service."""
-    metal: int = 0
-    """How many Nodes of cluster ``a`` are dedicated servers; 0: Robot is not enabled."""
-    keyless: bool = False
-    """Whether Robot is enabled without credentials."""
-    pools: bool = False
-    """Whether the Nodes are of two pools: the older half has the label ``pool=a``, the rest ``pool=b``."""
-    variables: tuple[tuple[str, str], ...] = ()
-    """What its controllers are configured with beside that, as ``Stage.environment`` has it."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """How its controllers are configured: variables of the environment, and flags."""
-        has_routes = self.routes and self.network is not None and not self.metal
-        found = {
-            "HCLOUD_NETWORK": self.network or "",
-            "HCLOUD_NETWORK_ROUTES_ENABLED": str(has_routes).lower(),
-            "HCLOUD_LOAD_BALANCERS_LOCATION": "fsn1",
-            "ROBOT_ENABLED": "true" if self.metal else "",
-            "--cluster-cidr": str(CLUSTER_CIDR),
-            "--load-balancer-undo": f"{self.undo.total_seconds():.0f}s" if self.undo else "",
-            **dict(self.variables),
-        }
-        return {name: value for name, value in found.items() if value}
-
-    @property
-    def settings(self) -> Settings:
-        """What the product makes of that."""
-        return settings_of(self.environment)
-
-
-def private_address(number: int) -> str:
-    """Of the server of this number."""
-    return f"10.0.0.{number + 10}"
-
-
-def pods(number: int) -> str:
-    """Of the Node of this number."""
-    return f"10.244.{number}.0/24"
-
-
-def node_name(number: int) -> str:
-    """Of the Node of this number, and of its server."""
-    return f"n{number}"
-
-
-def a_server(number: int, *, network: int | None = NETWORK) -> Raw:
-    """The server of a Node, as a world file has it."""
-    places = [] if network is None else [{"network": network, "ip": private_address(number)}]
-    return server(number, node_name(number), private_net=places)
-
-
-def a_service(name: str, options: Mapping[str, str]) -> Raw:
-    """A Service that wants a load balancer, with annotations by their short names."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "annotations": {f"{ANNOTATION}{key}": value for key, value in options.items()},
-        },
-        "spec": {
-            "type": "LoadBalancer",
-            "selector": {"app": name},
-            "ports": [_a_port(80)],
-        },
-    }
-
-
-def _a_port(number: int) -> Raw:
-    return {"name": f"p{number}", "port": number, "protocol": "TCP"}
-
-
-def _a_network(network_id: int, *routes: Raw) -> Raw:
-    """With a subnet for servers, and one that leads to machines in a rack."""
-    return {
-        "id": network_id,
-        "name": "private",
-        "ip_range": "10.0.0.0/8",
-        "subnets": [
-            {"type": "cloud", "ip_range": "10.0.0.0/24", "network_zone": "eu-central"},
-            {"type": "vswitch", "ip_range": "10.1.0.0/24", "network_zone": "eu-central", "vswitch_id": 1},
-        ],
-        "routes": list(routes),
-    }
-
-
-def _home(start: Start) -> Raw:
-    """The project of the clusters, as strangers and machines made it."""
-    numbers = [*range(1, start.nodes + 1), *range(FIRST["b"], FIRST["b"] + start.others)]
-    strangers = [
-        server(NAT, "nat", private_net=[{"network": NETWORK, "ip": NAT_IP}]),
-        server(GUEST, "guest", private_net=[{"network": NETWORK, "ip": GUEST_IP}]),
-    ]
-    foreign = [{"destination": "0.0.0.0/0", "gateway": NAT_IP}, {"destination": "10.99.0.0/24", "gateway": GUEST_IP}]
-    listener = {"protocol": "tcp", "listen_port": 80, "destination_port": 8080}
-    return {
-        "servers": [*(a_server(number) for number in numbers), *strangers],
-        "certificates": [{"id": CERTIFICATE, "name": "made-by-hand"}],
-        "networks": [_a_network(NETWORK, *foreign), {**_a_network(8), "name": "other"}],
-        "load_balancers": [
-            {"id": SHOP, "name": "shop", "services": [listener], "targets": [{"server": {"id": GUEST}}]},
-            {"id": EMPTY, "name": "empty", "labels": {"made-by": "terraform"}},
-            {"id": IDLE, "name": "idle", "services": [listener]},
-            {
-                "id": THEIRS,
-                "name": "theirs",
-                "labels": {SERVICE_LABEL: "dead-beef", CLUSTER_LABEL: "somebody-else"},
-                "services": [listener],
-                "targets": [{"server": {"id": GUEST}}],
-            },
-        ],
-    }
-
-
-def _elsewhere(start: Start) -> Raw:
-    """The project of which somebody may take the token."""
-    return {"servers": list(_twins(start)) if start.twins else [], "networks": [_a_network(OTHER_NETWORK)]}
-
-
-def _twins(start: Start, network: int | None = None) -> Iterator[Raw]:
-    """Servers of other ids with the names of the Nodes, in this network with their private addresses as well."""
-    for number in range(1, start.nodes + 1):
-        places = [] if network is None else [{"network": network, "ip": private_address(number)}]
-        yield {**a_server(500 + number, network=None), "name": node_name(number), "private_net": places}
-
-
-def _a_node(number: int, start: Start) -> Raw:
-    node = settled_node(node_name(number), number)
-    node["spec"] |= {"podCIDR": pods(number), "podCIDRs": [pods(number)]}
-    if start.pools:
-        node["metadata"]["labels"]["pool"] = "a" if number <= start.nodes // 2 else "b"
-    if start.network is not None:
-        node["status"]["addresses"].append({"type": "InternalIP", "address": private_address(number)})
-    return node
-
-
-def _a_metal_node(number: int) -> Raw:
-    """A Node on a dedicated server, as HCCM has initialized it; every second one by HCCM's fork."""
-    node = settled_node(node_name(number), number)
-    node["spec"] = {"providerID": f"hcloud://bm-{number}" if number % 2 == 0 else f"hrobot://{number}"}
-    node["metadata"]["labels"]["instance.hetzner.cloud/provided-by"] = "robot"
-    node["status"]["addresses"] = _metal_addresses(number)
-    return node
-
-
-def _metal_addresses(number: int) -> list[Raw]:
-    """What a Node on a dedicated server says of itself."""
-    return [
-        {"type": "Hostname", "address": node_name(number)},
-        {"type": "ExternalIP", "address": f"192.0.2.{number}"},
-        {"type": "InternalIP", "address": inside(number)},
-    ]
-
-
-def _a_robot(start: Start, clock: SimulatedClock) -> RobotSimulator | None:
-    """The account of the clusters, with one server that nobody uses."""
-    if not start.metal:
-        return None
-    servers = [metal(number, node_name(number)) for number in range(METAL, METAL + start.metal)]
-    return RobotSimulator(clock, world={"servers": [*servers, metal(METAL - 1, "spare")]})
-
-
-def _a_cluster(name: str, count: int, services: Sequence[Raw], start: Start, truth: Truth) -> Cluster:
-    nodes = [_a_node(number, start) for number in range(FIRST[name], FIRST[name] + count)]
-    nodes += [_a_metal_node(number) for number in range(METAL, METAL + start.metal) if name == "a"]
-    own = {"metadata": {"name": "hcloud-reconciler", "namespace": NAMESPACE}, "data": {}}
-    status = {"metadata": {"name": STATUS_CONFIG_MAP, "namespace": NAMESPACE}, "data": {}}
-    world = {"nodes": nodes, "services": list(services), "configmaps": [own, status]}
-    kubernetes = KubernetesSimulator(truth.clock, world=world, seed=FIRST[name])
-    return Cluster(name, HOME, kubernetes, truth.projects[HOME], truth.clock)
+ROUNDS_OF_APPROVAL = 4
+"""What is approved may show what else is to be approved: a switch of targets goes in steps."""
 
 
 @dataclass
@@ -296,6 +107,9 @@ class Stage:
     waited: dict[str, float] = field(default_factory=dict)
     """Node or Service → seconds for which it had waited, while a loop was at work, until the last run had initialized
     or published it."""
+    excused: set[Excuse] = field(default_factory=set)
+    """What has excused that something is left undone."""
+    _excused_now: list[Undone] = field(default_factory=list)
     _loops: dict[str, Run[DirectSimulation]] = field(default_factory=dict)
     _lenses: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
     _of_loops: dict[str, tuple[Lens, Lens]] = field(default_factory=dict)
@@ -356,9 +170,16 @@ class Stage:
         if self._planned:
             happens = self._planned.pop(0)
             just_before_the_writes(product, lambda _: self._occur(happens))
+        death = next((lie for lie in lies if lie.startswith("dies:")), None)
+        if death is not None:
+            _, how, number = death.split(":")
+            product.sim.dies_at(int(number), is_done=how == "after")
         report = self._passes(product) if loop else product.converge()
         self._busy_s, self._began = self._busy(), None
         self.reports[cluster] = report
+        if death is not None:
+            product.sim.revive()
+            self._loops.pop(cluster, None)
         if hetzner.writes or kubernetes.writes:
             self.truth.changed()
         after = self.truth.seen()
@@ -522,8 +343,37 @@ class Stage:
             for name, cluster in self.truth.clusters.items():
                 if not cluster.is_copy:
                     self.run(name, loop=True)
-        unsettled = self.unsettled()
-        assert not unsettled, f"left undone: {unsettled}"
+        self._must_be_settled()
+
+    def let_go(self) -> None:
+        """A person approves what alone keeps something from being done, until nothing does: then it is done.
+
+        Raises AssertionError for harm, and when something is left undone that is excused only until then.
+        """
+        for _ in range(ROUNDS_OF_APPROVAL):
+            held = {(each.cluster, place) for each, place in self._held()}
+            if not held:
+                return
+            self._decided.clear()  # what is approved is as people want it
+            for cluster, place in held:
+                self.approve(cluster, place)
+            for _ in range(2):
+                self.advance(70.0)
+                for name in self._real():
+                    self.run(name, loop=True)
+            self._must_be_settled()
+        stuck = [str(each) for each, _ in self._held()]
+        assert not stuck, f"approved, and left undone all the same: {stuck}"
+
+    def _must_be_settled(self) -> None:
+        left = self.unsettled()
+        assert not left, f"left undone: {[*map(str, left)]}"
+
+    def _held(self) -> Iterator[tuple[Undone, int]]:
+        """What is excused until a person approves, with the place of the hold in the last report of its cluster."""
+        for each in self._excused_now:
+            report = self.reports[each.cluster]
+            yield from ((each, place) for place, hold in enumerate(report.holds) if waits_for(each, hold))
 
     def _controller(self, cluster: str, lies: Collection[str], *, loop: bool) -> Run[DirectSimulation]:
         settings = self._mistaken(lies)
@@ -682,7 +532,7 @@ class Stage:
         alive = self._alive()
         for (where, name), number in list(self._claims.items()):
             if where == cluster and name in self._nodes(cluster):
-                self._say(cluster, name, "True", addresses=_metal_addresses(number))
+                self._say(cluster, name, "True", addresses=metal_addresses(number))
             del self._claims[where, name]
         for name, node in self._nodes(cluster).items():
             if machine_of(node) in alive and (not is_ready(node) or _heartbeats(node)):
@@ -911,7 +761,7 @@ class Stage:
 
     def listen(self, name: str, *ports: int, cluster: str = "a", node_port: int | None = None) -> None:
         """A Service gets other ports, the first of them with this node port."""
-        first, *others = map(_a_port, ports)
+        first, *others = map(a_port, ports)
         moved = first if node_port is None else {**first, "nodePort": node_port}
         self.of(cluster).listen(name, moved, *others)
 
@@ -950,8 +800,8 @@ class Stage:
         servers of the same names and private addresses."""
         project, numbers = self.truth.projects[ELSEWHERE], range(1, self.start.nodes + 1)
         routes = [{"destination": pods(number), "gateway": private_address(number)} for number in numbers]
-        servers = list(_twins(self.start, OTHER_NETWORK)) if alive else []
-        project.replace_world({"servers": servers, "networks": [_a_network(OTHER_NETWORK, *routes)]})
+        servers = list(twins(self.start, OTHER_NETWORK)) if alive else []
+        project.replace_world({"servers": servers, "networks": [a_network(OTHER_NETWORK, *routes)]})
         self.truth.changed()
 
     def forget(self, cluster: str = "a") -> None:
@@ -983,103 +833,17 @@ class Stage:
         """Name → Node."""
         return self._nodes(cluster)
 
-    def unsettled(self) -> list[str]:
-        """What is not as people want it, in words, but for what a person has to decide on."""
-        seen = self.truth.seen()
-        owed = {name: _owed(report) for name, report in self.reports.items()}
-        found = [*self._of_nodes(seen), *self._of_services(seen)]
-        return [f"{cluster}: {key} {what}" for cluster, key, what in found if not _is_owed(key, owed.get(cluster, ()))]
-
-    def _of_nodes(self, seen: Seen) -> list[tuple[str, str, str]]:
-        said: list[tuple[str, str, str]] = []
-        servers = seen.servers[HOME]
-        names = [each["name"] for each in servers.values()]
-        names += [each["server_name"] for each in seen.account]
-        for cluster in self._real():
-            for name, node in seen.nodes[cluster].items():
-                if (dedicated := metal_of(node)) is not None:
-                    if dedicated not in seen.metal and not is_ready(node) and not self.start.keyless:
-                        said.append((cluster, f"node/{name}", "has no dedicated server"))
-                    continue
-                number, key = server_of(node), f"node/{name}"
-                machine = servers.get(number or 0)
-                is_keyless_metal = self.start.keyless and name not in {each["name"] for each in servers.values()}
-                if is_joining(node) and names.count(name) == 1 and not is_keyless_metal:
-                    said.append((cluster, key, "is not initialized"))
-                elif number is not None and machine is None and not is_ready(node):
-                    said.append((cluster, key, "has no server"))
-                address = private_ip(machine, NETWORK) if machine else None
-                if self.settings.routes and address and pods_of(node):
-                    gateway = seen.routes(HOME).get((NETWORK, str(pods_of(node))))
-                    if gateway != address:
-                        said.append((cluster, f"route/{NETWORK}/{pods_of(node)}", f"leads to {gateway}"))
-        return said
-
-    def _of_services(self, seen: Seen) -> list[tuple[str, str, str]]:
-        said: list[tuple[str, str, str]] = []
-        for cluster, service, found in wishes(seen, self.truth.clusters, HOME):
-            name = f"default/{service['metadata']['name']}"
-            key = f"load_balancer/{name}"
-            if found is None:
-                said.append((cluster, key, "is missing"))
-                continue
-            wanted = {
-                number
-                for node in seen.nodes[cluster].values()
-                if may_serve(node, service) and (number := server_of(node)) in seen.servers[HOME]
-            }
-            if asked(service, self.environment, "use-private-ip") == "true":
-                wanted = {number for number in wanted if private_ip(seen.servers[HOME][number or 0], NETWORK)}
-            differing = sorted(target_servers(found) ^ {each for each in wanted if each})
-            said += [(cluster, f"{key}/target/server:{number}", "is there or missing") for number in differing]
-            said += [
-                (cluster, f"{key}/target/ip:{each}", "is there or missing")
-                for each in self._metal_off(seen, cluster, service, found)
-            ]
-            listening = {each["listen_port"] for each in found["services"]}
-            if {each["port"] for each in service["spec"]["ports"]} != listening:
-                said.append((cluster, key, "listens on other ports"))
-            if not option(service, "hostname") and not published(service) & addresses_of(found):
-                said.append((cluster, f"service/{name}", "does not publish it"))
-            said += self._undecided(seen, cluster, service)
-        return [*said, *self._of_unwanted(seen)]
-
-    def _undecided(self, seen: Seen, cluster: str, service: Raw) -> Iterator[tuple[str, str, str]]:
-        """What settings have changed while they were mistaken, and what is not as it was. What people ask for by now is
-        not to be as it was."""
-        uid = service["metadata"]["uid"]
-        now = resets(seen, uid, HOME)
-        for what, had in self._decided.get(uid, {}).items():
-            if now.get(what) != had and asked(service, self.environment, _ASKED_BY[what]) is None:
-                key = f"load_balancer/default/{service['metadata']['name']}"
-                yield cluster, key, f"has {what} {now.get(what)}, which was {had} before settings were mistaken"
-
-    def _of_unwanted(self, seen: Seen) -> Iterator[tuple[str, str, str]]:
-        """Services that want no load balancer, and do not go or have one all the same."""
-        for cluster in self._real():
-            for name, service in seen.services[cluster].items():
-                key = f"load_balancer/{name}"
-                if "deletionTimestamp" in service["metadata"]:
-                    yield cluster, key, "keeps its Service from going"
-                elif not is_wanted(service):
-                    if balancer_of(seen, HOME, service, seen.uid(cluster)):
-                        yield cluster, key, "is left behind"
-                    if service["metadata"].get("finalizers"):
-                        yield cluster, key, "has its finalizer on a Service that wants none"
-
-    def _metal_off(self, seen: Seen, cluster: str, service: Raw, found: Raw) -> Iterator[str]:
-        """Addresses of dedicated servers that are no targets and should be, or the other way round."""
-        is_private = asked(service, self.environment, "use-private-ip") == "true"
-        if self.start.keyless and not is_private:
-            return
-        for node in seen.nodes[cluster].values():
-            machine = seen.metal.get(metal_of(node) or 0)
-            if machine is None:
-                continue
-            number = machine["server_number"]
-            wanted = inside(number) if is_private else machine["server_ip"] or f"{machine['server_ipv6_net']}1"
-            there = target_addresses(found).intersection(addresses_of_metal(machine))
-            yield from sorted(there ^ ({wanted} if may_serve(node, service) else set()))
+    def unsettled(self) -> list[Undone]:
+        """What is not as people want it, but for what is excused; excuses are noted in ``excused``."""
+        self._excused_now.clear()
+        settled = Settled(self.truth.seen(), self.truth.clusters, self.start, self.environment, self._decided)
+        left: list[Undone] = []
+        for each in settled.undone():
+            report = self.reports.get(each.cluster)
+            found = excuses(each, report) if report else []
+            self.excused.update(found)
+            (self._excused_now if found else left).append(each)
+        return left
 
     def _real(self) -> list[str]:
         return [name for name, found in self.truth.clusters.items() if not found.is_copy]
@@ -1103,24 +867,8 @@ def _written(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-_ASKED_BY: Mapping[str, str] = {"public": "disable-public-network", "proxyprotocol": "uses-proxyprotocol"}
-"""What settings decide of a load balancer → the annotation that decides it as well."""
-_FOR_A_PERSON = frozenset(
-    {"ambiguous", "foreign", "limit", "malformed", "no-targets", "unroutable", "unsupported", "unusable-target"}
-)
-"""Kinds of notes on what nobody but a person mends."""
-
-
 def _heartbeats(node: Mapping[str, Any]) -> list[str]:
     return [said["lastHeartbeatTime"] for said in node["status"]["conditions"] if "lastHeartbeatTime" in said]
-
-
-def _owed(report: Report) -> set[str]:
-    """Keys of what waits for a person: what is held or refused, and what a note says that nobody else can mend."""
-    held = {key for hold in report.holds for key in hold.keys}
-    ruled = {line.change.key for line in report.lines if line.change.decision.verdict in ("held", "refused")}
-    noted = {note.key for note in report.notes if note.kind in _FOR_A_PERSON}
-    return held | ruled | noted | {key.replace("service/", "load_balancer/") for key in noted}
 
 
 def _is_of_cloud(line: Line, seen: Seen, cluster: str) -> bool:
@@ -1132,10 +880,6 @@ def _is_of_cloud(line: Line, seen: Seen, cluster: str) -> bool:
         metal_of(node) is not None or name in {each["server_name"] for each in seen.account}
     )
     return change.decision.verdict == "allowed" and not is_metal and "/target/ip:" not in key
-
-
-def _is_owed(key: str, owed: Collection[str]) -> bool:
-    return any(key == each or key.startswith(f"{each}/") or each.startswith(f"{key}/") for each in owed)
 
 
 @cache
@@ -1152,14 +896,14 @@ def _converged(nodes: int, services: tuple[tuple[str, tuple[tuple[str, str], ...
 def _raw_stage(start: Start) -> Stage:
     clock = SimulatedClock(source=START.timestamp)
     projects = {
-        HOME: HetznerSimulator(clock, OPTIONS, world=_home(start)),
-        ELSEWHERE: HetznerSimulator(clock, OPTIONS, world=_elsewhere(start)),
+        HOME: HetznerSimulator(clock, OPTIONS, world=home_of(start)),
+        ELSEWHERE: HetznerSimulator(clock, OPTIONS, world=elsewhere_of(start)),
     }
     services = [a_service(name, options) for name, options in start.services]
-    truth = Truth(clock, projects, {}, _a_robot(start, clock))
-    truth.add(_a_cluster("a", start.nodes, services, start, truth))
+    truth = Truth(clock, projects, {}, a_robot(start, clock))
+    truth.add(a_cluster("a", start.nodes, services, start, truth))
     if start.others:
-        truth.add(_a_cluster("b", start.others, [a_service("web", {})], start, truth))
+        truth.add(a_cluster("b", start.others, [a_service("web", {})], start, truth))
     return Stage(truth, start, start.environment, truth.seen())
 
 

@@ -1,0 +1,88 @@
+"""What may be left undone when a world has settled, by name: who says so, of which object, and until when.
+
+A guard or a note excuses what it is about and nothing beside it. What it withholds is done once a person approves, or
+edits what the note names; ``Stage.let_go`` is a person who approves: what only waited for that has to be done then.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from desired.plan.change import Hold
+from reconciler.result import Report
+from tests.support.harm_settling import Undone, What
+
+
+class Of(Enum):
+    """Which key a guard or a note has, for what it excuses."""
+
+    ITSELF = "the same"
+    WHOLE = "that of the object to which it belongs"
+    PART = "that of a part of it"
+
+
+class Until(Enum):
+    """What ends it."""
+
+    APPROVAL = "a person approves, and a pass has run"
+    EDIT = "a person edits what the note names"
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """Something that may be left undone."""
+
+    what: What
+    by: str
+    """The guard that withholds it, or the kind of a note."""
+    of: Of
+    until: Until
+    why: str
+
+
+EXCUSES: tuple[Excuse, ...] = (
+    Excuse(What.TARGET, "target-floor", Of.ITSELF, Until.APPROVAL, "nothing that serves goes for what does not"),
+    Excuse(What.TARGET, "silent-cluster", Of.ITSELF, Until.APPROVAL, "half of the Nodes went while their servers live"),
+    Excuse(What.TARGET, "no-targets", Of.WHOLE, Until.EDIT, "who answers stays while nobody may serve"),
+    Excuse(What.TARGET, "malformed", Of.WHOLE, Until.EDIT, "who gets traffic cannot be read"),
+    Excuse(What.TARGET, "unusable-target", Of.WHOLE, Until.EDIT, "the server has no address by which it is asked for"),
+    Excuse(What.TARGET, "foreign", Of.WHOLE, Until.EDIT, "the load balancer that is asked for is another owner's"),
+    Excuse(What.ROUTE, "route-blast-radius", Of.ITSELF, Until.APPROVAL, "it leads to a server that lives"),
+    Excuse(What.MISTAKEN, "exposure", Of.PART, Until.APPROVAL, "what was closed is not opened without a word"),
+    Excuse(What.BALANCER, "adoption", Of.ITSELF, Until.APPROVAL, "it is somebody's, and in use"),
+    Excuse(What.BALANCER, "foreign-owner", Of.ITSELF, Until.EDIT, "it is another owner's"),
+    Excuse(What.MACHINE, "project-anchor", Of.ITSELF, Until.APPROVAL, "no Node is left that shows whose project it is"),
+)
+
+
+def excuses(undone: Undone, report: Report) -> list[Excuse]:
+    """Those that a report gives for it; empty where it is simply not done."""
+    said = {(by, _relation(undone.key, key)) for by, key in _said(report)}
+    return [each for each in EXCUSES if each.what is undone.what and (each.by, each.of) in said]
+
+
+def waits_for(undone: Undone, hold: Hold) -> bool:
+    """Whether an approval of this hold ends an excuse for it."""
+    said = {(str(hold.rule), _relation(undone.key, str(key))) for key in hold.keys}
+    rows = [each for each in EXCUSES if each.what is undone.what and each.until is Until.APPROVAL]
+    return any((each.by, each.of) in said for each in rows)
+
+
+def _said(report: Report) -> Iterator[tuple[str, str]]:
+    """Name of a guard that holds or refuses, or kind of a note, and the key that it is about."""
+    for hold in report.holds:
+        yield from ((str(hold.rule), str(key)) for key in hold.keys)
+    for line in report.lines:
+        if line.change.decision.verdict in ("held", "refused"):
+            yield str(line.change.decision.rule), str(line.change.key)
+    for note in report.notes:
+        yield str(note.kind), str(note.key)
+        yield str(note.kind), str(note.key).replace("service/", "load_balancer/")
+
+
+def _relation(key: str, other: str) -> Of | None:
+    if key == other:
+        return Of.ITSELF
+    if key.startswith(f"{other}/"):
+        return Of.WHOLE
+    return Of.PART if other.startswith(f"{key}/") else None
