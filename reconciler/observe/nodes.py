@@ -23,8 +23,14 @@ class _Spec(msgspec.Struct, gc=False):
     provider_id: str = msgspec.field(default="", name="providerID")
     unschedulable: bool = False
     taints: list[_Taint] | None = None
+    pod_cidr: str = msgspec.field(default="", name="podCIDR")
     pod_cidrs: list[str] | None = msgspec.field(default=None, name="podCIDRs")
-    """The API server keeps ``podCIDR`` equal to the first of these, so that nothing is in it alone."""
+    """The API server keeps ``podCIDR`` equal to the first of these: without them, it holds."""
+
+    @property
+    def all_pod_cidrs(self) -> tuple[str, ...]:
+        """The Node's pod CIDRs; empty where it has none."""
+        return tuple(self.pod_cidrs or filter(None, [self.pod_cidr]))
 
 
 class _Condition(msgspec.Struct, rename="camel", gc=False):
@@ -73,7 +79,7 @@ def _node(node: _Node) -> Node:
         unschedulable=node.spec.unschedulable,
         deleted_at=meta.deletion_timestamp,
         finalizers=tuple(meta.finalizers or ()),
-        pod_cidrs=tuple(node.spec.pod_cidrs or ()),
+        pod_cidrs=node.spec.all_pod_cidrs,
     )
 
 

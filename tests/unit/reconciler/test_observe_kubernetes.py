@@ -181,6 +181,13 @@ def test_needed_fields(path: tuple[Any, ...]) -> None:
     assert isinstance(section.find("web-3"), Absent)
 
 
+def test_a_node_without_the_list_of_its_pod_cidrs() -> None:
+    """The first of them is told twice: a route of the Node's own does not look superfluous."""
+    (node,) = section_of(page(changed(("spec", "podCIDRs")))).items.values()
+
+    assert node.pod_cidrs == ("10.244.0.0/24",)
+
+
 @pytest.mark.parametrize("value", [5, "10.244.0.0/24", {}, [5], [None]], ids=repr)
 def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
     """Nobody knows then which pods a Node has: it is unreadable, and no route of its own looks superfluous."""
