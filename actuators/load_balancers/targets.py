@@ -47,8 +47,12 @@ def _exchange(
     """Switch a server to its other address.
 
     Hetzner's documentation does not say whether a server may be two targets for a moment. It is tried only where the
-    load balancer would otherwise be without any target.
+    load balancer would otherwise be without any target. A removal names the server and neither address, so that the
+    load balancer is looked at before: what another process has switched by then is not interrupted once more.
     """
+    now = balancer_now(writers.reader, balancer).targets
+    if after in now and before not in now:
+        return
     address = _address(before, balancer, snapshot)
     beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(writers, balancer, after, look))
     if beside and address is not None:

@@ -206,6 +206,17 @@ def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
     assert actions(stage) == asked
 
 
+def test_an_exchange_that_another_process_has_made_meanwhile(simulate: Callable[..., Simulation]) -> None:
+    """A removal names the server alone: it would take away what the other process has just added."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    made = [{"type": "server", "server": {"id": number}, "use_private_ip": number == 1} for number in (1, 2)]
+    stage.change_balancer(targets=made)
+
+    stage.carry_out(change(public(1), private(1)))
+
+    assert actions(stage) == []
+
+
 def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation]) -> None:
     """They are sent again, an addition after a look."""
     stage = a_stage(simulate, balancer(public(1)))
