@@ -14,7 +14,7 @@ from typing import Any
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
 from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster, Step
-from tests.campaign.points import Probe
+from tests.campaign.probe import Probe
 from tests.campaign.running import MOST_PASSES, begun, found_in
 from tests.campaign.workloads import EXCLUDED, IDLE, LONG_SILENT, Workload
 from tests.support.direct import Between as Passed

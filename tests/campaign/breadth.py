@@ -18,7 +18,8 @@ from reconciler.sandbox.exchange import Response
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.faults import FAULTS
-from tests.campaign.points import Moment, Point, Probe
+from tests.campaign.points import Moment, Point
+from tests.campaign.probe import Probe
 from tests.campaign.workloads import LONG_SILENT
 from tests.support.direct import DirectSimulation
 from tests.support.harm_judge import Deed, harm
@@ -266,11 +267,11 @@ def _pass(state: State, at: Point | None = None, fault: str | None = None) -> tu
     """A pass with at most one fault, and the points of its requests."""
     world = _open(state)
     shown: dict[str, set[str]] = {}
-    probe = Probe(world, at, None if fault is None else _noting(fault, shown))
+    faults = {} if at is None or fault is None else {at: _noting(fault, shown)}
+    probe = Probe(world, faults, keeps_past=True)
     if state.past is not None:
-        hetzner, kubernetes = state.past
-        probe.hetzner_past.append({"hetzner": hetzner})
-        probe.kubernetes_past.append({"kubernetes": kubernetes})
+        for api, then in zip(("hetzner", "kubernetes"), state.past, strict=True):
+            probe.past[api].append({**then})
     before = _seen(state)
     Run(world, world.settings).converge()
     asked = Counter(point.method == "GET" for point in probe.seen)
@@ -297,8 +298,10 @@ def _last(probe: Probe, state: State) -> tuple[Raw, Raw] | None:
     """Both APIs one write ago."""
     if not probe.writes:
         return state.past
-    hetzner = probe.hetzner_past[-1]["hetzner"] if probe.hetzner_past else state.hetzner
-    kubernetes = probe.kubernetes_past[-1]["kubernetes"] if probe.kubernetes_past else state.kubernetes
+    hetzner, kubernetes = (
+        probe.past[api][-1] if probe.past[api] else now
+        for api, now in (("hetzner", state.hetzner), ("kubernetes", state.kubernetes))
+    )
     return hetzner, {**kubernetes, "events": [], "leases": []}
 
 

@@ -1,4 +1,4 @@
-"""All single faults: a case is a workload, a point and a fault, and its name replays it."""
+"""All single faults: a case is a workload with the faults that it meets, and its name replays it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,21 +6,26 @@ from functools import cache
 
 from tests.campaign.faults import faults_at
 from tests.campaign.oracles import differences
-from tests.campaign.points import Point
+from tests.campaign.pass_faults import PASS_FAULTS
+from tests.campaign.points import Point, Strike
 from tests.campaign.running import Outcome, play
 from tests.campaign.workloads import WORKLOADS
 
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """A fault at a request of a workload."""
+    """Faults that a workload meets."""
 
     workload: str
-    point: Point
-    fault: str
+    strikes: tuple[Strike, ...]
+
+    @classmethod
+    def of(cls, workload: str, point: Point, fault: str) -> "Case":
+        """A single fault."""
+        return cls(workload, (Strike(point, fault),))
 
     def __str__(self) -> str:
-        return f"{self.workload}, {self.point}, {self.fault}"
+        return f"{self.workload}, {' and '.join(map(str, self.strikes))}"
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,9 @@ class Verdict:
     case: Case
     differences: Sequence[str]
     has_happened: bool
-    """Whether the request came; without it the case says nothing."""
+    """Whether all that the case tells of came; without it the case says nothing."""
+    exempt: frozenset[int] = frozenset()
+    """Which exemptions it made use of."""
 
 
 @cache
@@ -40,18 +47,21 @@ def undisturbed(workload: str) -> Outcome:
 
 
 def cases_of(workload: str) -> Iterator[Case]:
-    """Every fault at every point."""
-    for point in dict.fromkeys(undisturbed(workload).points):
-        for fault in faults_at(point):
-            yield Case(workload, point, fault)
+    """Every fault at every request, and every fault of every pass."""
+    reference = undisturbed(workload)
+    for point in dict.fromkeys(reference.points):
+        for fault in faults_at(point, reference.fields.get(point, ())):
+            yield Case.of(workload, point, fault)
+    for point in reference.passes:
+        for fault in PASS_FAULTS:
+            yield Case.of(workload, point, fault)
 
 
 def judged(case: Case) -> Verdict:
     """Carry the case out. Whatever the product does not handle is a difference as well."""
     try:
-        found = play(WORKLOADS[case.workload], case.point, case.fault)
+        found = play(WORKLOADS[case.workload], *case.strikes)
     except Exception as error:  # noqa: BLE001 - what is raised is what is looked for
         return Verdict(case, (f"raises {error!r}",), has_happened=True)
-    return Verdict(
-        case, differences(case.workload, case.point, case.fault, found, undisturbed(case.workload)), found.has_happened
-    )
+    told, exempt = differences(case.workload, case.strikes, found, undisturbed(case.workload))
+    return Verdict(case, told, {strike.point for strike in case.strikes} <= found.happened, exempt)

@@ -1,11 +1,13 @@
 """The cluster of a workload: the world, the process of the product in charge of it, and people with commands."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from actuators.http.errors import NotLeader
 from actuators.lease import Leases
 from desired.names import LEASE, LEASE_NAMESPACE
 from reconciler.controller import RotatingToken
@@ -25,7 +27,7 @@ from tests.support.direct import DirectSimulation, Line
 from tests.support.leases import NoThread
 from tests.support.objects import NETWORK, server
 from tests.support.passes import Run, just_before_the_writes
-from tests.support.simulators import START, is_open
+from tests.support.simulators import START, Gate, is_open
 from tests.support.world import Raw
 
 NEW_TOKEN, OTHER_TOKEN = ("".join((name, "0" * (64 - len(name)))) for name in ("NewToken", "OtherToken"))
@@ -49,6 +51,8 @@ class Cluster(DirectSimulation):
 
     reports: list[Report] = field(default_factory=list)
     """Of all passes, in their order."""
+    is_deposed: bool = False
+    """Whether another process leads, so that the one in charge may write nothing more."""
     _agreement: Agreement = field(default_factory=Agreement)
     _elsewhere: dict[str, Any] = field(default_factory=lambda: {"hetzner": ELSEWHERE})
     """The world of the project of which the token is not."""
@@ -74,9 +78,16 @@ class Cluster(DirectSimulation):
         """A process begins, configured as it is now. Nothing is heard any more of the one before."""
         self._robot_reader = None
         self._elector = self._an_elector() if "RECONCILER_LEADER_ELECT" in self.environment else None
-        gate = is_open if self._elector is None else self._elector.may_write
+        self.is_deposed = False
+        gate = partial(self._may_write, is_open if self._elector is None else self._elector.may_write)
         self._process = Run(self, self.settings, agreement=self._agreement, gate=gate)
+        self._process.readers = replace(self._process.readers, wall=self.clock.timestamp)
         self._process.keep(lasts=self._agreement.permissions is None)
+
+    def _may_write(self, gate: Gate) -> None:
+        if self.is_deposed:
+            raise NotLeader("another process leads")
+        gate()
 
     def _an_elector(self) -> Elector:
         self._processes += 1

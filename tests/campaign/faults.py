@@ -1,16 +1,16 @@
 """Every fault that one request may meet, by name."""
 
-import random
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
-from zlib import crc32
 
 import requests
 from urllib3.exceptions import IncompleteRead, ProtocolError, ReadTimeoutError
 
-from reconciler.sandbox.exchange import Response, Simulator
-from reconciler.sandbox.kubernetes import KubernetesSimulator
-from tests.campaign.cluster import a_project
+from reconciler.sandbox.exchange import Request, Response
+from tests.campaign.cluster import Cluster
+from tests.campaign.effects import effects_of
+from tests.campaign.fields import first_is, listed, without
 from tests.campaign.points import Fault, Moment, Point
 from tests.support.direct import death
 
@@ -66,41 +66,65 @@ def _refused(status: int) -> Fault:
     return refuse
 
 
-def _action_fails(moment: Moment) -> Response:
-    """The action fails after it has taken effect."""
+def _loses_the_lead(moment: Moment) -> Response:
+    """Once this write is done another process may lead: nothing more is written in this pass."""
     answer = moment.handle(moment.request)
-    action = answer.body.get("action") if isinstance(answer.body, dict) else None
-    if action is not None:
-        moment.probe.failing_actions.add(action["id"])
+    assert isinstance(moment.world, Cluster), "only a cluster of the campaign has a lead"
+    moment.world.is_deposed = True
+    return answer
+
+
+def _action_is(**said: Any) -> Fault:
+    """The action has taken effect, and every answer says something else of it."""
+
+    def act(moment: Moment) -> Response:
+        answer = moment.handle(moment.request)
+        action = answer.body.get("action") if isinstance(answer.body, dict) else None
+        if action is None:
+            return answer
+        moment.probe.actions[action["id"]] = said
+        return Response(answer.status, {**answer.body, "action": action | said}, answer.headers)
+
+    return act
+
+
+def _action_hangs(moment: Moment) -> Response:
+    """The action has no effect, and locks what it is about, until Hetzner gives it up."""
+    hetzner = moment.world.hetzner
+    hetzner.set_faults([{"kind": "action_hangs"}])
+    answer = moment.handle(moment.request)
+    hetzner.clear_faults()
+    moment.probe.hang()
+    if moment.request.method == "POST" and "/actions/" in moment.point.path and answer.status < 300:
+        moment.probe.effects.subtract(effects_of(moment.point.path, "hetzner", moment.request))
     return answer
 
 
 def _as_it_was(writes: int) -> Fault:
     """A read shows the world as it was so many writes ago."""
+    return lambda moment: moment.probe.then(moment.point.api, writes)(moment.request)
+
+
+def _second_page_as_it_was(writes: int) -> Fault:
+    """A list has two pages, and the second one is as it was so many writes ago."""
 
     def read(moment: Moment) -> Response:
-        is_cloud = moment.point.api == "hetzner"
-        past = moment.probe.hetzner_past if is_cloud else moment.probe.kubernetes_past
-        if not past:
-            return moment.handle(moment.request)
-        before = past[max(0, len(past) - writes)]
-        old: Simulator
-        if is_cloud:
-            old = a_project(moment.world.clock)
-            old.replace_world(before["hetzner"])
-        else:
-            old = KubernetesSimulator(moment.world.clock)
-            old.replace_world(before["kubernetes"])
-        return old.handle(moment.request)
+        whole = moment.handle(moment.request)
+        name = listed(whole.body)
+        size = -(-len(whole.body[name]) // 2) if name and "meta" in whole.body else 0
+        if not size or moment.request.first("page") != "1":
+            return whole
+        then = moment.probe.then("hetzner", writes)
+        moment.probe.second_pages[moment.point.path] = lambda request: then(_small(request, size))
+        return moment.handle(_small(moment.request, size))
 
     return read
 
 
-def _listed(answer: Response) -> tuple[str, list[Any]] | None:
-    """The name and the objects of a list."""
-    if answer.status != 200 or not isinstance(answer.body, dict):
-        return None
-    return next(((name, part) for name, part in answer.body.items() if isinstance(part, list) and part), None)
+def _small(request: Request, size: int) -> Request:
+    """The same request for pages of so many objects."""
+    query = {**request.query, "per_page": (str(size),)}
+    return Request(request.method, request.path, query, request.headers, request.body)
 
 
 def _with_list(change: Callable[[list[Any]], list[Any]]) -> Fault:
@@ -108,11 +132,10 @@ def _with_list(change: Callable[[list[Any]], list[Any]]) -> Fault:
         answer = moment.handle(moment.request)
         if isinstance(answer.body, list):  # Robot's
             return Response(answer.status, change(answer.body), answer.headers)
-        found = _listed(answer)
-        if found is None:
+        name = listed(answer.body) if answer.status == 200 else None
+        if name is None:
             return answer
-        name, objects = found
-        body = {**answer.body, name: change(objects)}
+        body = {**answer.body, name: change(answer.body[name])}
         if "meta" in body:
             pages = {**answer.body["meta"]["pagination"], "total_entries": len(body[name])}
             body["meta"] = {"pagination": pages}
@@ -121,22 +144,8 @@ def _with_list(change: Callable[[list[Any]], list[Any]]) -> Fault:
     return read
 
 
-def _lacks_a_field(moment: Moment) -> Response:
-    """One object of the answer lacks one of its fields, another one at each point."""
-    answer = moment.handle(moment.request)
-    rng = random.Random(crc32(str(moment.point).encode()))
-    found = _listed(answer)
-    if found is None:
-        return answer
-    name, objects = found
-    number = rng.randrange(len(objects))
-    lacking = objects[number]
-    if not isinstance(lacking, dict):
-        return answer
-    gone = rng.choice(sorted(lacking))
-    spoilt = {key: part for key, part in lacking.items() if key != gone}
-    body = {**answer.body, name: [*objects[:number], spoilt, *objects[number + 1 :]]}
-    return Response(answer.status, body, answer.headers)
+def _with_first(value: Any) -> Fault:
+    return lambda moment: first_is(moment.handle(moment.request), value)
 
 
 def _says(status: int, code: str, **details: Any) -> Response:
@@ -157,8 +166,16 @@ OF_WRITES: Mapping[str, Fault] = {
     "times out after": _times_out_after,
     "409": _refused(409),
     "500": _refused(500),
+    "loses the lead": _loses_the_lead,
 }
-OF_CLOUD_WRITES: Mapping[str, Fault] = {"423": _refused(423), "action fails": _action_fails}
+OF_CLOUD_WRITES: Mapping[str, Fault] = {
+    "423": _refused(423),
+    "action fails": _action_is(
+        status="error", progress=100, error={"code": "action_failed", "message": "a fault of the campaign"}
+    ),
+    "action runs for ever": _action_is(status="running", progress=50, finished=None),
+    "action hangs": _action_hangs,
+}
 OF_READS: Mapping[str, Fault] = {
     "as one write ago": _as_it_was(1),
     "as two writes ago": _as_it_was(2),
@@ -166,7 +183,12 @@ OF_READS: Mapping[str, Fault] = {
     "first hidden": _with_list(lambda objects: objects[1:]),
     "last hidden": _with_list(lambda objects: objects[:-1]),
     "last twice": _with_list(lambda objects: [*objects, objects[-1]]),
-    "a field missing": _lacks_a_field,
+    "first is null": _with_first(None),
+    "first is a text": _with_first("a fault of the campaign"),
+}
+OF_CLOUD_READS: Mapping[str, Fault] = {
+    "page 2 as one write ago": _second_page_as_it_was(1),
+    "page 2 as two writes ago": _second_page_as_it_was(2),
 }
 OF_ROBOT: Mapping[str, Fault] = {
     "rate limit": lambda _: _says(403, "RATE_LIMIT_EXCEEDED", max_request=200, interval=300),
@@ -177,13 +199,29 @@ OF_ROBOT: Mapping[str, Fault] = {
 }
 """Robot is only read, and refuses in words of its own. A log-in that it refuses is not tried again before people change
 it, so that it is no single fault."""
-FAULTS = {**OF_ANY, **OF_WRITES, **OF_CLOUD_WRITES, **OF_READS, **OF_ROBOT}
+FAULTS: Mapping[str, Fault] = {**OF_ANY, **OF_WRITES, **OF_CLOUD_WRITES, **OF_READS, **OF_CLOUD_READS, **OF_ROBOT}
+_LACKS = "lacks "
+PAST = re.compile(r".*as (one|two|three) writes? ago")
+"""Faults for which the past has to be kept."""
 
 
-def faults_at(point: Point) -> tuple[str, ...]:
-    """Names of the faults that a request may meet."""
+def fault_of(name: str) -> Fault:
+    """What a fault of this name does. Raises KeyError for one that there is not."""
+    if not name.startswith(_LACKS):
+        return FAULTS[name]
+    field = name.removeprefix(_LACKS)
+    return lambda moment: without(moment.handle(moment.request), field)
+
+
+def faults_at(point: Point, fields: Sequence[str] = ()) -> Iterator[str]:
+    """Names of the faults that a request may meet, the first object of whose answer has these fields."""
+    is_cloud = point.api == "hetzner"
     if point.api == "robot":
-        return tuple(OF_ROBOT)
+        yield from OF_ROBOT
+        return
+    yield from OF_ANY
     if point.method == "GET":
-        return (*OF_ANY, *OF_READS)
-    return (*OF_ANY, *OF_WRITES, *(OF_CLOUD_WRITES if point.api == "hetzner" else ()))
+        yield from (*OF_READS, *(OF_CLOUD_READS if is_cloud else ()))
+        yield from (f"{_LACKS}{field}" for field in fields)
+    else:
+        yield from (*OF_WRITES, *(OF_CLOUD_WRITES if is_cloud else ()))

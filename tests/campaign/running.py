@@ -1,4 +1,4 @@
-"""One run of a workload, with at most one fault, and what it left."""
+"""One run of a workload, with the faults that it meets, and what it left."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from reconciler.result import Result
 from tests.campaign.cluster import Cluster, Step
-from tests.campaign.faults import FAULTS
-from tests.campaign.points import Point, Probe
+from tests.campaign.faults import PAST, fault_of
+from tests.campaign.harm import Judge
+from tests.campaign.pass_faults import PASS_FAULTS
+from tests.campaign.points import Point, Strike
+from tests.campaign.probe import Probe
 from tests.campaign.workloads import Workload
 from tests.support.objects import a_service, ingress, said_of, seen, taints
+from tests.support.world import CONFIG_MAPS
 
 MOST_PASSES = 12
 
@@ -23,20 +28,25 @@ class Outcome:
     found: Mapping[str, Any]
     effects: Counter[str]
     calls: int
-    passes: int
     drops: Mapping[str, int]
     """Load balancer and port → by how many targets it ever had fewer than before."""
     dark: frozenset[str]
     """Load balancer and port that ever had targets, and none later; Services that ever published an address, and none
     later."""
     holds: frozenset[str]
+    harm: tuple[str, ...]
+    """What must never happen, by the law of harm."""
     result: Result
     """That of the last pass."""
     idle_writes: int
     """Writes of one pass more."""
-    has_happened: bool
+    happened: frozenset[Point]
+    """Where faults have happened."""
     points: tuple[Point, ...]
     """All requests, in the order in which they came."""
+    passes: tuple[Point, ...]
+    fields: Mapping[Point, Sequence[str]]
+    """A read → what the first object of its answer has."""
 
 
 @cache
@@ -47,6 +57,8 @@ def _base(
     cluster = Cluster.under(dict(environment))
     cluster.settle(3)
     cluster.environment |= dict(environment)
+    for name in (CONFIG_MAP, STATUS_CONFIG_MAP):
+        cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {}})
     cluster.have_services(a_service(), a_service("db", 80, 443, use_private_ip="true"), {**a_service("idle"), **_PLAIN})
     cluster.start()
     _until_quiet(cluster)
@@ -78,54 +90,95 @@ def begun(workload: Workload) -> Cluster:
     return cluster
 
 
-def play(workload: Workload, at: Point | None = None, fault: str | None = None) -> Outcome:
-    """Carry a workload out, with this fault at this request. Raises what the product does not handle."""
-    cluster = begun(workload)
-    served = _Served()
+class Course:
+    """A run under way: its cluster, and what is seen of it."""
 
-    def look(_: Probe) -> None:
-        cluster.look()
-        served.look(cluster)
+    def __init__(self, workload: Workload, strikes: Sequence[Strike]) -> None:
+        self.cluster = begun(workload)
+        self.probe = Probe(
+            self.cluster,
+            {strike.point: fault_of(strike.fault) for strike in strikes if strike.point.api},
+            keeps_past=any(PAST.fullmatch(strike.fault) for strike in strikes),
+            after_write=self._look,
+        )
+        self._of_passes = {each.point: PASS_FAULTS[each.fault] for each in strikes if not each.point.api}
+        self._served, self._judge = _Served(), Judge(self.cluster)
+        self._workload = workload
+        self._passes: list[Point] = []
+        self._served.look(self.cluster.balancers())
+        self._served.look_at_services(self.cluster)
+        self.cluster.start()
 
-    probe = Probe(cluster, at, FAULTS[fault] if fault else None, after_write=look)
-    served.look(cluster)
-    served.look_at_services(cluster)
-    cluster.start()
-    for number, step in enumerate(workload.steps):
-        probe.is_paused = True
-        step(cluster)
-        probe.is_paused = False
-        for turn in range(MOST_PASSES):
-            probe.begin(number, turn)
-            writes = probe.writes
+    def carry_out(self) -> Outcome:
+        """Carry the workload out. Raises what the product does not handle."""
+        cluster, probe = self.cluster, self.probe
+        for number, step in enumerate(self._workload.steps):
+            self._judge.let(cluster.reports[-1].holds if cluster.reports else ())
+            probe.is_paused = True
+            step(cluster)
+            probe.is_paused = False
+            for turn in range(MOST_PASSES):
+                if self._is_at_rest_after(probe.begin(number, turn)):
+                    break
+                cluster.advance(self._workload.every_s)
+        seen, writes, reports = tuple(probe.seen), probe.writes, tuple(cluster.reports)
+        self._judge.begin()
+        cluster.converge()
+        self._judge.end(is_stale=self._lies_of_services)
+        return Outcome(
+            found_in(cluster),
+            probe.effects,
+            len(seen),
+            self._served.drops,
+            frozenset(self._served.dark),
+            frozenset(str(hold.rule) for report in reports for hold in report.holds),
+            tuple(self._judge.found),
+            reports[-1].result,
+            probe.writes - writes,
+            frozenset(probe.happened),
+            seen,
+            tuple(self._passes),
+            dict(probe.fields),
+        )
+
+    def _is_at_rest_after(self, point: Point) -> bool:
+        """Make a pass, with what it meets; whether nothing is left to do after it."""
+        probe, cluster = self.probe, self.cluster
+        self._passes.append(point)
+        writes, fault = probe.writes, self._of_passes.get(point)
+        probe.is_troubled = fault is not None
+        self._judge.begin()
+        if fault is None:
             cluster.converge()
-            served.look_at_services(cluster)
-            if probe.is_dead:
-                probe.is_dead = False
-                cluster.start()
-            elif not probe.is_troubled and (_has_ended(cluster) or probe.writes == writes):
-                break
-            cluster.advance(workload.every_s)
-            probe.is_troubled = False
-    seen, writes, reports = tuple(probe.seen), probe.writes, tuple(cluster.reports)
-    cluster.converge()
-    return Outcome(
-        found_in(cluster),
-        probe.effects,
-        len(seen),
-        len(reports),
-        served.drops,
-        frozenset(served.dark),
-        frozenset(str(hold.rule) for report in reports for hold in report.holds),
-        reports[-1].result,
-        probe.writes - writes,
-        probe.has_happened,
-        seen,
-    )
+        else:
+            probe.happened.add(point)
+            fault(self)
+        self._judge.see(probe.nodes)
+        self._served.look_at_services(cluster)
+        is_well = not probe.is_troubled and not probe.hangs
+        if is_well:
+            self._judge.end(is_stale=self._lies_of_services)
+        if probe.is_dead or cluster.is_deposed:
+            probe.is_dead = False
+            cluster.start()
+            return False
+        has_ended = bool(cluster.reports) and cluster.reports[-1].result is Result.NO_CHANGES
+        return is_well and (has_ended or probe.writes == writes)
+
+    @property
+    def _lies_of_services(self) -> bool:
+        """Whether the list of Services has lied in this run."""
+        return any(point.path.endswith("/services") for point in self.probe.happened)
+
+    def _look(self) -> None:
+        """Something was written to Hetzner."""
+        self.cluster.look()
+        self._served.look(self.cluster.balancers())
 
 
-def _has_ended(cluster: Cluster) -> bool:
-    return bool(cluster.reports) and cluster.reports[-1].result is Result.NO_CHANGES
+def play(workload: Workload, *strikes: Strike) -> Outcome:
+    """Carry a workload out, with these faults. Raises what the product does not handle."""
+    return Course(workload, strikes).carry_out()
 
 
 @dataclass
@@ -140,8 +193,9 @@ class _Served:
     dark: set[str] = field(default_factory=set)
     """Where there were targets or addresses, and then none."""
 
-    def look(self, world: Cluster) -> None:
-        for balancer in world.balancers():
+    def look(self, balancers: Sequence[Mapping[str, Any]]) -> None:
+        """Note what each port has now."""
+        for balancer in balancers:
             for service in balancer["services"]:
                 place, count = (balancer["id"], service["listen_port"]), len(balancer["targets"])
                 name = f"{balancer['name']} {service['listen_port']}"

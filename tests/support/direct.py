@@ -203,7 +203,9 @@ class DirectSimulation(Simulated):
         connection = HetznerConnection(
             client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=read_only, gate=gate
         )
-        client._client._session.mount(HETZNER_URL, SessionLine(self.hetzner_line))
+        session = client._client._session
+        session.trust_env = False  # no proxy of this machine's leads there, and to look for one takes its time
+        session.mount(HETZNER_URL, SessionLine(self.hetzner_line))
         return connection
 
     def kubernetes_connection(

@@ -95,10 +95,16 @@ class Seen:
         found = [each.get("data", {}) for each in listed if each["metadata"]["name"] == "hcloud-reconciler"]
         data: Mapping[str, str] = found[0] if found else {}
         return frozenset(
-            key.replace(".", ":")
-            for key, value in data.items()
-            if key.startswith("sha256.") and json.loads(value).get("used_at")
+            key.replace(".", ":") for key, value in data.items() if key.startswith("sha256.") and _is_used(value)
         )
+
+
+def _is_used(approval: str) -> bool:
+    """Whether the text says that the approval was used; one that was garbled does not."""
+    try:
+        return bool(json.loads(approval).get("used_at"))
+    except ValueError:
+        return False
 
 
 def id_of(service: Mapping[str, Any]) -> str:
