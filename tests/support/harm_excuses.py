@@ -49,8 +49,13 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse(What.TARGET, "foreign", Of.WHOLE, Until.EDIT, "the load balancer that is asked for is another owner's"),
     Excuse(What.ROUTE, "route-blast-radius", Of.ITSELF, Until.APPROVAL, "it leads to a server that lives"),
     Excuse(What.MISTAKEN, "exposure", Of.PART, Until.APPROVAL, "what was closed is not opened without a word"),
+    Excuse(What.MISTAKEN, "settings-blast-radius", Of.PART, Until.APPROVAL, "a setting alone switches several at once"),
     Excuse(What.BALANCER, "adoption", Of.ITSELF, Until.APPROVAL, "it is somebody's, and in use"),
     Excuse(What.BALANCER, "foreign-owner", Of.ITSELF, Until.EDIT, "it is another owner's"),
+    Excuse(
+        What.BALANCER, "project-anchor", Of.ITSELF, Until.APPROVAL, "no Node is left that shows whose project it is"
+    ),
+    Excuse(What.RELEASE, "silent-cluster", Of.ITSELF, Until.APPROVAL, "a copy of the cluster deletes nothing unasked"),
     Excuse(What.MACHINE, "project-anchor", Of.ITSELF, Until.APPROVAL, "no Node is left that shows whose project it is"),
 )
 
