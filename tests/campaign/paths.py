@@ -83,6 +83,12 @@ KEPT = (
     "health_check_http_path",
 )
 """Options that stay as they are when nobody asks for them any more (docs/load-balancers.md)."""
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "disable_public_network": ("use_private_ip",),
+    "http_sticky_sessions": ("protocol",),
+    "health_check_http_path": ("protocol", "health_check_protocol"),
+}
+"""What some of these need to be done at all, any of it: targets in the network, or HTTP."""
 NOBODY: Wish = {"node_selector": "none=such"}
 """It leaves a port without targets."""
 _IS_CHECKED = {"health_check_interval", "health_check_retries"}
@@ -153,10 +159,12 @@ def paths() -> Iterator[Path]:
         yield Path(others[number % len(others)], (wish,))
         for way in ((wish,), (one, wish), (other, wish)):
             yield Path("plain", way)
+        is_checked = "protocol" in wish and _IS_CHECKED & wish.keys()
         if not _depends_on_the_way(wish):
             yield Path("plain", (one, other))
-            yield Path("plain", (other, one))
-            if not _IS_CHECKED & wish.keys() or "protocol" not in wish:
+            if not is_checked:
+                yield Path("plain", (other, one))
+            if not is_checked and not (_has("use_private_ip", other) and _has("disable_public_network", one)):
                 yield Path("plain", (wish, one))
 
 
@@ -184,7 +192,7 @@ def differing(path: Path) -> list[str]:
         option: text
         for wish in path.wishes
         for option, text in wish.items()
-        if _is_kept(option, text, {**own, **wish}) and option not in own
+        if _is_kept(option, text, {**own, **wish}) and option not in own and not _has(option, path.wishes[-1])
     }
     taken, direct = _taken(path), _direct(path.start, tuple(sorted({**kept, **path.wishes[-1]}.items())))
     found, wanted = taken.found, direct.found
@@ -193,11 +201,9 @@ def differing(path: Path) -> list[str]:
 
 
 def _is_kept(option: str, text: str, wish: Wish) -> bool:
-    """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay: an
-    interface with targets behind it."""
-    if option not in KEPT or text not in ANNOTATIONS[option]:
-        return False
-    return option != "disable_public_network" or _has("use_private_ip", wish)
+    """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay."""
+    is_done = any(_has(needed, wish) for needed in NEEDS.get(option, (option,)))
+    return option in KEPT and text in ANNOTATIONS[option] and is_done
 
 
 def _unasked(path: Path, taken: Outcome) -> Collection[str]:
