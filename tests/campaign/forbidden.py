@@ -89,6 +89,7 @@ _WRITES_CLOUD = _where(lambda kind: KINDS[kind].writes_cloud)
 _CHANGES_CLOUD = _where(lambda kind: KINDS[kind].writes_cloud, [Verb.MODIFY, Verb.REMOVE])
 _OF_SERVICES = _where(lambda kind: KINDS[kind].controller is Controller.SERVICE)
 _CREATION_OR_LOSS = _of("lb.create", "certificate") | _of("lb", verbs=[Verb.REMOVE])
+_MOVES = _of("node.addresses", "lb.network") | _of("lb.target", verbs=[Verb.MODIFY])
 _EVERYTHING = _where(lambda _: True)
 
 
@@ -151,6 +152,11 @@ def _is_silent(case: Case) -> bool:
 def _are_in_order(case: Case) -> bool:
     """Whether all machines are servers of Hetzner Cloud that the list has."""
     return all(each.is_read and not each.is_dedicated for each in case.world.machines)
+
+
+def _is_in_order_and_stays(case: Case) -> bool:
+    """Whether that is so, and the departure of its own machine was not announced."""
+    return _are_in_order(case) and case.it is not None and case.it.node != "announced"
 
 
 def _is_undecided(case: Case) -> bool:
@@ -333,12 +339,18 @@ ROWS: Sequence[Row] = (
     Row(
         "settings that vanish take no address and no target from several at once",
         lambda case: _are_in_order(case) and case.world.circumstance == "settings vanished",
-        _of("node.addresses", "lb.network") | _of("lb.target", verbs=[Verb.MODIFY, Verb.REMOVE]),
+        _MOVES,
+    ),
+    Row(
+        "settings that vanish take no target of a Node that stays",
+        lambda case: _is_in_order_and_stays(case) and _has_settings_vanish(case),
+        _TARGET_LOSS,
+        beside={"node": "ready"},
     ),
     Row(
         "while the former settings are unread none may have vanished",
         lambda case: _are_in_order(case) and case.world.circumstance == "settings vanished, the former are unread",
-        _of("node.addresses", "lb.network") | _of("lb.target", verbs=[Verb.MODIFY, Verb.REMOVE]),
+        _MOVES,
         is_final=True,
     ),
     Row(
