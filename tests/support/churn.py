@@ -108,12 +108,10 @@ class Churn:
         return said
 
     def _led_to_others(self) -> set[str]:
-        """Pod CIDRs whose routes lead to an address that somebody else has by now, as a project gives addresses out
-        again: many of these at once are held by ``route-blast-radius``, and one that leads to a load balancer is left
-        alone. A person decides on both."""
-        world = self._stage.project.world()["hetzner"]
-        holders = [*world["servers"], *world["load_balancers"]]
-        taken = {place["ip"] for holder in holders for place in holder.get("private_net", ())}
+        """Pod CIDRs whose routes lead to an address that another server has by now, as a project gives addresses out
+        again: many of these at once are held by ``route-blast-radius``, and a person decides."""
+        servers = self._stage.project.world()["hetzner"]["servers"]
+        taken = {place["ip"] for server in servers for place in server.get("private_net", ())}
         pods = {node["spec"]["podCIDR"] for node in self._stage.nodes().values()}
         return {cidr for cidr, gateway in self._stage.routes().items() if gateway in taken and cidr not in pods}
 
