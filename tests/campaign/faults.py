@@ -95,8 +95,11 @@ def _action_hangs(moment: Moment) -> Response:
     answer = moment.handle(moment.request)
     hetzner.clear_faults()
     moment.probe.hang()
-    if moment.request.method == "POST" and "/actions/" in moment.point.path and answer.status < 300:
-        moment.probe.effects.subtract(effects_of(moment.point.path, "hetzner", moment.request))
+    if answer.status < 300:
+        is_creation = moment.request.method == "POST" and "/actions/" not in moment.point.path
+        undone = effects_of(moment.point.path, "hetzner", moment.request)
+        of_creation = ("attach_to_network",)  # the rest of what is created is there before its action ends
+        moment.probe.effects.subtract(e for e in undone if not is_creation or e.startswith(of_creation))
     return answer
 
 
