@@ -280,14 +280,15 @@ def _pass(state: State, at: Point | None = None, fault: str | None = None) -> tu
     after = _close(world, state, past=past)
     deed = _deed(world, state, before, _seen(after), shown, asked)
     action = "pass" if at is None else f"pass, {at.method} {at.path} {at.nth}, {fault}"
-    return Edge(action, after, asked[False], [each for each in harm(deed) if not _is_excused(each, before)]), probe.seen
+    return Edge(action, after, asked[False], [each for each in harm(deed) if not _is_excused(each, state)]), probe.seen
 
 
-def _is_excused(said: str, before: Seen) -> bool:
-    """Whether it is about a load balancer that lost its labels, and has the name that only its Service's has: it is
-    taken up again then, or released with its Service."""
-    named = {default_name(each["metadata"]["uid"]) for each in before.services["a"].values()}
-    ours = (each for each in before.balancers["home"].values() if each["name"] in named)
+def _is_excused(said: str, state: State) -> bool:
+    """Whether it is about a load balancer that lost its labels, and has the name that only its Service's has, be it one
+    of a write ago: it is taken up again then, or released with its Service."""
+    services = [*state.kubernetes["services"], *(() if state.past is None else state.past[1]["services"])]
+    named = {default_name(each["metadata"]["uid"]) for each in services}
+    ours = (each for each in state.hetzner["load_balancers"] if each["name"] in named)
     return said.endswith(_OF_NOBODY) and any(said.startswith(f"load balancer {each['id']} ") for each in ours)
 
 
