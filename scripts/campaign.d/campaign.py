@@ -28,7 +28,7 @@ def main() -> int:
         nargs="*",
         choices=[*PARTS, []],
         metavar="PART",
-        help=f"{', '.join(PARTS)}; by default {' and '.join(USUAL)}",
+        help=f"{', '.join(PARTS)}; by default {', '.join(USUAL)}",
     )
     parser.add_argument(
         "--workload", action="append", metavar="TEXT", help="faults: only those with this in their name"
@@ -69,7 +69,8 @@ PARTS: Mapping[str, Part] = {
     "depth": go_deep,
     "year": pass_year,
 }
-USUAL = ("faults", "pairs", "paths")
+USUAL = ("faults", "pairs", "paths", "worlds", "depth", "year")
+"""Those that try the product; ``guards`` and ``planted`` try the campaign."""
 
 
 if __name__ == "__main__":
