@@ -23,6 +23,8 @@ from tests.support.world import CONFIG_MAPS
 DAY_S, HOUR_S = 86_400.0, 3600.0
 LEASE_S = 900.0
 QUIET_S = 3 * HOUR_S
+ACTION_S = 1.0
+"""How long an action of Hetzner's runs."""
 INCIDENTS_A_DAY = 6
 FAULTS_A_DAY = 3
 NODES = 6
@@ -73,7 +75,7 @@ class Year:
     """The cluster, and what happens to it."""
 
     def __init__(self, seed: int, keeps: int | None = 2000) -> None:
-        self.cluster = Cluster(seed, ENVIRONMENT, keeps=keeps)
+        self.cluster = Cluster(seed, ENVIRONMENT, ACTION_S, keeps)
         self._draw = Random(f"{seed} world")
         self._requests: list[_Armed] = []
         self._events: list[str] = []
@@ -126,12 +128,13 @@ class Year:
             self.cluster.scheduler.sleep(self._draw.choice((0.0, self._draw.random(), self._draw.uniform(0, 30.0))))
 
     def _power(self) -> None:
-        """A server is switched off, and its Node falls silent; or on again."""
+        """A server is switched off, and its Node falls silent; or on again, unless it is being deleted by now."""
         world, nodes = self.cluster.world, self.cluster.world.nodes()
-        servers = {each["name"]: each["id"] for each in world.servers()}
+        servers = {each["name"]: each for each in world.servers()}
         if self._off:
             name, server = self._off.popitem()
-            if name in nodes and server == servers.get(name):
+            found = servers.get(name, {})
+            if name in nodes and (found.get("id"), found.get("status")) == (server, "off"):
                 world.power(server, on=True)
                 self._says(name, "True")
                 self._churn.done["a server is switched on"] += 1
@@ -139,10 +142,12 @@ class Year:
         able = sorted(name for name, node in nodes.items() if name in servers and not node["spec"].get("unschedulable"))
         if len(able) > 3:
             name = self._draw.choice(able)
-            self._off[name] = servers[name]
-            world.power(servers[name], on=False)
-            self._says(name, "Unknown")
-            self._churn.done["a server is switched off"] += 1
+            server = servers[name]["id"]
+            if world._act(f"/servers/{server}", "poweroff"):
+                self._off[name] = server
+                self._says(name, "Unknown")
+                self.cluster.scheduler.sleep(2 * ACTION_S)
+                self._churn.done["a server is switched off"] += 1
 
     def _says(self, name: str, ready: str) -> None:
         since = self.cluster.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
