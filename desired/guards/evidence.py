@@ -4,17 +4,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
+from typing import Any
 
 from desired.guards.guard import GuardInput, GuardResult
 from desired.model.clocks import LOOK_AGAIN_S, Clocks, is_far
 from desired.model.key import PLAN
 from desired.model.snapshot import IMAGE, Snapshot, Workload, is_another_controller
 from desired.plan.change import Change, Plan
-from desired.plan.evidence import Age, Evidence, Identified, WholeList
+from desired.plan.evidence import Age, Evidence, Identified, NetworkRead, WholeList
 from desired.plan.notes import Note
 from desired.rules import guards as rows
 from desired.rules.rule import Plain, Rule
-from desired.section import Unknown
+from desired.section import Section, Unknown
 from desired.syntax.bounds import counted
 
 
@@ -33,13 +34,15 @@ def doubts_of(
 def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
     """Removals, creations in the cloud and finalizer releases wait for complete sections; cloud writes wait for the
     cluster's UID."""
-    uid = view.snapshot.cluster_uid
+    sections, uid, network = view.snapshot.sections(), view.snapshot.cluster_uid, view.snapshot.network
 
     def doubt_about(evidence: Evidence) -> GuardResult | None:
         match evidence:
             case Identified() if isinstance(uid, Unknown):
                 return GuardResult.of(rows.CLUSTER_UNREAD, (), {"error": uid.why})
-            case WholeList(name) if gap := _gap(view.snapshot, evidence):
+            case NetworkRead() if isinstance(network, Unknown):
+                return GuardResult.of(rows.LIST_INCOMPLETE, (), {"list": "networks", "error": network.why})
+            case WholeList(name) if gap := _gap(sections.get(name), evidence):
                 facts: dict[str, Plain] = {"list": name.replace("_", " "), "error": gap}
                 return GuardResult.of(rows.LIST_INCOMPLETE, (), facts)
         return None
@@ -48,11 +51,8 @@ def incomplete_snapshot(view: GuardInput) -> Iterator[GuardResult]:
         yield from (replace(doubt, keys=(change.key,)) for doubt in doubts)
 
 
-def _gap(snapshot: Snapshot, wanted: WholeList) -> str | None:
+def _gap(section: Section[Any, Any] | None, wanted: WholeList) -> str | None:
     """Why it is not whole; None when it is."""
-    if wanted.section == "networks":
-        return snapshot.network.why if isinstance(snapshot.network, Unknown) else None
-    section = snapshot.sections().get(wanted.section)
     if section is None:
         return None if wanted.if_read else "not read"
     unreadable = section.unreadable.values() if wanted.each else ()

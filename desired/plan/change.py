@@ -22,7 +22,7 @@ from desired.model.price import Cost
 from desired.model.route import NetworkCondition, Route
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import NodeAddress, Taint
-from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, ServerGone, WholeList
+from desired.plan.evidence import AbsenceProof, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, ChangeKind, Kind, Verb
 from desired.plan.notes import Note
 from desired.syntax.provider_id import Provider, ServerKey
@@ -233,7 +233,10 @@ class Change:
         return replace(self, decision=decision)
 
 
-_OF_METAL = tuple(WholeList(name, if_read=True, each=True) for name in ("services", "load_balancers", "networks"))
+_OF_METAL: tuple[Evidence, ...] = (
+    *(WholeList(name, if_read=True, each=True) for name in ("services", "load_balancers")),
+    NetworkRead(),
+)
 """Without the Node of a dedicated server nothing tells that the targets that lead to its addresses were its own. Those
 of what cannot be read stay, and by private address all do while the network is not known."""
 

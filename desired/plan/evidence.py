@@ -2,7 +2,7 @@
 
 | Evidence | Judged by |
 |---|---|
-| ``Identified``, ``WholeList`` | ``incomplete-snapshot`` |
+| ``Identified``, ``NetworkRead``, ``WholeList`` | ``incomplete-snapshot`` |
 | ``Age`` | ``absence-proof``, of a Node; ``clock-skew`` |
 | ``ServerGone``, ``AddressFree`` | ``absence-proof`` |
 """
@@ -47,8 +47,13 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkRead:
+    """The network of the settings was read, or they name none."""
+
+
+@dataclass(frozen=True, slots=True)
 class WholeList:
-    """This section of the snapshot is complete; of ``networks``, that the one of the settings was read."""
+    """This section of the snapshot is complete."""
 
     section: str
     if_read: bool = False
@@ -79,4 +84,4 @@ class ServerGone:
     server: ServerKey
 
 
-Evidence = Identified | WholeList | Age | AddressFree | ServerGone
+Evidence = Identified | NetworkRead | WholeList | Age | AddressFree | ServerGone

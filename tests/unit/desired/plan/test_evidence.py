@@ -12,7 +12,7 @@ from desired.model.load_balancer import Owner, ServerTarget
 from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, Plan
-from desired.plan.evidence import AddressFree, Age, Evidence, Identified, ServerGone, WholeList
+from desired.plan.evidence import AddressFree, Age, Evidence, Identified, NetworkRead, ServerGone, WholeList
 from desired.plan.kinds import KINDS, Verb
 from desired.planner import compute_plan
 from desired.section import Section, Unknown
@@ -89,7 +89,8 @@ def test_what_a_change_rests_on_by_itself(kind: str, verb: str) -> None:
         pytest.param(
             a_change("node/a", "node.delete", before=METAL),
             (
-                *(WholeList(name, if_read=True, each=True) for name in (*OF_SERVICES, "networks")),
+                *(WholeList(name, if_read=True, each=True) for name in OF_SERVICES),
+                NetworkRead(),
                 Age(METAL.proof),
                 ServerGone(in_robot(1)),
             ),
