@@ -3,6 +3,8 @@
 import argparse
 import time
 
+from telling import tell
+
 from tests.campaign.year import Year
 from tests.property.strategies import SEED
 
@@ -11,11 +13,7 @@ def pass_year(given: argparse.Namespace) -> int:
     """How many differences a year from this seed ended with."""
     seed, began = SEED if given.seed is None else given.seed, time.monotonic()
     told = Year(seed).pass_days(given.days, lambda days: print(f"year {seed}: {days} of {given.days} days", flush=True))
-    if told.differences:
-        print("\n    ".join([f"year {seed}:", *told.differences]), flush=True)
-        if given.failures:
-            given.failures.mkdir(parents=True, exist_ok=True)
-            (given.failures / f"year-{seed}.txt").write_text("\n".join([*told.differences, *told.log, ""]), "utf-8")
+    tell(f"year {seed}", told.differences, given.failures, told.log)
     for name, count in sorted(told.faults.items()):
         print(f"  {name:40} {count:6}")
     print(f"  {', '.join(f'{name}: {count}' for name, count in sorted(told.happened.items()))}")

@@ -90,6 +90,13 @@ def begun(workload: Workload) -> Cluster:
     return cluster
 
 
+def in_order() -> Cluster:
+    """Three Nodes, ``web`` and ``db``, nothing left to do, and a process in charge."""
+    cluster = begun(Workload("", ()))
+    cluster.start()
+    return cluster
+
+
 class Course:
     """A run under way: its cluster, and what is seen of it."""
 

@@ -6,9 +6,8 @@ import pytest
 
 from desired.names import LABEL_CLUSTER_UID
 from reconciler.passes.history import History
-from tests.campaign.cluster import Cluster
-from tests.campaign.running import begun
-from tests.campaign.workloads import LONG_SILENT, Workload
+from tests.campaign.running import in_order
+from tests.campaign.workloads import LONG_SILENT
 from tests.support.direct import Refusal
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import HOME, NETWORK, private_address
@@ -18,16 +17,9 @@ from tests.support.objects import CONTROL_PLANE, a_service, pods_of
 pytestmark = pytest.mark.passes
 
 
-def a_world() -> Cluster:
-    """Three Nodes, ``web`` and ``db``, and nothing left to do."""
-    cluster = begun(Workload("", ()))
-    cluster.start()
-    return cluster
-
-
 def test_nothing_is_made_for_a_cluster_that_is_not_known() -> None:
     """``incomplete-snapshot``: its UID may not be read, and without it a load balancer is nobody's."""
-    world = a_world()
+    world = in_order()
     forbidden = {"kind": "Status", "reason": "Forbidden", "message": "may not get namespaces"}
     world.kubernetes_line.trouble = lambda _, path: (
         (403, forbidden) if path == "/api/v1/namespaces/kube-system" else None
@@ -62,7 +54,7 @@ def test_a_node_that_was_silent_for_a_moment_stays() -> None:
 
 def test_no_route_goes_while_its_server_cannot_be_asked_for() -> None:
     """``absence-proof``: the server has left the network, the list lacks it, and the question by its id fails."""
-    world = a_world()
+    world = in_order()
     world.leave_network(3, world.network()["id"])
     world.set_ready("web-3", ready="Unknown", since=LONG_SILENT)
     world.hetzner.set_faults([{"kind": "list_lacks", "path": "/v1/servers", "ids": [3], "count": None}])
@@ -212,7 +204,7 @@ def test_what_fails_again_is_tried_less_often() -> None:
 
 def test_a_limit_of_the_project_costs_one_try_a_minute() -> None:
     """``quota``: Hetzner takes no load balancer more, and five Services ask for one."""
-    world, tries = a_world(), list[str]()
+    world, tries = in_order(), list[str]()
 
     def refuse(method: str, path: str) -> Refusal | None:
         if (method, path) != ("POST", "/v1/load_balancers"):

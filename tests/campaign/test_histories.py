@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.campaign.cluster import Cluster
-from tests.campaign.running import begun
-from tests.campaign.workloads import LONG_SILENT, Workload
+from tests.campaign.running import in_order
+from tests.campaign.workloads import LONG_SILENT
 from tests.support.harm_stage import a_stage
 from tests.support.harm_start import EMPTY, HOME
 from tests.support.harm_truth import CLUSTER_LABEL, SERVICE_LABEL
@@ -13,16 +12,9 @@ from tests.support.objects import ingress, settled_node
 pytestmark = pytest.mark.passes
 
 
-def a_world() -> Cluster:
-    """Three Nodes, ``web`` and ``db``, and nothing left to do."""
-    cluster = begun(Workload("", ()))
-    cluster.start()
-    return cluster
-
-
 def test_labels_follow_a_server_that_is_resized() -> None:
     """HCCM writes them once."""
-    world = a_world()
+    world = in_order()
     world.change_servers(3, server_type="cpx42")
     world.converge()
     assert world.nodes()["web-3"]["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "cpx42"
@@ -30,7 +22,7 @@ def test_labels_follow_a_server_that_is_resized() -> None:
 
 def test_a_status_that_was_emptied_comes_back() -> None:
     """Kubernetes' service controller never restores one, and external-dns deletes the records."""
-    world = a_world()
+    world = in_order()
     before = ingress(world.service())
     world.patch_service({"status": {"loadBalancer": None}}, "web/status")
     world.converge()
@@ -49,7 +41,7 @@ def test_what_is_to_be_retained_outlives_its_service() -> None:
 
 def test_a_node_of_another_cloud_stays() -> None:
     """It has been silent for hours, and no server of the project is its own."""
-    world = a_world()
+    world = in_order()
     foreign = settled_node("aws-1", 1)
     world.register({**foreign, "spec": {"providerID": "aws:///eu-central-1a/i-1"}})
     world.set_ready("aws-1", ready="Unknown", since=LONG_SILENT)
@@ -76,7 +68,7 @@ def test_a_second_service_takes_no_load_balancer_by_its_name() -> None:
 
 def test_who_is_throttled_proves_nothing() -> None:
     """One list lacks the server of a silent Node, and the question by its id is refused with 429."""
-    world = a_world()
+    world = in_order()
     world.set_ready("web-3", ready="Unknown", since=LONG_SILENT)
     world.hetzner.set_faults([{"kind": "list_lacks", "path": "/v1/servers", "ids": [3], "count": None}])
     throttled = {"error": {"code": "rate_limit_exceeded", "message": "try again later"}}
@@ -88,7 +80,7 @@ def test_who_is_throttled_proves_nothing() -> None:
 
 def test_a_service_stays_until_its_load_balancer_has_gone() -> None:
     """Hetzner refuses the deletion for now; without the Service nobody would try again."""
-    world = a_world()
+    world = in_order()
     unavailable = {"error": {"code": "unavailable", "message": "try again"}}
     world.hetzner_line.trouble = lambda method, _: (503, unavailable) if method == "DELETE" else None
     world.delete_service("db")
