@@ -327,7 +327,7 @@ def test_a_time_out_in_the_middle_of_a_body(service: Webservice) -> None:
     """The status has come, and the list has not: it is tried once more."""
     service.spoil("half_open")
 
-    assert service.client(timeout_s=0.2).get("/server").startswith(b'[{"server": ')
+    assert service.client(timeout_s=1.0).get("/server").startswith(b'[{"server": ')
     assert service.received() == 2
 
 
