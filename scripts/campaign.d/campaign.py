@@ -2,18 +2,16 @@
 
 import argparse
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from depth import go_deep
 from faults import try_faults, try_pairs
 from guards import switch_guards_off
 from planted import plant
-from telling import tell
+from telling import all_cores, tell
 from worlds import try_worlds
 from year import pass_year
 
@@ -50,7 +48,7 @@ def main() -> int:
 def try_paths(given: argparse.Namespace) -> int:
     """How many paths end elsewhere than their last wish."""
     began, every, failed = time.monotonic(), [*paths()], 0
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with all_cores() as pool:
         for path, found in zip(every, pool.map(differing, every, chunksize=16), strict=True):
             failed += tell(str(path), found, given.failures)
     print(f"{len(every)} paths, {failed} differences, {(time.monotonic() - began) / 60:.1f} min")

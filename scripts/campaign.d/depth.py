@@ -1,10 +1,10 @@
 """Breadth first through a small world on all cores, to a depth."""
 
 import argparse
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+
+from telling import all_cores
 
 from tests.campaign.breadth import explore
 
@@ -12,7 +12,7 @@ from tests.campaign.breadth import explore
 def go_deep(given: argparse.Namespace) -> int:
     """How many ways lead to harm, or to a state that does not come to rest in time."""
     began = time.monotonic()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with all_cores() as pool:
         found = explore(given.depth, partial(pool.map, chunksize=4))
     for text in found.wrong:
         print(text)

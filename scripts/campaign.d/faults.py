@@ -1,14 +1,12 @@
 """Single faults and pairs of them, on all cores."""
 
 import argparse
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from telling import tell
+from telling import all_cores, tell
 
 from tests.campaign.cases import Case, Verdict, cases_of, judged
 from tests.campaign.oracles import EXEMPTIONS
@@ -53,7 +51,7 @@ def _try(
 ) -> int:
     """How many cases differ, each of which is told."""
     began, happened, failed = time.monotonic(), 0, 0
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with all_cores() as pool:
         for verdict in pool.map(judged, [*cases], chunksize=16):
             note(verdict)
             happened += verdict.has_happened

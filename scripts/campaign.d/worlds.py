@@ -1,9 +1,9 @@
 """All small worlds on all cores, held against the table of what must never be allowed."""
 
 import argparse
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor
+
+from telling import all_cores
 
 from tests.campaign.forbidden import ROWS, Tally, tally_of_pair, unkept
 from tests.campaign.small_worlds import pairs
@@ -12,7 +12,7 @@ from tests.campaign.small_worlds import pairs
 def try_worlds(_: argparse.Namespace) -> int:
     """How much has passed that must not, or is said by the table of no world."""
     began, tally = time.monotonic(), Tally()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with all_cores() as pool:
         for found in pool.map(tally_of_pair, pairs(), chunksize=8):
             tally.add(found)
     for kind in sorted({*tally.allowed, *tally.withheld}):

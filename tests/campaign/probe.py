@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.sandbox.exchange import Request, Response, Simulator
+from reconciler.sandbox.hetzner.store import Kind
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.cluster import a_project
 from tests.campaign.effects import effects_of
@@ -16,6 +17,8 @@ from tests.support.direct import Between, DirectSimulation, Handle, death
 
 _UNCOUNTED = ("/events", "/leases/")
 """Parts of paths of requests that are no points: nothing depends on them."""
+_NAMED: Mapping[str, Kind] = {"load_balancers": "load_balancers", "certificates": "certificates"}
+"""Parts of paths of objects whose ids Hetzner chooses → their section."""
 HANGS_FOR = 3
 """Passes after which Hetzner ends an action that hangs."""
 
@@ -85,8 +88,9 @@ class Probe:
     def named(self, path: str) -> str:
         """The path, with names for ids that Hetzner chooses."""
         parts = path.removeprefix("/v1").split("/")
-        if len(parts) > 2 and parts[1] in ("load_balancers", "certificates") and parts[2].isdigit():
-            found = self.world.hetzner.world()["hetzner"].get(parts[1], [])
+        kind = _NAMED.get(parts[1]) if len(parts) > 2 else None
+        if kind is not None and parts[2].isdigit():
+            found = self.world.hetzner.section(kind)
             parts[2] = next((each["name"] for each in found if each["id"] == int(parts[2])), parts[2])
         return "/".join(parts)
 

@@ -116,6 +116,9 @@ class Course:
         self._served.look_at_services(self.cluster)
         self.cluster.start()
 
+    _was_empty = False
+    """Whether the last pass met nothing, planned nothing and wrote nothing, so that one more would be the same."""
+
     def carry_out(self) -> Outcome:
         """Carry the workload out. Raises what the product does not handle."""
         cluster, probe = self.cluster, self.probe
@@ -129,9 +132,10 @@ class Course:
                     break
                 cluster.advance(self._workload.every_s)
         seen, writes, reports = tuple(probe.seen), probe.writes, tuple(cluster.reports)
-        self._judge.begin()
-        cluster.converge()
-        self._judge.end(is_stale=self._lies_of_services)
+        if not self._was_empty:
+            self._judge.begin()
+            cluster.converge()
+            self._judge.end(is_stale=self._lies_of_services)
         return Outcome(
             found_in(cluster),
             probe.effects,
@@ -165,12 +169,15 @@ class Course:
         is_well = not probe.is_troubled and not probe.hangs
         if is_well:
             self._judge.end(is_stale=self._lies_of_services)
+        self._was_empty = False
         if probe.is_dead or cluster.is_deposed:
             probe.is_dead = False
             cluster.start()
             return False
         has_ended = bool(cluster.reports) and cluster.reports[-1].result is Result.NO_CHANGES
-        return is_well and (has_ended or probe.writes == writes)
+        has_written = probe.writes != writes
+        self._was_empty = is_well and has_ended and not has_written
+        return is_well and (has_ended or not has_written)
 
     @property
     def _lies_of_services(self) -> bool:

@@ -21,6 +21,7 @@ from reconciler.config.config import load_config
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request
 from reconciler.sandbox.hetzner import HetznerSimulator
+from reconciler.sandbox.hetzner.store import Kind
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.objects import (
     CIDR,
@@ -133,9 +134,8 @@ class World(ABC):
         """Destination → gateway of all routes of the only network."""
         return {route["destination"]: route["gateway"] for route in self.network()["routes"]}
 
-    def _of_project(self, section: str) -> list[Raw]:
-        found: list[Raw] = self.project.world()["hetzner"][section]
-        return found
+    def _of_project(self, section: Kind) -> list[Raw]:
+        return self.project.section(section)
 
     # Nodes, as kubelets, kubectl and autoscalers have them.
 

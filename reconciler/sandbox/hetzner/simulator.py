@@ -21,8 +21,8 @@ from reconciler.sandbox.hetzner.faults import Faults
 from reconciler.sandbox.hetzner.options import HetznerOptions
 from reconciler.sandbox.hetzner.project import Project
 from reconciler.sandbox.hetzner.ratelimit import TokenBucket
-from reconciler.sandbox.hetzner.store import Object, Store
-from reconciler.sandbox.hetzner.world import dump_world, load_world
+from reconciler.sandbox.hetzner.store import Kind, Object, Store
+from reconciler.sandbox.hetzner.world import dump_section, dump_world, load_world
 
 _PREFIX = "/v1"
 _DEFAULT_OPTIONS = HetznerOptions()
@@ -72,6 +72,11 @@ class HetznerSimulator:
         """The world file as it truly is now, with what became due; running actions are no part of it."""
         self._project.actions.settle()
         return dump_world(self._project.store)
+
+    def section(self, kind: Kind) -> list[Any]:
+        """One section of that file."""
+        self._project.actions.settle()
+        return dump_section(self._project.store, kind)
 
     def servers(self) -> list[Object]:
         """The stored servers as they truly are now, not copied: for reading only."""

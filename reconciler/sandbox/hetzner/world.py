@@ -78,10 +78,14 @@ def load_world(world: Mapping[str, Any]) -> Store:
 
 def dump_world(store: Store) -> dict[str, Any]:
     """The world file of a store, with raw objects; actions that still run are left out."""
+    return {"format_version": FORMAT_VERSION, "hetzner": {kind: dump_section(store, kind) for kind in KINDS}}
+
+
+def dump_section(store: Store, kind: Kind) -> list[Any]:
+    """One section of the world file."""
     view = store.truth()
     renderer = Renderer(view, None)
-    sections = {kind: [renderer.render(kind, stored) for stored in view.all(kind)] for kind in KINDS}
-    return {"format_version": FORMAT_VERSION, "hetzner": sections}
+    return [renderer.render(kind, stored) for stored in view.all(kind)]
 
 
 def _sections(world: Mapping[str, Any]) -> dict[Kind, list[Any]]:
