@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken, Busy, Conflict, Denied, Invalid, NotFound, Throttled, Transient
+from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Transient
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
@@ -346,21 +346,6 @@ def test_a_network_that_is_the_only_way_in(simulate: Callable[..., Simulation]) 
     assert stage.sim.objects("load_balancers") == {}
 
 
-def test_one_try_without_targets_is_enough(simulate: Callable[..., Simulation]) -> None:
-    """A code that nobody knows costs one request more, and everything else is there."""
-    stage = a_stage(simulate)
-    error = {"error": {"code": "word_of_next_year", "message": "no"}}
-    stage.sim.spoil_hetzner("status", method="POST", code=422, body=error)
-
-    stage.carry_out(creation())
-
-    assert [sorted({"targets", "services"} & body.keys()) for body in posts(stage)] == [
-        ["services", "targets"],
-        ["services"],
-    ]
-    assert stage.targets() == set()
-
-
 CERTIFICATES = [{"id": 4, "type": "uploaded"}]
 HTTP = an_http_listener(http=HttpOptions(), health_check=HealthCheck(Protocol.HTTP, 30080, http=HttpCheck(path="/up")))
 HTTPS = an_http_listener(443, 30443, protocol=Protocol.HTTPS, http=HttpOptions("MINE", certificates=(4,)))
@@ -444,17 +429,6 @@ def test_a_creation_that_fails_later(simulate: Callable[..., Simulation], code: 
         stage.carry_out(creation())
 
     assert len(posts(stage)) == 1
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_the_answer_of_a_lesser_one_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
-    """It is looked for by its label as well."""
-    stage = a_stage(simulate, services_at_creation="refused")
-    stage.sim.spoil_hetzner(lost, method="POST", skip=1)
-
-    stage.carry_out(creation())
-
-    assert len(stage.balancers()) == 1
 
 
 @pytest.mark.parametrize(
@@ -551,16 +525,6 @@ def test_other_refusals(simulate: Callable[..., Simulation], wish: LoadBalancer,
     assert stage.balancers() == []
 
 
-def test_a_limit_without_targets(simulate: Callable[..., Simulation]) -> None:
-    """A request that has no targets is not sent without them once more."""
-    stage = a_stage(simulate, load_balancer_limit=0)
-
-    with pytest.raises(Invalid):
-        stage.carry_out(creation(replace(WISH, targets=frozenset())))
-
-    assert len(posts(stage)) == 1
-
-
 def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
     """Somebody made one of that name meanwhile: that is for the next plan to look at."""
     stage = a_stage(simulate, a_balancer(service_uid=None, cluster_uid=None))
@@ -570,30 +534,6 @@ def test_a_name_that_is_taken(simulate: Callable[..., Simulation]) -> None:
 
     assert stage.balancer()["labels"] == {}
     assert len(posts(stage)) == 1
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_an_answer_that_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
-    """What was carried out unanswered is found by its label, and not created twice."""
-    stage = a_stage(simulate)
-    stage.sim.spoil_hetzner(lost, method="POST")
-
-    stage.carry_out(creation())
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
-    assert stage.balancer()["labels"] == LABELS
-
-
-@pytest.mark.parametrize("trouble", [{"kind": "reset"}, {"kind": "status", "code": 503, "body": "<html>"}])
-def test_a_request_that_was_not_carried_out(simulate: Callable[..., Simulation], trouble: dict[str, Any]) -> None:
-    """When no load balancer has the label it is sent once more."""
-    stage = a_stage(simulate)
-    stage.sim.spoil_hetzner(method="POST", **trouble)
-
-    stage.carry_out(creation())
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
-    assert stage.targets() == WISH.targets
 
 
 def test_a_request_that_is_never_answered(simulate: Callable[..., Simulation]) -> None:
@@ -652,86 +592,6 @@ def test_nothing_is_sent_again_once_stopped(simulate: Callable[..., Simulation])
         stage.carry_out(creation())
 
     assert [method for method, _, _ in stage.sent()] == ["POST"]
-
-
-def test_stopped_while_it_is_created(simulate: Callable[..., Simulation]) -> None:
-    """The request is out and nobody waits for its end, which the next run will see."""
-    stage = a_stage(simulate)
-    stage.sim.stop.set()
-
-    with pytest.raises(Transient, match=f"^creation of load balancer {DEFAULT_NAME}: stopped while"):
-        stage.carry_out(creation())
-
-    assert len(stage.balancers()) == 1
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        pytest.param({"code": "action_failed", "message": "no"}, Invalid, id="for its own sake"),
-        pytest.param({"code": "locked"}, Busy, id="because of another action"),
-    ],
-)
-def test_a_creation_that_fails(
-    simulate: Callable[..., Simulation], fault: dict[str, str], expected: type[Exception]
-) -> None:
-    """What the action says is the error, and nothing is tried again in this round."""
-    stage = a_stage(simulate)
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", **fault}])
-
-    with pytest.raises(expected, match=f"^creation of load balancer {DEFAULT_NAME}: the action create_load_balancer"):
-        stage.carry_out(creation())
-
-    assert len(posts(stage)) == 1
-    assert stage.balancers() == []
-
-
-def test_a_creation_whose_action_vanishes(simulate: Callable[..., Simulation]) -> None:
-    """The load balancer is there, which is what counts."""
-    stage = a_stage(simulate)
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-
-    stage.carry_out(creation())
-
-    assert len(posts(stage)) == 1
-    assert len(stage.balancers()) == 1
-
-
-def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation]) -> None:
-    """Another attachment locks the network for a while: the creation is tried again until it is free."""
-    stage = a_stage(simulate, action_s_by_command={"attach_to_network": 4.0}, network_busy_code="locked")
-    server = stage.writers.writer.post("/servers/1/actions/detach_from_network", {"network": NETWORK_ID})
-    stage.writers.actions.wait(server, "detachment")
-    stage.writers.writer.post("/servers/1/actions/attach_to_network", {"network": NETWORK_ID})
-    stage.sim.hetzner_proxy.journal.clear()
-
-    stage.carry_out(creation(replace(IN_NETWORK, targets=frozenset())))
-
-    statuses = [entry.status for entry in stage.sim.sent_to_hetzner() if entry.method == "POST"]
-    assert statuses[-1] == 201
-    assert set(statuses[:-1]) == {423}
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "message", "expected"),
-    [
-        (403, "forbidden", "a target was not found", Denied),
-        (429, "rate_limit_exceeded", "a target was not found", Throttled),
-        (409, "conflict", "a target was not found", Busy),
-    ],
-)
-def test_refusals_that_are_none_of_a_target(
-    simulate: Callable[..., Simulation], status: int, code: str, message: str, expected: type[Exception]
-) -> None:
-    """They are what they are at every call, whatever they say, and no creation without targets follows."""
-    stage = a_stage(simulate)
-    refusal = {"error": {"code": code, "message": message}}
-    stage.sim.spoil_hetzner("status", method="POST", code=status, body=refusal, count=None)
-
-    with pytest.raises(expected):
-        stage.carry_out(creation())
-
-    assert all("targets" in body and body["targets"] for body in posts(stage))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Busy, Conflict, Invalid, NotFound, Stopped, Transient
+from actuators.http.errors import ApiError, Conflict, Invalid, NotFound, Stopped, Transient
 from actuators.http.hetzner import HetznerWriter
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.names import LABEL_SERVICE_UID
@@ -252,91 +252,6 @@ def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation
         stage.carry_out(LEAVE)
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize(
-    ("wanted", "there", "after"),
-    [
-        pytest.param(JOIN, (), [(NETWORK_ID, "10.7.0.2")], id="attachment"),
-        pytest.param(LEAVE, (HERE,), [], id="detachment"),
-        pytest.param(MOVE, (HERE,), [(NETWORK_ID, "10.7.0.200")], id="another address"),
-    ],
-)
-def test_answers_that_are_lost(
-    simulate: Callable[..., Simulation],
-    wanted: Change,
-    there: tuple[Attachment, ...],
-    after: list[tuple[int, str]],
-    lost: str,
-) -> None:
-    """Each write is looked up or repeated, and it has happened."""
-    for skip in (0, 1) if wanted is MOVE else (0,):
-        stage = a_stage(simulate, balancer(*there))
-        stage.sim.spoil_hetzner(lost, method="POST", skip=skip)
-
-        stage.carry_out(wanted)
-
-        assert places(stage) == after
-
-
-@pytest.mark.parametrize("wanted", [JOIN, LEAVE])
-def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """They are sent again."""
-    stage = a_stage(simulate, balancer(*([HERE] if wanted is LEAVE else [])))
-    stage.sim.spoil_hetzner("reset", method="POST")
-
-    stage.carry_out(wanted)
-
-    assert bool(places(stage)) == (wanted is JOIN)
-
-
-@pytest.mark.parametrize("code", ["conflict", "locked"])
-def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
-    """A server is being attached to it, which takes some seconds."""
-    stage = a_stage(
-        simulate,
-        balancer(),
-        action_s_by_command={"add_route": 4.0, "attach_to_network": 0.5},
-        network_busy_code=code,
-    )
-    stage.writers.writer.post(
-        f"/networks/{NETWORK_ID}/actions/add_route", {"destination": "10.244.1.0/24", "gateway": "10.7.0.11"}
-    )
-
-    stage.carry_out(JOIN)
-
-    assert len(places(stage)) == 1
-
-
-@pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])
-def test_actions_that_fail(simulate: Callable[..., Simulation], code: str, expected: type[ApiError]) -> None:
-    """It has not happened, and the error says of what."""
-    stage = a_stage(simulate, balancer())
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code}])
-
-    with pytest.raises(expected, match=r"^attachment of load balancer 42 .* to network 7: the action attach"):
-        stage.carry_out(JOIN)
-
-    assert places(stage) == []
-
-
-def test_an_attachment_whose_action_vanishes(simulate: Callable[..., Simulation]) -> None:
-    """It is looked up, and there."""
-    stage = a_stage(simulate, balancer())
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-
-    stage.carry_out(JOIN)
-
-    assert len(places(stage)) == 1
-
-
-def test_an_address_that_is_taken(simulate: Callable[..., Simulation]) -> None:
-    """Hetzner's words are the error."""
-    stage = a_stage(simulate, balancer())
-
-    with pytest.raises(Invalid, match="ip_not_available"):
-        stage.carry_out(change(None, Attachment(NETWORK_ID, IPv4Address("10.7.0.11"))))
-
-
 TAKEN = change(HERE, Attachment(NETWORK_ID, IPv4Address("10.7.0.11")))
 
 
@@ -425,19 +340,6 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation])
 
     with pytest.raises(Conflict, match=r"^load balancer 42 .*: Hetzner says it is attached, and it is not seen yet$"):
         stage.carry_out(JOIN)
-
-
-@pytest.mark.parametrize(("wanted", "there"), [(LEAVE, HERE), (MOVE, HERE)])
-def test_a_detachment_whose_action_vanishes(
-    simulate: Callable[..., Simulation], wanted: Change, there: Attachment
-) -> None:
-    """It is looked up, and has left."""
-    stage = a_stage(simulate, balancer(there))
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": "detach_from_network"}])
-
-    stage.carry_out(wanted)
-
-    assert places(stage) == ([] if wanted is LEAVE else [(NETWORK_ID, "10.7.0.200")])
 
 
 @pytest.mark.parametrize(

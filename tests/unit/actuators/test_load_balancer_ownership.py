@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Busy, Conflict, Denied, Invalid, Transient
+from actuators.http.errors import ApiError, Conflict, Transient
 from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
 from desired.names import (
     LABEL_ADOPTED,
@@ -309,30 +309,6 @@ def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], chang
         stage.carry_out(change)
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_writes_whose_answer_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
-    """Names and labels are absolute: they are sent again."""
-    stage = a_stage(simulate, labelled({}))
-    stage.sim.spoil_hetzner(lost, method="PUT")
-
-    stage.carry_out(adoption())
-
-    assert [method for method, _, _ in stage.sent()] == ["GET", "PUT", "PUT"]
-    assert labels(stage) == OURS_AS_LABELS
-
-
-@pytest.mark.parametrize("code", ["conflict", "locked"])
-def test_a_busy_load_balancer_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
-    """Somebody's action runs on it for two seconds."""
-    stage = a_stage(simulate, labelled({}), action_s=2.0, load_balancer_busy_code=code)
-    stage.writers.writer.post(f"{LB}/actions/change_algorithm", {"type": "least_connections"})
-
-    stage.carry_out(adoption())
-
-    assert labels(stage) == OURS_AS_LABELS
-    assert sum(stage.sim.stop.waits) >= 1.5
-
-
 def test_deletion(simulate: Callable[..., Simulation]) -> None:
     """After a last look it is deleted, and seen to be gone."""
     stage = a_stage(simulate, a_balancer())
@@ -364,18 +340,6 @@ def test_a_deletion_of_what_is_gone(simulate: Callable[..., Simulation]) -> None
     assert stage.acted() == []
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_a_deletion_whose_answer_is_lost(simulate: Callable[..., Simulation], lost: str) -> None:
-    """It is repeated, meets a load balancer that is being deleted, waits, and finds it gone: done."""
-    stage = a_stage(simulate, a_balancer())
-    stage.sim.spoil_hetzner(lost, method="DELETE")
-
-    stage.carry_out(deletion())
-
-    assert stage.balancers() == []
-    assert {method for method, _, _ in stage.sent()} == {"GET", "DELETE"}
-
-
 def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> None:
     """Whoever protected it wants it to stay."""
     stage = a_stage(simulate, a_balancer())
@@ -397,32 +361,6 @@ def test_one_that_is_protected_after_the_look(simulate: Callable[..., Simulation
         stage.carry_out(deletion())
 
     assert raised.value.code == "protected"
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [({"kind": "action_fails"}, Invalid), ({"kind": "action_fails", "code": "locked"}, Busy)],
-)
-def test_deletions_that_fail(
-    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[ApiError]
-) -> None:
-    """It is still there, and nobody is told otherwise."""
-    stage = a_stage(simulate, a_balancer())
-    stage.sim.hetzner.set_faults([fault])
-
-    with pytest.raises(expected, match=f"^deletion of load balancer 42 {DEFAULT_NAME}: the action"):
-        stage.carry_out(deletion())
-
-    assert len(stage.balancers()) == 1
-
-
-def test_no_permission(simulate: Callable[..., Simulation]) -> None:
-    """It is said as it is."""
-    stage = a_stage(simulate, a_balancer())
-    stage.sim.spoil_hetzner("status", method="DELETE", code=403, body={"error": {"code": "forbidden", "message": "no"}})
-
-    with pytest.raises(Denied):
-        stage.carry_out(deletion())
 
 
 @pytest.mark.parametrize(

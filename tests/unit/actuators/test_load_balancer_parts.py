@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Busy, Invalid, NotFound, Stopped, Transient
+from actuators.http.errors import Invalid, NotFound, Transient
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.plan.change import Change, State
 from desired.plan.kinds import Verb
 from desired.section import UNMANAGED
-from tests.balancers import DEFAULT_NAME, a_balancer, a_listener, an_http_check, an_http_listener
+from tests.balancers import a_balancer, a_listener, an_http_check, an_http_listener
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
 from tests.support.simulators import Simulation
@@ -100,65 +100,6 @@ def test_one_action_each(simulate: Callable[..., Simulation], change: Change, ac
     assert has_happened(stage, change)
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_answers_that_are_lost(simulate: Callable[..., Simulation], change: Change, action: str, lost: str) -> None:
-    """What was carried out unanswered is sent again where that does no harm, and else looked up; it has happened."""
-    stage = staged(simulate)
-    stage.sim.spoil_hetzner(lost, method="POST")
-
-    stage.carry_out(change)
-
-    assert has_happened(stage, change)
-    assert {method for method, _, _ in stage.sent()} == ({"POST", "GET"} if change is ADD else {"POST"})
-
-
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
-    """They are sent again."""
-    stage = staged(simulate)
-    stage.sim.spoil_hetzner("reset", method="POST")
-
-    stage.carry_out(change)
-
-    assert has_happened(stage, change)
-
-
-@pytest.mark.parametrize("code", ["conflict", "locked"])
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_a_busy_load_balancer_is_waited_for(
-    simulate: Callable[..., Simulation], change: Change, action: str, code: str
-) -> None:
-    """Somebody else's action runs on it for two seconds."""
-    stage = staged(simulate, action_s_by_command={"change_protection": 2.0}, load_balancer_busy_code=code)
-    stage.writers.writer.post(f"{LB}/actions/change_protection", {"delete": True})
-
-    stage.carry_out(change)
-
-    assert has_happened(stage, change)
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"), [({"code": "x", "message": "no"}, Invalid), ({"code": "locked", "message": "no"}, Busy)]
-)
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_actions_that_fail(
-    simulate: Callable[..., Simulation],
-    change: Change,
-    action: str,
-    fault: dict[str, str],
-    expected: type[ApiError],
-) -> None:
-    """The error names load balancer and action, and nothing has happened."""
-    stage = staged(simulate)
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", **fault}])
-
-    with pytest.raises(expected, match=rf" of load balancer 42 {DEFAULT_NAME}: the action \w+ failed: no \("):
-        stage.carry_out(change)
-
-    assert not has_happened(stage, change)
-
-
 @pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
 def test_actions_that_vanish(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
     """It is not known how they end: that is looked up, once, and they have happened."""
@@ -169,17 +110,6 @@ def test_actions_that_vanish(simulate: Callable[..., Simulation], change: Change
 
     assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
     assert has_happened(stage, change)
-
-
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_actions_of_which_nothing_is_seen(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
-    """They go on for an hour: after a minute it is looked up, and has not happened."""
-    stage = staged(simulate, action_s=3600.0)
-
-    with pytest.raises(Transient, match=rf" of load balancer 42 {DEFAULT_NAME}: the action \w+ is still running aft"):
-        stage.carry_out(change)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
 
 
 def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) -> None:
@@ -200,28 +130,6 @@ def test_a_listener_with_members_whose_action_vanishes(simulate: Callable[..., S
     stage.carry_out(part("listener/80", a_listener(), a_listener(health_check=check)))
 
     assert service(stage, 80)["health_check"]["interval"] == 30
-
-
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_stopped_while_it_runs(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
-    """Nobody waits for the end, nor looks."""
-    stage = staged(simulate)
-    stage.sim.stop.set()
-
-    with pytest.raises(Stopped, match=r": stopped while the action \w+ was running$"):
-        stage.carry_out(change)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST"]
-
-
-@pytest.mark.parametrize("change", [TYPE, ALGORITHM, REVERSE, PUBLIC, UPDATE, ADD])
-def test_a_load_balancer_that_is_gone(simulate: Callable[..., Simulation], change: Change) -> None:
-    """There is nothing to change any more."""
-    stage = staged(simulate)
-    stage.remove_balancers()
-
-    with pytest.raises(NotFound):
-        stage.carry_out(change)
 
 
 @pytest.mark.parametrize(
@@ -252,14 +160,6 @@ def test_switching_the_public_interface_off(simulate: Callable[..., Simulation])
 
     assert stage.acted() == [("disable_public_interface", None)]
     assert not stage.balancer()["public_net"]["enabled"]
-
-
-def test_a_public_interface_that_is_needed(simulate: Callable[..., Simulation]) -> None:
-    """The API's refusal is said as it is."""
-    stage = a_stage(simulate, a_balancer(attachments=ATTACHED))
-
-    with pytest.raises(Invalid, match="targets_without_use_private_ip"):
-        stage.carry_out(part("public", True, False))
 
 
 def test_a_listener_as_asked_for(simulate: Callable[..., Simulation]) -> None:
@@ -444,18 +344,6 @@ def test_a_port_that_is_taken(simulate: Callable[..., Simulation]) -> None:
         stage.carry_out(part("listener/80", None, a_listener(node_port=30099)))
 
     assert service(stage, 80)["destination_port"] == 30080
-
-
-def test_a_new_listener_that_comes_late(simulate: Callable[..., Simulation]) -> None:
-    """The look comes before it is there; the second request waits for the first one's action and meets its port."""
-    stage = a_stage(simulate, a_balancer(), action_s=2.0)
-    stage.sim.spoil_hetzner("executed_then_504", method="POST")
-
-    stage.carry_out(ADD)
-
-    assert ports(stage) == [80, 8080]
-    statuses = [entry.status for entry in stage.sim.sent_to_hetzner() if entry.method == "POST"]
-    assert (statuses[0], statuses[-1]) == (504, 412)
 
 
 def test_a_second_request_that_is_refused(simulate: Callable[..., Simulation]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Busy, Conflict, Invalid, NotFound, Transient
+from actuators.http.errors import Conflict, Invalid, Transient
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.plan.change import Change
 from tests.balancers import a_balancer
@@ -141,31 +141,6 @@ def test_what_is_gone_is_removed(simulate: Callable[..., Simulation], target: Ta
     assert len(stage.acted()) == 1
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize("target", [public(2), private(2), DEDICATED])
-def test_answers_that_are_lost(simulate: Callable[..., Simulation], target: Target, lost: str) -> None:
-    """An addition is looked up, a removal repeated until there is nothing to remove."""
-    stage = a_stage(simulate, balancer(public(1)))
-    stage.sim.spoil_hetzner(lost, method="POST")
-    stage.carry_out(change(None, target))
-    assert stage.targets() == {public(1), target}
-    assert ("GET", LB) in [(method, path) for method, path, _ in stage.sent()]
-
-    stage.sim.spoil_hetzner(lost, method="POST")
-    stage.carry_out(change(target, None))
-    assert stage.targets() == {public(1)}
-
-
-def test_an_addition_that_is_looked_up_in_time(simulate: Callable[..., Simulation]) -> None:
-    """When the look finds it, nothing is sent again."""
-    stage = a_stage(simulate, balancer(public(1)), action_s=0.0)
-    stage.sim.spoil_hetzner("executed_then_504", method="POST")
-
-    stage.carry_out(change(None, public(2)))
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
-
-
 def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable[..., Simulation]) -> None:
     """The look before an addition is sent again also tells that somebody has taken the load balancer over."""
     stage = a_stage(simulate, balancer(public(1)))
@@ -215,88 +190,6 @@ def test_an_exchange_that_another_process_has_made_meanwhile(simulate: Callable[
     stage.carry_out(change(public(1), private(1)))
 
     assert actions(stage) == []
-
-
-def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation]) -> None:
-    """They are sent again, an addition after a look."""
-    stage = a_stage(simulate, balancer(public(1)))
-    stage.sim.spoil_hetzner("reset", method="POST")
-    stage.carry_out(change(None, public(2)))
-    stage.sim.spoil_hetzner("reset", method="POST")
-    stage.carry_out(change(public(1), None))
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "POST", "POST"]
-    assert stage.targets() == {public(2)}
-
-
-@pytest.mark.parametrize("code", ["conflict", "locked"])
-def test_a_busy_load_balancer_is_waited_for(simulate: Callable[..., Simulation], code: str) -> None:
-    """Somebody else's action runs on it for two seconds."""
-    stage = a_stage(
-        simulate,
-        balancer(public(1)),
-        action_s_by_command={"change_protection": 2.0},
-        load_balancer_busy_code=code,
-    )
-    stage.writers.writer.post(f"{LB}/actions/change_protection", {"delete": True})
-
-    stage.carry_out(change(None, public(2)))
-
-    assert stage.targets() == {public(1), public(2)}
-
-
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        pytest.param(public(99), "cloud target was not found", id="a server that is gone"),
-        pytest.param(public(4), "resolve_cloud_public_targets_error", id="no public address"),
-        pytest.param(private(4), "resolve_cloud_private_targets_error", id="not in the network"),
-        pytest.param(IpTarget("203.0.113.1"), "cloud_resource_ip_not_allowed", id="a cloud server's address"),
-    ],
-)
-def test_refusals(simulate: Callable[..., Simulation], target: Target, said: str) -> None:
-    """The API's words are the error."""
-    servers = [a_member(1), a_member(4, ipv4=None, private_ips=())]
-    stage = a_stage(simulate, balancer(public(1)), servers=servers)
-
-    with pytest.raises(Invalid, match=said):
-        stage.carry_out(change(None, target))
-
-    assert stage.targets() == {public(1)}
-
-
-@pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])
-def test_actions_that_fail(simulate: Callable[..., Simulation], code: str, expected: type[ApiError]) -> None:
-    """It has not happened, and the error says of what."""
-    stage = a_stage(simulate, balancer(public(1)))
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code, "count": 2}])
-
-    with pytest.raises(expected, match=r"^addition of target server:2 to load balancer 42 .*: the action add_target"):
-        stage.carry_out(change(None, public(2)))
-    with pytest.raises(expected, match=r"^removal of target server:1 from load balancer 42 .*: the action remove_"):
-        stage.carry_out(change(public(1), None))
-
-    assert stage.targets() == {public(1)}
-
-
-def test_actions_that_vanish(simulate: Callable[..., Simulation]) -> None:
-    """What became of it is looked up."""
-    stage = a_stage(simulate, balancer(public(1)))
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "count": 2}])
-
-    stage.carry_out(change(None, public(2)))
-    stage.carry_out(change(public(1), None))
-
-    assert stage.targets() == {public(2)}
-
-
-def test_a_load_balancer_that_is_gone(simulate: Callable[..., Simulation]) -> None:
-    """Nothing can be added to it."""
-    stage = a_stage(simulate, balancer(public(1)))
-    stage.remove_balancers()
-
-    with pytest.raises(NotFound):
-        stage.carry_out(change(None, public(2)))
 
 
 @BOTH_SETTINGS
