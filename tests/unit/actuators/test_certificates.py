@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.certificates import create
-from actuators.http.errors import Broken, Conflict, Invalid, Transient
+from actuators.http.errors import Broken, Conflict
 from desired.model.load_balancer import ManagedCertificate
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from tests.balancers import SERVICE_UID
@@ -69,17 +69,6 @@ def test_a_name_that_is_taken(stage: Stage) -> None:
     assert len(certificates(stage)) == 1
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_an_answer_that_is_lost(stage: Stage, lost: str) -> None:
-    """It is found by its label and name: asking twice costs one of the few that the authority allows."""
-    stage.sim.spoil_hetzner(lost, method="POST")
-
-    carry_out(stage)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
-    assert len(certificates(stage)) == 1
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -107,16 +96,6 @@ def test_a_certificate_of_somebody_else_under_that_name(stage: Stage) -> None:
         carry_out(stage)
 
 
-def test_a_request_that_is_never_answered(stage: Stage) -> None:
-    """It is sent twice at most."""
-    stage.sim.spoil_hetzner("reset", method="POST", count=None)
-
-    with pytest.raises(Transient):
-        carry_out(stage)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST"]
-
-
 def test_a_look_that_tells_nothing(stage: Stage) -> None:
     """While it cannot be looked up, it is not sent again."""
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
@@ -126,23 +105,6 @@ def test_a_look_that_tells_nothing(stage: Stage) -> None:
         carry_out(stage)
 
     assert len(certificates(stage)) == 1
-
-
-def test_nothing_is_sent_again_once_stopped(stage: Stage) -> None:
-    """After the stop event there is one try, and no look."""
-    stage.sim.spoil_hetzner("reset", method="POST")
-    stage.sim.stop.set()
-
-    with pytest.raises(Transient):
-        carry_out(stage)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST"]
-
-
-def test_domains_that_cannot_be(stage: Stage) -> None:
-    """The API's words are the error."""
-    with pytest.raises(Invalid, match="domain_names"):
-        create(stage.writers, replace(CHANGE, after=replace(WISH, domains=("no domain",))), stage.snapshot)
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, True), (WISH, None), (None, {"name": "x"})])

@@ -7,24 +7,20 @@ from typing import Any
 
 import pytest
 
-from actuators.apply import apply
 from actuators.http.errors import (
     ApiError,
     Broken,
     Busy,
     Conflict,
-    Denied,
     Invalid,
     NotFound,
     Stopped,
     Throttled,
     Transient,
 )
-from actuators.outcome import Pending
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.writers import Writers
 from desired.model.route import Route
-from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.kinds import Verb
 from reconciler.sandbox.hetzner import HetznerOptions
@@ -187,83 +183,6 @@ def test_a_network_that_is_gone(simulate: Callable[..., Simulation], wanted: Cha
     assert len(stage.sent()) <= 2
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize("skip", [0, 1])
-@pytest.mark.parametrize("wanted", ALL)
-def test_answers_that_are_lost(simulate: Callable[..., Simulation], wanted: Change, skip: int, lost: str) -> None:
-    """Each write is looked up or repeated, and it has happened."""
-    stage = a_stage(simulate, before(wanted))
-    stage.sim.spoil_hetzner(lost, method="POST", skip=skip)
-
-    stage.carry_out(wanted)
-
-    assert stage.leads_to() == after(wanted)
-
-
-def test_an_addition_is_not_sent_twice(simulate: Callable[..., Simulation]) -> None:
-    """When its answer is lost it is looked up first, and it is there."""
-    stage = a_stage(simulate, None, action_s=0.0)
-    stage.sim.spoil_hetzner("executed_then_reset", method="POST")
-
-    stage.carry_out(CREATE)
-
-    assert stage.sent() == [f"add_route {NEW}", "look"]
-
-
-@pytest.mark.parametrize("wanted", ALL)
-def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """They are sent again."""
-    stage = a_stage(simulate, before(wanted))
-    stage.sim.spoil_hetzner("reset", method="POST")
-
-    stage.carry_out(wanted)
-
-    assert stage.leads_to() == after(wanted)
-
-
-@pytest.mark.parametrize("command", ["add_route", "delete_route"])
-@pytest.mark.parametrize("wanted", ALL)
-def test_actions_that_vanish(simulate: Callable[..., Simulation], wanted: Change, command: str) -> None:
-    """It is looked up, and has happened."""
-    stage = a_stage(simulate, before(wanted))
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": command}])
-
-    stage.carry_out(wanted)
-
-    assert stage.leads_to() == after(wanted)
-
-
-@pytest.mark.parametrize("code", ["conflict", "locked"])
-@pytest.mark.parametrize("wanted", ALL)
-def test_a_busy_network_is_waited_for(simulate: Callable[..., Simulation], wanted: Change, code: str) -> None:
-    """Something else runs on it, which takes some seconds."""
-    options = {"network_busy_code": code, "action_s_by_command": {"change_protection": 4.0}}
-    stage = a_stage(simulate, before(wanted), **options)
-    stage.writers.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
-
-    stage.carry_out(wanted)
-
-    assert stage.leads_to() == after(wanted)
-
-
-@pytest.mark.parametrize("wanted", ALL)
-def test_a_network_that_stays_busy(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """Patience ends, nothing is wrong, and the change is planned again later."""
-    stage = a_stage(simulate, before(wanted), action_s_by_command={"change_protection": 600.0})
-    stage.writers.writer.post(f"/networks/{NETWORK_ID}/actions/change_protection", {"delete": False})
-
-    def actuator(found: Change, _snapshot: Snapshot) -> None:
-        stage.carry_out(found)
-
-    outcomes = apply([wanted], a_snapshot(), {wanted.kind: actuator}, stop=stage.sim.stop)
-
-    outcome = outcomes[wanted.key]
-    assert isinstance(outcome, Pending)
-    assert "network has changed during request" in outcome.why
-    assert outcome.retry_after_s > 0
-    assert stage.leads_to() == before(wanted)
-
-
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
@@ -280,21 +199,6 @@ def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, sai
 
     assert stage.leads_to() is None
     assert stage.sent() == [f"add_route {after(wanted)}", "look"]
-
-
-@pytest.mark.parametrize(("code", "expected"), [("x", Invalid), ("locked", Busy)])
-@pytest.mark.parametrize(("wanted", "command"), [(CREATE, "add_route"), (DELETE, "delete_route")])
-def test_actions_that_fail(
-    simulate: Callable[..., Simulation], wanted: Change, command: str, code: str, expected: type[ApiError]
-) -> None:
-    """It has not happened, and the error says of what."""
-    stage = a_stage(simulate, before(wanted))
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": code}])
-
-    with pytest.raises(expected, match=rf"^(addition|removal) of {NAMED}: the action {command} failed"):
-        stage.carry_out(wanted)
-
-    assert stage.leads_to() == before(wanted)
 
 
 def test_a_route_that_cannot_be_replaced(simulate: Callable[..., Simulation]) -> None:
@@ -329,18 +233,6 @@ def test_a_swap_that_is_refused(
 
     with pytest.raises(Invalid, match=said):
         stage.carry_out(wanted)
-
-    assert stage.leads_to() == OLD
-
-
-def test_a_swap_without_permission(simulate: Callable[..., Simulation]) -> None:
-    """A token that was made read-only in between: the same."""
-    stage = a_stage(simulate, OLD)
-    refusal = {"error": {"code": "token_readonly", "message": "no"}}
-    stage.sim.spoil_hetzner("status", path=f"{ACTIONS}/add_route", code=403, body=refusal)
-
-    with pytest.raises(Denied, match="token_readonly"):
-        stage.carry_out(REPLACE)
 
     assert stage.leads_to() == OLD
 
