@@ -136,22 +136,6 @@ def test_a_node_that_is_gone(simulate: Callable[..., Simulation]) -> None:
     assert sim.nodes() == {}
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset", "reset"])
-@pytest.mark.parametrize(
-    ("after", "left"), [(ROUTED, [ROUTED_NOW, *KUBELET]), (None, KUBELET)], ids=["written", "away"]
-)
-def test_a_write_whose_answer_is_lost(
-    simulate: Callable[..., Simulation], after: NetworkCondition | None, left: list[dict[str, str]], lost: str
-) -> None:
-    """It is repeated without harm."""
-    sim, snapshot = observed(simulate, OURS, *KUBELET)
-    sim.spoil_kubernetes(lost, method="PATCH")
-
-    write_network_condition(sim.kubernetes_writer(), change(UNROUTED, after), snapshot)
-
-    assert conditions(sim) == left
-
-
 @pytest.mark.parametrize(("before", "after"), [(None, True), ("True", None), ((), ROUTED)])
 def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
     """A change of another shape is a mistake of ours: nothing is written."""

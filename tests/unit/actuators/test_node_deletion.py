@@ -17,7 +17,6 @@ from tests.support.simulators import Simulation, ago
 
 NODES = "/api/v1/nodes"
 NODE = f"{NODES}/web-1"
-LIMITED = "may-everything-but-delete"
 
 
 @pytest.fixture
@@ -26,7 +25,6 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
     return simulate(
         nodes=[settled_node("web-1", 1, "Unknown", since=ago(300)), settled_node("web-2", 2)],
         project={"servers": [server(2, "web-2")]},
-        kubernetes_tokens={"admin": None, LIMITED: ["get", "list", "patch"]},
     )
 
 
@@ -209,18 +207,6 @@ def test_a_node_that_is_gone_already(sim: Simulation) -> None:
     assert sim.written() == []
 
 
-@pytest.mark.parametrize("spoilt", ["executed_then_504", "executed_then_reset"])
-def test_a_deletion_whose_answer_is_lost(sim: Simulation, spoilt: str) -> None:
-    """A deletion that was carried out unanswered is repeated, finds nothing, and is done."""
-    change, snapshot = lost(sim)
-    sim.spoil_kubernetes(spoilt, method="DELETE")
-
-    carry_out(sim, change, snapshot)
-
-    assert "web-1" not in sim.nodes()
-    assert len(sim.sent_to_kubernetes("DELETE")) == 2
-
-
 def hold_back(sim: Simulation) -> None:
     """Give the Node a finalizer."""
     sim.kubernetes_writer().patch(NODE, {"metadata": {"finalizers": ["example.com/drain"]}})
@@ -233,29 +219,6 @@ def test_a_node_with_a_finalizer(sim: Simulation) -> None:
     carry_out(sim, *lost(sim))
 
     assert sim.nodes()["web-1"]["metadata"]["deletionTimestamp"] == ago(0)
-
-
-def test_a_finalizer_and_a_lost_answer(sim: Simulation) -> None:
-    """The second try meets the Node as the first one left it: a Conflict, and nothing is asked for twice."""
-    hold_back(sim)
-    change, snapshot = lost(sim)
-    sim.spoil_kubernetes("executed_then_504", method="DELETE")
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    assert sim.nodes()["web-1"]["metadata"]["deletionTimestamp"] == ago(0)
-
-
-def test_no_right_to_delete(sim: Simulation) -> None:
-    """Without the verb the Node stays, and the error names what is missing."""
-    change, snapshot = lost(sim)
-    limited = sim.kubernetes_writer(LIMITED)
-
-    with pytest.raises(Denied, match='cannot delete resource "nodes"'):
-        delete(limited, sim.kubernetes_reader(), sim.hetzner_reader(), sim.robot_reader(), change, snapshot)
-
-    assert "web-1" in sim.nodes()
 
 
 @pytest.mark.parametrize("before", [an_identity(), {}, ()], ids=["an identity", "labels", "addresses"])

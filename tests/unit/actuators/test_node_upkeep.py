@@ -10,8 +10,6 @@ from actuators.nodes import write_addresses, write_labels, write_shutdown_taint
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from desired.planner import compute_plan
-from reconciler.observe.world import observe_world
 from tests.builders import a_change, a_settled_node, a_snapshot, an_identity
 from tests.support.objects import server, settled_node
 from tests.support.passes import planned
@@ -162,14 +160,6 @@ def test_the_shutdown_taint_is_removed(
     assert sim.nodes()["web-1"]["spec"].get("taints") == left
 
 
-def test_nothing_is_left_after_all_three(sim: Simulation) -> None:
-    """Carried out one after another, each from a fresh look, the writes leave a Node that needs nothing."""
-    for kind in ACTUATORS:
-        carry_out(sim, *wanted(sim, kind))
-
-    assert compute_plan(observe_world(sim.readers(), SETTINGS).snapshot, SETTINGS).changes == ()
-
-
 @pytest.mark.parametrize("kind", ["node.addresses", "node.shutdown_taint"])
 def test_lists_are_not_written_over_somebody_elses(sim: Simulation, kind: str) -> None:
     """A list is written as a whole, so that any write in between makes it a Conflict and the Node stays as it is."""
@@ -208,23 +198,6 @@ def test_a_node_that_is_gone(sim: Simulation, kind: str) -> None:
         carry_out(sim, change, snapshot)
 
     assert sim.nodes() == {}
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize("kind", ACTUATORS)
-def test_a_write_whose_answer_is_lost(sim: Simulation, kind: str, lost: str) -> None:
-    """A write that was carried out unanswered is repeated without harm: as it was, or as a Conflict."""
-    change, snapshot = wanted(sim, kind)
-    sim.spoil_kubernetes(lost, method="PATCH")
-
-    if kind == "node.labels":
-        carry_out(sim, change, snapshot)
-    else:
-        with pytest.raises(Conflict):
-            carry_out(sim, change, snapshot)
-
-    now = compute_plan(observe_world(sim.readers(), SETTINGS).snapshot, SETTINGS)
-    assert kind not in {change.kind for change in now.changes}
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken, Conflict, NotFound, Transient
+from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.nodes import initialise
-from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from desired.planner import compute_plan
-from reconciler.observe.world import observe_world
 from tests.builders import a_change, a_settled_node, a_snapshot
 from tests.support.objects import UNINITIALIZED, condition, joining_node, server
 from tests.support.passes import planned
@@ -86,25 +83,6 @@ def test_addresses_come_before_the_taint_goes(sim: Simulation) -> None:
     assert second.body["metadata"]["uid"] == node.uid
     assert int(second.body["metadata"]["resourceVersion"]) > int(node.resource_version)
     assert [entry.status for entry in sim.written()] == [200, 200]
-
-
-def test_a_crash_between_the_two_writes(sim: Simulation) -> None:
-    """Whoever dies after the first write leaves a Node with addresses that keeps pods away, and can be resumed."""
-    change, snapshot = observed(sim)
-    sim.spoil_kubernetes("status", path=f"{NODE}$", method="PATCH", code=500, count=None)
-
-    with pytest.raises(Transient):
-        initialise(sim.kubernetes_writer(), change, snapshot)
-
-    half = sim.nodes()["web-1"]
-    assert {"type": "ExternalIP", "address": "198.51.0.2"} in half["status"]["addresses"]
-    assert UNINITIALIZED in half["spec"]["taints"]
-    assert "providerID" not in half["spec"]
-
-    sim.kubernetes_proxy.clear_faults()
-    initialise(sim.kubernetes_writer(), *observed(sim))
-    assert [entry.path for entry in sim.written()] == [NODE]
-    assert sim.nodes()["web-1"]["spec"]["providerID"] == "hcloud://1"
 
 
 def test_equal_addresses_are_not_written(sim: Simulation) -> None:
@@ -183,32 +161,6 @@ def test_a_node_that_is_gone(sim: Simulation) -> None:
         initialise(sim.kubernetes_writer(), change, snapshot)
 
 
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_a_first_write_whose_answer_is_lost(sim: Simulation, lost: str) -> None:
-    """A write that was carried out unanswered makes the second try a Conflict, not a double."""
-    change, snapshot = observed(sim)
-    sim.spoil_kubernetes(lost, method="PATCH")
-
-    with pytest.raises(Conflict):
-        initialise(sim.kubernetes_writer(), change, snapshot)
-
-    assert UNINITIALIZED in sim.nodes()["web-1"]["spec"]["taints"]
-
-
-def test_doing_it_twice_changes_nothing(sim: Simulation) -> None:
-    """Carried out a second time from a fresh look, there is nothing to carry out."""
-    change, snapshot = observed(sim)
-    initialise(sim.kubernetes_writer(), change, snapshot)
-    before = sim.nodes()
-
-    with pytest.raises(Conflict):
-        initialise(sim.kubernetes_writer(), change, snapshot)
-
-    assert sim.nodes() == before
-    fresh = observe_world(sim.readers(), Settings()).snapshot
-    assert compute_plan(fresh, Settings()).changes == ()
-
-
 @pytest.mark.parametrize("body", ["<html>", {}, {"metadata": {}}, {"metadata": {"resourceVersion": 5}}])
 def test_an_answer_without_a_version(sim: Simulation, body: Any) -> None:
     """When the first write's answer cannot be read, the taint is not removed on a guess."""
@@ -238,12 +190,3 @@ def test_only_identities_can_be_initialised(sim: Simulation) -> None:
         initialise(sim.kubernetes_writer(), a_change(), snapshot)
 
     assert sim.written() == []
-
-
-def test_errors_are_ours(sim: Simulation) -> None:
-    """Whatever the API server does, the caller sees an ApiError."""
-    change, snapshot = observed(sim)
-    sim.spoil_kubernetes("status", method="PATCH", code=418, count=None)
-
-    with pytest.raises(ApiError):
-        initialise(sim.kubernetes_writer(), change, snapshot)

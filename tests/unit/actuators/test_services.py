@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict, Denied, Invalid, NotFound, Transient
+from actuators.http.errors import Conflict, Invalid, NotFound, Transient
 from actuators.http.kubernetes import KubernetesWriter
 from actuators.services import claim, release, require_alive, write_status
 from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, Owner
@@ -36,7 +36,6 @@ OLD = [{"ip": "203.0.113.9", "ipMode": "VIP"}]
 NEW = (Ingress("203.0.113.200", ip_mode="Proxy"), Ingress("2001:db8::200"), Ingress(hostname="lb.example.com"))
 READY = ServiceCondition("LoadBalancerReady", "True", "AddressPublished", "published 203.0.113.200")
 WHY = "a test wants it"
-LIMITED = "limited"
 
 CLAIM = a_difference(f"{SERVICE}/finalizer", "service.claim", False, True, WHY, verb="add")
 STATUS = a_difference(f"{SERVICE}/status", "service.status", (), NEW, WHY)
@@ -456,32 +455,6 @@ def test_a_service_that_has_moved_on(started: Callable[..., Simulation], change:
 
 
 @pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_a_claim_whose_answer_is_lost(started: Callable[..., Simulation], lost: str) -> None:
-    """It is repeated without harm."""
-    sim = started(raw())
-    sim.spoil_kubernetes(lost, method="PATCH")
-
-    carry_out(sim, CLAIM)
-
-    assert service(sim)["metadata"]["finalizers"] == [FINALIZER_BALANCER]
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize("change", [STATUS, RELEASE])
-def test_writes_whose_answer_is_lost(started: Callable[..., Simulation], change: Change, lost: str) -> None:
-    """The second try meets what the first one did: a Conflict, after which the next plan finds it done."""
-    sim = started()
-    snapshot = observed(sim)
-    sim.spoil_kubernetes(lost, method="PATCH")
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    ingress = service(sim)["status"]["loadBalancer"].get("ingress", [])
-    assert len(ingress) == (3 if change is STATUS else 0)
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
 def test_a_last_release_whose_answer_is_lost(started: Callable[..., Simulation], lost: str) -> None:
     """With it the Service vanished: done."""
     sim = started(raw(FINALIZER_BALANCER, going=True))
@@ -504,16 +477,6 @@ def test_a_status_right_after_the_claim(started: Callable[..., Simulation]) -> N
     carry_out(sim, STATUS)
 
     assert len(service(sim)["status"]["loadBalancer"]["ingress"]) == 3
-
-
-@pytest.mark.parametrize("change", ALL)
-def test_no_permission(simulate: Callable[..., Simulation], change: Change) -> None:
-    """The error names what is missing."""
-    sim = simulate(kubernetes_tokens={"sandbox-admin": None, LIMITED: ()})
-    sim.kubernetes.replace_world({"services": [raw()]})
-
-    with pytest.raises(Denied, match='cannot patch resource "services/status"'):
-        actuate(sim, sim.kubernetes_writer(LIMITED), change, observed(sim))
 
 
 @pytest.mark.parametrize(
