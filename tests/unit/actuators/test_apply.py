@@ -107,11 +107,6 @@ def test_a_bug_in_one_lane_loses_no_outcome_of_the_others() -> None:
     }
 
 
-def test_nothing_to_do() -> None:
-    """Without changes there are no outcomes."""
-    assert carry_out(Hands()) == {}
-
-
 def test_changes_of_one_object_keep_their_order() -> None:
     """Changes that occupy one object are carried out one after another, in the order of the plan."""
     writers = Hands()
@@ -151,15 +146,6 @@ def test_one_object_is_never_changed_twice_at_once() -> None:
     assert overlaps == []
 
 
-def test_a_failure_stays_alone() -> None:
-    """Neither another object nor an independent change of the same one is touched by a failure."""
-    changes = (part("a"), part("b"), part("c", "node/web-2"))
-
-    outcomes = carry_out(Hands({"node/web-1/a": Invalid("wrong")}), *changes)
-
-    assert outcomes == {"node/web-1/a": Failed("wrong"), "node/web-1/b": Applied(), "node/web-2/c": Applied()}
-
-
 @pytest.mark.parametrize(
     "error", [Conflict("moved on"), Invalid("wrong"), Transient("no answer"), Throttled("slow", retry_after_s=1.0)]
 )
@@ -178,13 +164,6 @@ def test_what_depends_on_an_undone_change_is_skipped(error: ApiError) -> None:
     assert outcomes["node/web-1/b"] == Skipped("blocked by node/web-1/a (not applied)")
     assert outcomes["node/web-1/c"] == Skipped("blocked by node/web-1/b (not applied)")
     assert writers.done == ["node/web-1/d"]
-
-
-def test_what_depends_on_a_done_change_is_done() -> None:
-    """A change whose forerunner was applied is applied."""
-    outcomes = carry_out(Hands(), part("a"), part("b", depends_on=("node/web-1/a",)))
-
-    assert set(outcomes.values()) == {Applied()}
 
 
 def test_what_follows_comes_after_whatever_became_of_the_other() -> None:
@@ -349,16 +328,6 @@ def test_stop_before_those_that_wait_for_a_thread() -> None:
 
     stopped = [node.key for node in nodes if outcomes[node.key] == Skipped(STOPPED)]
     assert 2 * PARALLEL_CHANGES[Api.KUBERNETES] <= len(stopped) < len(nodes)
-
-
-def test_stopped_beforehand() -> None:
-    """When the stop came first nothing is begun at all."""
-    stop = threading.Event()
-    stop.set()
-    writers = Hands()
-
-    assert carry_out(writers, a_change(), stop=stop) == {"node/web-1": Skipped(STOPPED)}
-    assert writers.done == []
 
 
 def test_an_unknown_kind_writes_nothing() -> None:
