@@ -8,7 +8,7 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from reconciler.result import Result
-from tests.balancers import LOCATED, annotated
+from tests.balancers import LOCATED
 from tests.support.passes import (
     BALANCER,
     SERVICE,
@@ -106,31 +106,6 @@ def test_load_balancers_that_may_not_be_listed(simulate: Simulate) -> None:
     assert (written(run), published(run)) == ([], [])
 
 
-def test_load_balancers_that_cannot_be_listed(simulate: Simulate) -> None:
-    """While nobody can say what is there, nothing is made, and the run is incomplete."""
-    run = a_balanced_run(simulate)
-    run.sim.spoil_hetzner("status", path="/v1/load_balancers$", code=503, body="<html>", count=None)
-
-    report = run.converge()
-
-    assert (report.result, report.errors) == (Result.INCOMPLETE, ())
-    assert initialized(run) == ["web-1", "web-2"]
-    assert written(run) == []
-
-
-def test_two_services_side_by_side(simulate: Simulate) -> None:
-    """A failure of one Service's load balancer touches no other Service."""
-    run = a_balanced_run(simulate, load_balancer_service("web"), load_balancer_service("api"))
-    no_such_type = {"error": {"code": "not_found", "message": "load balancer type not found"}}
-    run.sim.spoil_hetzner("status", method="POST", path="/v1/load_balancers$", code=404, body=no_such_type)
-
-    report = run.converge()
-
-    assert report.result is Result.PARTIAL
-    assert sorted(len(published(run, name)) for name in ("web", "api")) == [0, 2]
-    assert len(run.sim.balancers()) == 1
-
-
 @pytest.mark.parametrize("key", [BALANCER, SERVICE, f"{BALANCER}/listener/80"])
 def test_only_a_load_balancer_that_is_in_order(simulate: Simulate, key: str) -> None:
     """What needs nothing is no unknown key."""
@@ -180,37 +155,3 @@ def test_only_the_load_balancer_of_a_service_that_has_none(simulate: Simulate) -
     assert len(run.plan().errors) == 1
     run.settings = replace(LOCATED, only=("service/default/db",))
     assert run.plan().errors == ()
-
-
-LACKING = {"kind": "list_lacks", "path": "/load_balancers"}
-
-
-def test_a_list_that_lacks_what_a_leaving_service_has(simulate: Simulate) -> None:
-    """One answer that lacks the load balancer does not let the Service go without it: the next pass removes both."""
-    run = a_balanced_run(simulate)
-    run.converge()
-    found = run.sim.objects("services")["web"]["metadata"]
-    run.sim.kubernetes_writer().delete(f"{SERVICES}/web", uid=found["uid"], version=found["resourceVersion"])
-    run.sim.hetzner.set_faults([LACKING])
-
-    report = run.converge()
-
-    assert outcomes(report) == {f"{SERVICE}/release": Pending}
-    assert (len(run.sim.balancers()), list(run.sim.objects("services"))) == (1, ["web"])
-
-    assert run.converge().result is Result.NO_CHANGES
-    assert (run.sim.balancers(), run.sim.objects("services")) == ([], {})
-
-
-def test_a_list_that_lacks_what_has_another_name_by_now(simulate: Simulate) -> None:
-    """No second one is made under the name that the Service asks for by now."""
-    run = a_balanced_run(simulate)
-    run.converge()
-    run.sim.kubernetes_writer().patch(f"{SERVICES}/web", {"metadata": {"annotations": annotated(name="shop")}})
-    run.sim.hetzner.set_faults([LACKING])
-
-    report = run.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert [balancer["name"] for balancer in run.sim.balancers()] == ["shop"]
-    assert written(run).count("POST load_balancers") == 1

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied
-from reconciler.passes.attempts import NO_ROUND_LEFT
 from reconciler.result import Result
 from tests.balancers import IN_NETWORK, LOCATED, annotated
 from tests.support.objects import NETWORK, server
@@ -30,7 +29,6 @@ Simulate = Callable[..., Simulation]
 CHOSEN = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
 """Annotations that take three rounds: create, attach with that address, publish it."""
 WINDOW = replace(LOCATED, undo_window=timedelta(minutes=10))
-CONFLICT = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
 
 
 def test_a_load_balancer_is_made(simulate: Simulate) -> None:
@@ -147,23 +145,6 @@ def test_a_private_address_takes_all_rounds(simulate: Simulate) -> None:
     assert run.converge().lines == ()
 
 
-def test_a_round_too_few(simulate: Simulate) -> None:
-    """What became possible in the last round only is pending, and is done in the next pass."""
-    run = a_balanced_run(simulate, load_balancer_service(**CHOSEN), settings=IN_NETWORK)
-    run.sim.spoil_kubernetes("status", method="PATCH", path=f"{SERVICES}/web/status", code=409, body=CONFLICT)
-
-    first = run.converge()
-
-    assert first.result is Result.PARTIAL
-    left = {line.change.key: line.outcome for line in first.lines if line.outcome != Applied()}
-    assert left == {f"{SERVICE}/status": NO_ROUND_LEFT}
-    assert "10.0.0.50" not in published(run)
-
-    second = run.converge()
-    assert (second.result, outcomes(second)) == (Result.NO_CHANGES, {f"{SERVICE}/status": Applied})
-    assert "10.0.0.50" in published(run)
-
-
 def test_a_switch_takes_a_round_for_each_step(simulate: Simulate) -> None:
     """One target, the other one, the end of the public interface: each waits for a look at the one before. What is
     left is published with the last."""
@@ -179,18 +160,6 @@ def test_a_switch_takes_a_round_for_each_step(simulate: Simulate) -> None:
     (balancer,) = run.sim.balancers()
     assert (where(run), balancer["public_net"]["enabled"]) == (([7], [(1, True), (2, True)]), False)
     assert published(run) == [place["ip"] for place in balancer["private_net"]]
-
-
-def test_what_comes_after_what_was_overtaken(simulate: Simulate) -> None:
-    """A creation that waited for a claim is tried again with it in the next round."""
-    run = a_balanced_run(simulate)
-    run.sim.spoil_kubernetes("status", method="PATCH", path=f"{SERVICES}/web/status", code=409, body=CONFLICT)
-
-    report = run.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert set(outcomes(report).values()) == {Applied}
-    assert run.ears.begun == 3
 
 
 def test_a_load_balancer_is_removed(simulate: Simulate) -> None:

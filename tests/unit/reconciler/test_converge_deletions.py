@@ -1,25 +1,22 @@
 """Whole passes over Nodes whose servers are gone: what goes, what waits for how long, what it costs, what is said."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from actuators.http.hetzner import HetznerReader
-from actuators.outcome import Applied, Failed, Pending
+from actuators.outcome import Applied, Failed
 from desired.model.settings import Policy, Settings, Waits
 from desired.plan.change import Verdict
 from desired.plan.notes import NoteKind
 from reconciler.passes.loop import Pace, is_news, said
 from reconciler.result import Report, Result
-from tests.support.objects import condition, joining_node, server, settled_node
+from tests.support.objects import server, settled_node
 from tests.support.passes import Run, just_before_the_writes
 from tests.support.simulators import Simulation, ago
 
 NODE = "/api/v1/nodes/web-1"
-CONFLICT = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
 REFUSED = {"kind": "Status", "reason": "Forbidden", "message": "may not delete nodes"}
 DELETING = ("DeletingNode", "Deleting node web-1 because it does not exist in the cloud provider")
 
@@ -205,25 +202,6 @@ def test_the_node_that_is_meant(lose: Lose) -> None:
     assert asked(run).count("servers/12") == 2
 
 
-def test_a_throttled_question(lose: Lose) -> None:
-    """A deletion that Hetzner asks to wait for is put off to a later pass, and not tried again in this one."""
-    run = lose([silent()])
-    run.readers = replace(run.readers, hetzner=HetznerReader(run.sim.hetzner_connection(read_only=True, attempts=1)))
-    run.sim.spoil_hetzner("status", code=429, body="<html>", path="/v1/servers/1$", skip=1, count=None)
-
-    report = run.converge()
-
-    (line,) = report.lines
-    assert isinstance(line.outcome, Pending)
-    assert line.outcome.retry_after_s > 0
-    assert (report.result, left(run), run.ears.begun) == (Result.PARTIAL, ["web-1"], 1)
-    assert asked(run) == ["servers", "servers/1", "servers/1"]
-
-    run.sim.hetzner_proxy.clear_faults()
-    assert run.converge().result is Result.NO_CHANGES
-    assert left(run) == []
-
-
 @pytest.mark.parametrize(
     ("settings", "gone"),
     [
@@ -244,81 +222,6 @@ def test_which_nodes_go(lose: Lose, settings: Settings, gone: list[str]) -> None
     assert sorted(event.subject.name for event in run.ears.events) == gone
     if settings.policy is not Policy.SYNC:
         assert [rule for _, _, rule in verdicts(report)] == ["policy", "policy"]
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param({"kind": "status", "code": 503, "body": "<html>"}, id="down"),
-        pytest.param({"kind": "status", "code": 404, "body": "<html>"}, id="a proxy's 404"),
-        pytest.param({"kind": "reset"}, id="no connection"),
-    ],
-)
-def test_a_server_of_which_nothing_is_known(lose: Lose, fault: dict[str, Any]) -> None:
-    """While nobody can say by id that it is gone, its Node stays, and the question is put again after half a minute."""
-    run = lose([silent()])
-    run.sim.spoil_hetzner(**fault, path="/v1/servers/", count=None)
-
-    assert verdicts(run.converge()) == [("node/web-1", Verdict.WAITING, "absence-proof")]
-    asked(run)
-    run.sim.clock.advance(29)
-    run.converge()
-    assert (left(run), asked(run), announced(run)) == (["web-1"], ["servers"], [])
-
-    run.sim.hetzner_proxy.clear_faults()
-    run.sim.clock.advance(1)
-    run.converge()
-    assert left(run) == []
-
-
-def test_a_conflict_is_planned_again(lose: Lose) -> None:
-    """A Node that somebody has written to meanwhile is judged again, and goes in the same pass."""
-    run = lose([silent()])
-    run.sim.spoil_kubernetes("status", method="DELETE", code=409, body=CONFLICT)
-
-    report = run.converge()
-
-    assert (report.result, left(run), run.ears.begun) == (Result.NO_CHANGES, [], 2)
-    assert announced(run) == [DELETING]
-
-
-def report_ready(sim: Simulation) -> None:
-    """The kubelet is back."""
-    sim.kubernetes_writer().patch(f"{NODE}/status", {"status": {"conditions": [condition("Ready", "True")]}})
-
-
-def register_again(sim: Simulation) -> None:
-    """Somebody deletes the Node, and a machine registers under its name."""
-    metadata = sim.nodes()["web-1"]["metadata"]
-    writer = sim.kubernetes_writer()
-    writer.delete(NODE, uid=metadata["uid"], version=metadata["resourceVersion"])
-    writer.create("/api/v1/nodes", joining_node("web-1"))
-
-
-def test_a_kubelet_that_is_back(lose: Lose) -> None:
-    """A Node that reports between plan and deletion stays; the next round sees why, and nobody is told of anything."""
-    run = lose([silent()])
-    just_before_the_writes(run, report_ready)
-
-    report = run.converge()
-
-    assert (report.result, report.lines, left(run)) == (Result.NO_CHANGES, (), ["web-1"])
-    (note,) = report.notes
-    assert "but the kubelet reports Ready" in note.text
-    assert announced(run) == []
-
-
-def test_a_node_that_registers_again(lose: Lose) -> None:
-    """Another Node under the same name stays; it is left for the next pass, which says what it lacks."""
-    run = lose([silent()])
-    just_before_the_writes(run, register_again)
-
-    report = run.converge()
-
-    assert (report.result, report.lines, report.notes) == (Result.NO_CHANGES, (), ())
-    assert (left(run), announced(run)) == (["web-1"], [])
-    (note,) = run.converge().notes
-    assert "no server of the project is named 'web-1'" in note.text
 
 
 def test_a_server_that_comes_to_light(lose: Lose) -> None:

@@ -81,19 +81,6 @@ HETZNER_TROUBLE = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "result"), HETZNER_TROUBLE)
-def test_trouble_with_hetzner(joining: Run, fault: dict[str, Any], result: Result) -> None:
-    """When Hetzner says nothing of use, nothing is written, and the result tells passing from lasting trouble."""
-    joining.sim.spoil_hetzner(**fault, count=None)
-
-    report = joining.converge()
-
-    assert report.result is result
-    assert joining.sim.written() == []
-    assert report.snapshot is not None
-    assert report.snapshot.servers.why_incomplete
-
-
 EMPTY = {"servers": [], "meta": {"pagination": {"last_page": 1, "total_entries": 0}}}
 
 
