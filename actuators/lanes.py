@@ -2,7 +2,7 @@
 their own, and what they lock is left alone until they end.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from queue import Empty
 from typing import TYPE_CHECKING
@@ -72,28 +72,13 @@ class Lane:
         return self.locks - self.networks if self.change.kind == ChangeKind.LB_NETWORK else self.locks
 
 
-def _take(ended: "SimpleQueue[Lane]") -> Lane | None:
-    try:
-        return ended.get(timeout=_LOOK_S)
-    except Empty:
-        return None
-
-
 class UnderWay:
     """The lanes that rounds have left, for all passes of a run. Used by the thread of the passes alone."""
 
-    def __init__(
-        self,
-        concurrency: Concurrency = THREADS,
-        take: "Callable[[SimpleQueue[Lane]], Lane | None]" = _take,
-        *,
-        may_leave: bool = True,
-    ) -> None:
-        """``take`` waits a moment for a lane to end; None: none has.
-        ``may_leave`` False is for a run that ends by itself: nothing may be left then."""
+    def __init__(self, concurrency: Concurrency = THREADS, *, may_leave: bool = True) -> None:
+        """``may_leave`` False is for a run that ends by itself: nothing may be left then."""
         self.concurrency = concurrency
         self.clock = concurrency.clock
-        self.take = take
         self.may_leave = may_leave
         self.left: list[Lane] = []
         self._at_work_since: float | None = None
@@ -107,6 +92,13 @@ class UnderWay:
         """A pass begins, which has not begun any change yet. Returns what has ended before it."""
         self._at_work_since = None
         return tuple(self.ended())
+
+    def take(self, ended: "SimpleQueue[Lane]") -> Lane | None:
+        """Wait a moment for a lane to end; None: none has."""
+        try:
+            return ended.get(timeout=_LOOK_S)
+        except Empty:
+            return None
 
     def begin_round(self) -> None:
         """A round begins to carry out changes."""

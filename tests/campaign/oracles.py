@@ -63,7 +63,7 @@ EXEMPTIONS = (
         of="a server leaves the network",
     ),
     Exemption(
-        "dies (before|after)|loses the lead|lacks .*|first is .*",
+        "dies (before|after)|loses the lead|action (fails|hangs)|lacks .*|first is .*",
         "/(networks|load_balancers)/.*",
         _AGAIN,
         "what was removed for a move that was cut short comes back as it was, until the move is approved again",

@@ -32,14 +32,12 @@ from reconciler.leader_election.elector import Elector
 from reconciler.passes.loop import Wake
 from reconciler.result import Report
 from reconciler.runtime import Connections, build_runtime
-from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Simulator, Stream
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.cooperative import Killed, Process, Scheduler
 from tests.support.direct import HETZNER_URL, KUBERNETES_URL, DirectSimulation, PoolLine, SessionLine
 from tests.support.passes import Ears
-from tests.support.simulators import START
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 SILENCE_S = 90.0
@@ -95,10 +93,10 @@ class Cluster:
     keeps: int | None = 2000
 
     def __post_init__(self) -> None:
-        self.scheduler = Scheduler(self.seed, began=START.timestamp())
+        self.scheduler = Scheduler(self.seed)
         random.seed(self.seed)  # of the product: back-offs and jitter
         self.log = Log(self.scheduler, self.keeps)
-        self.clock = SimulatedClock(source=self.scheduler.wall_clock)
+        self.clock = self.scheduler.clock
         options = HetznerOptions(action_s=self.action_s, seed=self.seed, rate_limit=36_000)
         hetzner, kubernetes = HetznerSimulator(self.clock, options), KubernetesSimulator(self.clock)
         self.world = DirectSimulation(hetzner, kubernetes, self.clock, is_judged=False)

@@ -22,6 +22,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from actuators.concurrency import Concurrency
+from reconciler.sandbox.clock import SimulatedClock
+from tests.support.simulators import START
 
 T = TypeVar("T")
 Holds = Callable[[], bool]
@@ -49,17 +51,6 @@ class Process:
     is_dead: bool = False
 
 
-class _Carrier:
-    """A thread that carries one task after the other."""
-
-    def __init__(self, scheduler: "Scheduler", number: int) -> None:
-        self.turn = threading.Lock()
-        """Free when it is its turn."""
-        self.turn.acquire()
-        self.task: Task | None = None
-        self.thread = threading.Thread(target=scheduler.carry, args=(self,), name=f"carrier-{number}", daemon=True)
-
-
 @dataclass(eq=False)
 class Task:
     """Something that has been started. Implements ``actuators.concurrency.Task``."""
@@ -67,8 +58,9 @@ class Task:
     scheduler: "Scheduler"
     name: str
     process: Process
-    target: Callable[[], object]
-    carrier: "_Carrier | None" = None
+    thread: threading.Thread
+    turn: threading.Semaphore = field(default_factory=partial(threading.Semaphore, 0))
+    """Released when it is its turn."""
     holds: Holds = _now
     """What it waits for."""
     until: float = inf
@@ -85,9 +77,14 @@ class Task:
         """Wait for its end."""
         self.scheduler.wait_until(lambda: self.is_over, timeout)
 
+    @property
+    def is_killed(self) -> bool:
+        """Whether it has to end; the first one never has."""
+        return self.process.is_dead and self is not self.scheduler.first
+
     def goes_on_at(self, now: float) -> float:
         """The moment at which it can go on, as things stand."""
-        if self.process.is_dead:
+        if self.is_killed:
             return now
         moment = now if self.holds() else self.until
         return moment if self.is_under_way else max(moment, self.process.stands_until)
@@ -98,23 +95,35 @@ class Scheduler:
     """Hands the baton on. The thread that made it is the first task."""
 
     seed: int
-    began: float = 0.0
-    """What the clock on the wall showed at 0, in seconds since the epoch."""
-    now: float = 0.0
+    clock: SimulatedClock = field(default_factory=lambda: SimulatedClock(source=START.timestamp))
+    """Which it moves, as others may."""
     switches: int = 0
     errors: list[str] = field(default_factory=list)
     """What ended a task that nothing should end."""
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
-        self._idle: list[_Carrier] = []
-        self._carriers: list[_Carrier] = []
-        self._first = Task(self, "test", Process("test"), lambda: None, _Carrier(self, 0))
-        self._current = self._first
+        self._began = self.clock.timestamp()
+        self.first = Task(self, "test", Process("test"), threading.current_thread())
+        self._current = self.first
         self._waiting: list[Task] = []
         self._failure: Deadlock | None = None
 
+    @property
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self.clock.timestamp() - self._began
+
     # For tests.
+
+    def at(self, seconds: float, happens: Callable[[], object]) -> None:
+        """Let something happen so many seconds after the beginning."""
+
+        def wait() -> None:
+            self.sleep(seconds - self.now)
+            happens()
+
+        self._begin(wait, "event", Process("events"))
 
     def start_process(self, name: str, target: Callable[[], object]) -> Process:
         """A process with one task, which may start others."""
@@ -125,16 +134,13 @@ class Scheduler:
     def kill(self, process: Process) -> None:
         """All its tasks end where they wait; returns when they have."""
         process.is_dead = True
-        self.wait_until(lambda: not any(task.process is process for task in self._waiting))
+        self.wait_until(lambda: not any(task.is_killed and task.process is process for task in self._waiting))
 
     def close(self) -> None:
         """Kill whatever is left. Raises AssertionError when a task met what it does not handle."""
-        for process in {task.process.name: task.process for task in self._waiting}.values():
-            self.kill(process)
-        for carrier in self._carriers:
-            carrier.turn.release()
-        for carrier in self._carriers:
-            carrier.thread.join()
+        while self._waiting:
+            self.kill(self._waiting[0].process)
+        self.first.process = Process("test")
         assert not self.errors, "\n".join(self.errors)
 
     @property
@@ -147,7 +153,7 @@ class Scheduler:
         return Concurrency(
             clock=lambda: self.now,
             boot_clock=lambda: self.now,
-            wall_clock=self.wall_clock,
+            wall_clock=self.clock.timestamp,
             start=lambda target, name: self._begin(target, name, self.process),
             pool=partial(_Pool, self),
             event=partial(_Event, self),
@@ -157,24 +163,20 @@ class Scheduler:
             wait=self._wait_for_futures,
         )
 
-    def wall_clock(self) -> float:
-        """Seconds since the epoch."""
-        return self.began + self.now
-
     # Waiting.
 
     def wait_until(self, holds: Holds, timeout: float | None = None) -> bool:
         """Give the baton back until this holds, for so many seconds at most. Whether it holds."""
         task = self._current
-        if task.process.is_dead:
+        if task.is_killed:
             raise Killed
         task.holds, task.until = holds, inf if timeout is None else self.now + max(0.0, timeout)
         self._waiting.append(task)
         self._hand_on(task)
-        if task is self._first and self._failure is not None:
+        if task is self.first and self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        if task.process.is_dead:
+        if task.is_killed:
             raise Killed
         return holds()
 
@@ -192,63 +194,53 @@ class Scheduler:
         finally:
             task.is_under_way = False
 
-    def carry(self, carrier: _Carrier) -> None:
-        """Carry out one task after the other: what the thread of a carrier does."""
-        while True:
-            carrier.turn.acquire()
-            task = carrier.task
-            if task is None:
-                return
-            try:
-                if not task.process.is_dead:
-                    task.target()
-            except Killed:
-                pass
-            except BaseException as error:  # noqa: BLE001 - told when the test ends
-                self.errors.append(f"{task.name}: {''.join(traceback.format_exception(error))}")
-            task.is_over, carrier.task = True, None
-            self._idle.append(carrier)
-            self._release(self._next())
-
     def _begin(self, target: Callable[[], object], name: str, process: Process) -> Task:
-        if not self._idle:
-            self._carriers.append(_Carrier(self, len(self._carriers) + 1))
-            self._carriers[-1].thread.start()
-            self._idle.append(self._carriers[-1])
-        carrier = self._idle.pop()
-        task = carrier.task = Task(self, name, process, target, carrier)
+        thread = threading.Thread(target=lambda: self._carry_out(task, target), name=name, daemon=True)
+        task = Task(self, name, process, thread)
         self._waiting.append(task)
+        thread.start()
         return task
+
+    def _carry_out(self, task: Task, target: Callable[[], object]) -> None:
+        task.turn.acquire()
+        try:
+            if not task.is_killed:
+                target()
+        except Killed:
+            pass
+        except BaseException as error:  # noqa: BLE001 - told when the test ends
+            self.errors.append(f"{task.name}: {''.join(traceback.format_exception(error))}")
+        task.is_over = True
+        self._release(self._next())
 
     def _hand_on(self, task: Task) -> None:
         chosen = self._next()
         if chosen is not task:
             self._release(chosen)
-            assert task.carrier is not None
-            task.carrier.turn.acquire()
+            task.turn.acquire()
 
     def _release(self, task: Task) -> None:
-        assert task.carrier is not None
         self.switches += 1
-        task.carrier.turn.release()
+        task.turn.release()
 
     def _next(self) -> Task:
         """The next one to go on; the first task, with what there is to say of it, when none can."""
-        moments = [task.goes_on_at(self.now) for task in self._waiting]
+        now = self.now
+        moments = [task.goes_on_at(now) for task in self._waiting]
         moment = min(moments)
         if moment == inf:
             self._failure = Deadlock("\n".join(["no task can go on", *map(self._stands, self._waiting)]))
-            self._waiting.remove(self._first)
-            self._current = self._first
+            self._waiting.remove(self.first)
+            self._current = self.first
         else:
-            self.now = max(self.now, moment)
-            able = [number for number, moment in enumerate(moments) if moment <= self.now]
+            moment = max(now, moment)
+            self.clock.advance(moment - now)
+            able = [number for number, each in enumerate(moments) if each <= moment]
             self._current = self._waiting.pop(able[int(self.random.random() * len(able))])
         return self._current
 
     def _stands(self, task: Task) -> str:
-        thread = threading.main_thread() if task.carrier is None else task.carrier.thread
-        frame = sys._current_frames().get(thread.ident or 0) if task is not self._first else None
+        frame = sys._current_frames().get(task.thread.ident or 0) if task is not self.first else None
         places = (
             [] if frame is None else [each for each in traceback.extract_stack(frame) if each.filename not in _OURS]
         )

@@ -19,6 +19,7 @@ from kubernetes.client import ApiClient, Configuration
 from requests.adapters import BaseAdapter
 from urllib3.exceptions import ProtocolError
 
+from actuators.concurrency import THREADS, Concurrency
 from actuators.http.hetzner import HetznerConnection
 from actuators.http.kubernetes import KubernetesConnection
 from actuators.http.retry import Patience, Retry
@@ -176,6 +177,8 @@ class DirectSimulation(Simulated):
     environment: dict[str, str] = field(default_factory=dict)
     token: str = HetznerSimulator.TOKEN
     """With which a process begins that is started now."""
+    concurrency: Concurrency = THREADS
+    """With which the product's connections are made."""
     is_judged: bool = True
     """Whether Hetzner's answers have to fit the vendor's document: not where a test spoils them."""
 
@@ -199,7 +202,7 @@ class DirectSimulation(Simulated):
     def hetzner_connection(self, *, read_only: bool = False, gate: Gate = is_open) -> HetznerConnection:
         """The product's connection to Hetzner."""
         client = hcloud.Client(self.token, api_endpoint=HETZNER_URL)
-        retry = Retry(self.stop, Patience())
+        retry = Retry(self.stop, Patience(), concurrency=self.concurrency)
         connection = HetznerConnection(
             client, endpoint=HETZNER_URL, retry=retry, timeout_s=5.0, read_only=read_only, gate=gate
         )
@@ -217,7 +220,7 @@ class DirectSimulation(Simulated):
         configuration.api_key = {"authorization": f"Bearer {token or KubernetesSimulator.TOKEN}"}
         client = ApiClient(configuration)
         client.rest_client.pool_manager = PoolLine(self.kubernetes_line)  # type: ignore[assignment]
-        retry = Retry(self.stop, Patience())
+        retry = Retry(self.stop, Patience(), concurrency=self.concurrency)
         return KubernetesConnection(
             client, user_agent="tests/1.0", retry=retry, timeout_s=5.0, read_only=read_only, gate=gate
         )
@@ -243,7 +246,7 @@ class DirectSimulation(Simulated):
                 self.robot_login,
                 endpoint=ROBOT_URL,
                 user_agent="tests/1.0",
-                retry=Retry(self.stop, Patience()),
+                retry=Retry(self.stop, Patience(), concurrency=self.concurrency),
                 timeout_s=5.0,
                 clock=self.clock.timestamp,
             )

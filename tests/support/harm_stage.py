@@ -14,7 +14,6 @@ from itertools import count
 from typing import Any
 
 from actuators.approvals import approve
-from actuators.http.retry import Retry
 from actuators.http.robot import RobotLogin
 from desired.model.settings import Settings
 from desired.plan.grants import Grant, Source
@@ -26,6 +25,7 @@ from reconciler.sandbox.exchange import Request, Simulator, readable_body
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.sandbox.robot import RobotSimulator
+from tests.support.cooperative import Scheduler
 from tests.support.direct import DirectSimulation
 from tests.support.harm_excuses import Excuse, excuses, waits_for
 from tests.support.harm_judge import Deed, harm
@@ -85,7 +85,6 @@ from tests.support.harm_truth import (
 )
 from tests.support.objects import condition, joining_node
 from tests.support.passes import Run, just_before_the_writes, records_in
-from tests.support.shared_time import SharedTime
 from tests.support.simulators import START
 from tests.support.world import settings_of
 
@@ -214,8 +213,8 @@ class Stage:
         """A pass of a loop, and those that are called for meanwhile, until nothing goes on any more that they left."""
         self._is_called = False
         report = product.converge()
-        while product.time is not None and product.time.under_way.goes_on and not self._is_called:
-            product.time.rest(1.0)
+        while product.scheduler is not None and product.under_way.goes_on and not self._is_called:
+            product.scheduler.sleep(1.0)
         return self._passes(product) if self._is_called else report
 
     def restart(self) -> None:
@@ -384,7 +383,12 @@ class Stage:
         metal_lens = self._metal_of_loops.get(cluster) if known else self._new_metal_lens()
         if known is None:
             lenses = self._new_lenses(cluster)
-            known = Run[DirectSimulation](self._direct(cluster, lenses[1], lenses[0], metal_lens), settings)
+            direct, scheduler = self._direct(cluster, lenses[1], lenses[0], metal_lens), None
+            if loop:
+                scheduler = Scheduler(0, truth.clock)
+                direct.concurrency = scheduler.concurrency()
+                direct.stop = direct.concurrency.event()
+            known = Run[DirectSimulation](direct, settings, scheduler=scheduler)
             known.records = records_in(known.sim, settings, lasts=loop)
             if loop:
                 self._configured[cluster] = settings
@@ -405,10 +409,6 @@ class Stage:
         # That of its settings is of each run anew, as if it were another process.
         if known.records is not None:
             known.records.settings = records_in(known.sim, known.settings).settings
-        if loop and self._hung and known.time is None:
-            known.time = SharedTime(truth.clock)
-            connection = known.readers.hetzner._connection
-            connection._retry = Retry(known.sim.stop, sleep=known.time.sleep)
         line = known.sim.kubernetes_line
         line._clock = SimulatedClock(lambda: truth.clock.timestamp() + 3600.0) if "clock" in lies else truth.clock
         hetzner, kubernetes = self._lenses[cluster]

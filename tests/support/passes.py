@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
@@ -16,6 +16,7 @@ from actuators.config_maps import put
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
 from actuators.http.hetzner_actions import Actions
+from actuators.lanes import UnderWay
 from actuators.outcome import Applied, Outcome
 from actuators.services import write_conditions
 from actuators.writers import Writers
@@ -42,8 +43,8 @@ from tests.balancers import IN_NETWORK as PRIVATE
 from tests.balancers import LOCATED
 from tests.routes import CLUSTER_CIDR, gateway_of, pods_of
 from tests.support.balancer_stage import PassingTime
+from tests.support.cooperative import Scheduler
 from tests.support.objects import NETWORK, UNINITIALIZED, joining_node, server, settled_node
-from tests.support.shared_time import SharedTime
 from tests.support.simulators import TIMEOUT_S, Gate, Simulated, Simulation, is_open
 
 NAMESPACE = "kube-system"
@@ -108,8 +109,8 @@ class Run(Generic[W]):
     """What was agreed to; by default whatever the guards allow."""
     records: Records | None = None
     """What is remembered from pass to pass; None: nothing is."""
-    time: SharedTime | None = None
-    """What passes share with what they leave; None: they leave nothing."""
+    scheduler: Scheduler | None = None
+    """Of what passes leave and of themselves; None: they leave nothing."""
     gate: Gate = is_open
     """Asked before each write."""
     readers: Readers = field(init=False)
@@ -148,11 +149,8 @@ class Run(Generic[W]):
         reader, writer = self.readers.hetzner, self.sim.kubernetes_writer(gate=self.gate)
         clock = self.sim.clock
         actions = Actions(reader, PassingTime(clock), clock=clock.timestamp)
-        if self.time is not None:
-            sleep = self.time.sleep_of_poller
-            actions = self.time.actions = self.time.actions or Actions(
-                reader, self.stop, clock=clock.timestamp, sleep=sleep
-            )
+        if self.scheduler is not None:
+            actions = self._actions
         writers = Writers(reader, self.writer, actions, self.readers.kubernetes)
         actuators = actuators_with(writer, writers, self.sim.robot_reader())
         if self.budget is not None:
@@ -162,10 +160,20 @@ class Run(Generic[W]):
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         if self.budget is not None:
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
-        if self.time is not None:
-            actuators = self.time.attends(actuators)
-            apply_context = replace(apply_context, actuators=actuators, under_way=self.time.under_way)
+        if self.scheduler is not None:
+            apply_context = replace(apply_context, under_way=self.under_way)
         return converge(self.plan_context, apply_context)
+
+    @cached_property
+    def under_way(self) -> UnderWay:
+        """What passes have left."""
+        assert self.scheduler is not None
+        return UnderWay(self.scheduler.concurrency())
+
+    @cached_property
+    def _actions(self) -> Actions:
+        assert self.scheduler is not None
+        return Actions(self.readers.hetzner, self.stop, clock=self.sim.clock.timestamp, sleep=self.scheduler.sleep)
 
     def keep(self, *, lasts: bool = False) -> None:
         """From now on records are kept, as the command does; ``lasts`` as a loop does."""

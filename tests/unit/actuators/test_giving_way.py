@@ -1,28 +1,24 @@
 """Rounds that give way to what is more urgent: by ending a long series, and by leaving what does not end."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import pytest
 
 from actuators.apply import Actuator, Pressure, apply
-from actuators.concurrency import Concurrency
 from actuators.http.errors import Busy, Throttled
 from actuators.http.requests import note_action
-from actuators.lanes import Lane, UnderWay
+from actuators.lanes import UnderWay
 from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, Applied, Outcome, Pending, Skipped
 from desired.model.load_balancer import Attachment
 from desired.model.route import ROUTED
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from tests.builders import a_change, a_snapshot
-
-TIMEOUT_S = 5.0
-"""After which a test that waits for another thread has failed."""
+from tests.support.cooperative import Scheduler
 
 
 def a_route(number: int) -> Change:
@@ -47,6 +43,55 @@ class Hands:
     def __call__(self, change: Change, _snapshot: Snapshot) -> None:
         self.before_each(change)
         self.done.append(change.key)
+
+
+@dataclass
+class Endless:
+    """Changes with these keys go on until they are let go."""
+
+    let_go: threading.Event
+    keys: Collection[str] = ()
+    accepted: bool = False
+    """Whether Hetzner has begun an action for each of them."""
+    done: list[str] = field(default_factory=list)
+
+    def __call__(self, change: Change, _snapshot: Snapshot) -> None:
+        if change.key in self.keys:
+            if self.accepted:
+                note_action(len(self.done))
+            assert self.let_go.wait()
+        self.done.append(change.key)
+
+
+class Rounds:
+    """Rounds on virtual time, and what they leave."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler(1)
+        concurrency = self.scheduler.concurrency()
+        self.under_way = UnderWay(concurrency)
+        self.let_go = concurrency.event()
+
+    @property
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self.scheduler.now
+
+    def endless(self, *keys: str, accepted: bool = False) -> Endless:
+        """Changes with these keys go on until they are let go."""
+        return Endless(self.let_go, keys, accepted)
+
+    def carry_out(self, writers: Actuator, *changes: Change, **pressure: Any) -> Mapping[str, Outcome]:
+        """Key → outcome, of a round that may leave what goes on."""
+        return carry_out(writers, *changes, under_way=self.under_way, **pressure)
+
+
+@pytest.fixture
+def rounds() -> Iterator[Rounds]:
+    """Nothing is left yet."""
+    made = Rounds()
+    yield made
+    made.scheduler.close()
 
 
 def carry_out(writers: Actuator, *changes: Change, **pressure: Any) -> Mapping[str, Outcome]:
@@ -82,71 +127,23 @@ def test_nothing_urgent_gives_way() -> None:
     assert [outcomes[node.key] for node in nodes] == [Applied()] * 3
 
 
-def test_a_series_is_told_when_only_what_waits_for_it_is_left() -> None:
+def test_a_series_is_told_when_only_what_waits_for_it_is_left(rounds: Rounds) -> None:
     """As long as a Node is joining, the series goes on; a condition that comes after a route counts as part of it."""
-    two_done = threading.Event()
     joining = a_change("node/web-9")
     writers = Hands()
 
     def act(change: Change) -> None:
         if change is joining:
-            assert two_done.wait(TIMEOUT_S)
+            assert rounds.let_go.wait()
         elif change is ROUTES[2]:
-            two_done.set()
-            while joining.key not in writers.done:
-                threading.Event().wait(0.001)
-            threading.Event().wait(0.05)  # until that has been noticed as well
+            rounds.let_go.set()
+            rounds.scheduler.sleep(1.0)  # until that has been noticed
 
     writers.before_each = act
-    outcomes = carry_out(writers, *ROUTES, CONDITION, joining, is_awaited=True)
+    outcomes = rounds.carry_out(writers, *ROUTES, CONDITION, joining, is_awaited=True)
 
     assert [outcomes[route.key] for route in ROUTES] == [Applied()] * 3 + [PREEMPTED] * 3
     assert outcomes[joining.key] == Applied()
-
-
-@dataclass
-class Ticking:
-    """A second passes whenever a round finds that nothing has ended."""
-
-    now: float = 0.0
-
-    def take(self, ended: "SimpleQueue[Lane]") -> Lane | None:
-        """What has ended within a real moment."""
-        try:
-            return ended.get(timeout=0.02)
-        except Empty:
-            self.now += 1.0
-            return None
-
-
-@dataclass
-class Endless:
-    """Changes with these keys go on until they are let go."""
-
-    keys: Collection[str]
-    accepted: bool = False
-    """Whether Hetzner has begun an action for each of them."""
-    let_go: threading.Event = field(default_factory=threading.Event)
-    done: list[str] = field(default_factory=list)
-
-    def __call__(self, change: Change, _snapshot: Snapshot) -> None:
-        if change.key in self.keys:
-            if self.accepted:
-                note_action(len(self.done))
-            assert self.let_go.wait(TIMEOUT_S)
-        self.done.append(change.key)
-
-
-@pytest.fixture
-def clock() -> Ticking:
-    """A clock at 0."""
-    return Ticking()
-
-
-@pytest.fixture
-def under_way(clock: Ticking) -> UnderWay:
-    """Nothing, by that clock."""
-    return UnderWay(Concurrency(clock=lambda: clock.now), clock.take)
 
 
 def of_balancer(name: str, part: str = "", kind: str = "lb.identity", **fields: Any) -> Change:
@@ -159,77 +156,74 @@ def attached(name: str) -> Change:
     return of_balancer(name, "/network/7", "lb.network", after=Attachment(7))
 
 
-def test_a_pass_that_is_called_for_leaves_what_goes_on(clock: Ticking, under_way: UnderWay) -> None:
+def test_a_pass_that_is_called_for_leaves_what_goes_on(rounds: Rounds) -> None:
     """After three seconds of work nothing more is begun at Hetzner, and what goes on is left; a Node is no such
     thing."""
-    writers = Endless({"load_balancer/ns/a"})
+    writers = rounds.endless("load_balancer/ns/a")
     changes = [of_balancer("a"), of_balancer("a", "/type", "lb.type"), a_change()]
 
-    outcomes = carry_out(writers, *changes, under_way=under_way, is_called=lambda: True)
+    outcomes = rounds.carry_out(writers, *changes, is_called=lambda: True)
 
     assert list(outcomes.values()) == [Applied(), GOES_ON, PREEMPTED]
-    assert (clock.now, [lane.change for lane in under_way.left]) == (3.0, [changes[0]])
-    writers.let_go.set()
+    assert (rounds.now, [lane.change for lane in rounds.under_way.left]) == (3.0, [changes[0]])
 
 
-def test_its_object_is_left_alone_until_it_ends(clock: Ticking, under_way: UnderWay) -> None:
+def test_its_object_is_left_alone_until_it_ends(rounds: Rounds) -> None:
     """What is planned for that meanwhile was planned from a world that is not there any more; others go on."""
-    first = Endless({"load_balancer/ns/a"})
-    carry_out(first, of_balancer("a"), under_way=under_way, is_called=lambda: True)
-    second = Endless((), done=[])
-    threading.Timer(0.1, first.let_go.set).start()
+    first = rounds.endless("load_balancer/ns/a")
+    rounds.carry_out(first, of_balancer("a"), is_called=lambda: True)
+    second = rounds.endless()
+    rounds.scheduler.at(5.0, rounds.let_go.set)
 
     changes = [of_balancer("a", "/type", "lb.type"), of_balancer("b")]
-    outcomes = carry_out(second, *changes, under_way=under_way)
+    outcomes = rounds.carry_out(second, *changes)
 
     assert [outcomes[change.key] for change in changes] == [OVERTAKEN, Applied()]
-    assert list(under_way.begin_pass()) == [(of_balancer("a"), Applied())]
-    assert list(under_way.begin_pass()) == []
+    assert list(rounds.under_way.begin_pass()) == [(of_balancer("a"), Applied())]
+    assert list(rounds.under_way.begin_pass()) == []
     assert second.done == ["load_balancer/ns/b"]
 
 
-def test_what_is_stuck_keeps_no_further_round_waiting(clock: Ticking, under_way: UnderWay) -> None:
+def test_what_is_stuck_keeps_no_further_round_waiting(rounds: Rounds) -> None:
     """Where something was done that another round goes on with, it is left after ten seconds."""
-    writers = Endless({"load_balancer/ns/a"})
+    writers = rounds.endless("load_balancer/ns/a")
 
-    outcomes = carry_out(writers, of_balancer("a"), of_balancer("b"), under_way=under_way, is_awaited=True)
+    outcomes = rounds.carry_out(writers, of_balancer("a"), of_balancer("b"), is_awaited=True)
 
     assert [outcomes[of_balancer(name).key] for name in "ab"] == [GOES_ON, Applied()]
-    assert clock.now == 10.0
-    writers.let_go.set()
+    assert rounds.now == 10.0
 
 
 @pytest.mark.parametrize(("accepted", "after_s"), [(False, 20.0), (True, 10.0)])
-def test_who_is_stuck_holds_no_network(under_way: UnderWay, clock: Ticking, accepted: bool, after_s: float) -> None:
+def test_who_is_stuck_holds_no_network(rounds: Rounds, accepted: bool, after_s: float) -> None:
     """The next one that locks it begins after ten seconds, and all others too once Hetzner accepts that: then it is
     not the network that is locked."""
-    writers = Endless({attached(name).key for name in "ab"}, accepted)
+    writers = rounds.endless(*(attached(name).key for name in "ab"), accepted=accepted)
     when: list[float] = []
 
     def act(change: Change, snapshot: Snapshot) -> None:
         if change.key == attached("c").key:
-            when.append(clock.now)
-            writers.let_go.set()
+            when.append(rounds.now)
+            rounds.let_go.set()
         writers(change, snapshot)
 
-    outcomes = carry_out(act, *map(attached, "abc"), under_way=under_way)
+    outcomes = rounds.carry_out(act, *map(attached, "abc"))
 
     assert set(outcomes.values()) == {Applied()}
     assert after_s <= when[0] <= after_s + 1
 
 
-def test_what_is_bound_goes_on_while_it_gets_on(under_way: UnderWay, clock: Ticking) -> None:
+def test_what_is_bound_goes_on_while_it_gets_on(rounds: Rounds) -> None:
     """Approved changes of one object are all made, however often the pass is called for; but nobody waits for one that
     is stuck longer than ten seconds."""
     series = [of_balancer("a", f"/{number}") for number in range(4)]
-    writers = Endless({series[2].key})
+    writers = rounds.endless(series[2].key)
 
     bound = {change.key for change in series}
-    outcomes = carry_out(writers, *series, under_way=under_way, is_called=lambda: True, bound=bound)
+    outcomes = rounds.carry_out(writers, *series, is_called=lambda: True, bound=bound)
 
     assert [outcomes[change.key] for change in series] == [Applied(), Applied(), GOES_ON, PREEMPTED]
-    assert clock.now == 10.0
-    writers.let_go.set()
+    assert rounds.now == 10.0
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,7 @@ class Remover:
 
     def __call__(self, method: str, path: str) -> None:
         """Each call takes a while, in which it may act."""
-        self.loop.clock.advance(0.12)
+        self.loop.scheduler.sleep(0.12)
         now = self.loop.clock.timestamp()
         if method == "POST" and path.endswith("/add_target"):
             self._due_at = now + self._after_s

@@ -52,7 +52,6 @@ def a_loop(services: Collection[str], settings: Settings, never: dict[str, int])
         {"servers": [server(n, f"node-{n}", private_net=private[n]) for n in numbers], "networks": [NETWORK]},
         settings,
         Sticky(never=never, load_balancer_limit=100),
-        takes_time=True,
     )
 
 
@@ -73,10 +72,10 @@ def watch(loop: SimulatedLoop) -> dict[str, float]:
         done = [node for node in world["nodes"] if UNINITIALIZED not in node["spec"].get("taints", [])]
         done += [each for each in world["services"] if each.get("status", {}).get("loadBalancer", {}).get("ingress")]
         for each in done:
-            found.setdefault(each["metadata"]["name"], loop.time.now)
-        loop.time.at(loop.time.now + 1.0, look)
+            found.setdefault(each["metadata"]["name"], loop.scheduler.now)
+        loop.scheduler.at(loop.scheduler.now + 1.0, look)
 
-    loop.time.at(0.0, look)
+    loop.scheduler.at(0.0, look)
     return found
 
 
