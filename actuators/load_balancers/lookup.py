@@ -34,7 +34,7 @@ class _Entry(msgspec.Struct):
 
 
 class _Protection(msgspec.Struct):
-    delete: bool = False
+    delete: bool
 
 
 class _Listener(msgspec.Struct):
@@ -42,11 +42,11 @@ class _Listener(msgspec.Struct):
 
 
 class _Named(msgspec.Struct):
-    name: str = ""
+    name: str
 
 
 class _Typed(msgspec.Struct):
-    type: str = ""
+    type: str
 
 
 class _Address(msgspec.Struct):
@@ -80,16 +80,18 @@ class _Target(msgspec.Struct):
 
 
 class _Balancer(msgspec.Struct):
+    """What is not told is not empty: whoever labels a load balancer would take away all labels of others."""
+
     id: int
     name: str
-    labels: dict[str, str] = {}
-    protection: _Protection = msgspec.field(default_factory=_Protection)
-    private_net: list[_Entry] = []
-    load_balancer_type: _Named = msgspec.field(default_factory=_Named)
-    algorithm: _Typed = msgspec.field(default_factory=_Typed)
-    public_net: _PublicNet = msgspec.field(default_factory=_PublicNet)
-    services: list[msgspec.Raw] = []
-    targets: list[_Target] = []
+    labels: dict[str, str]
+    protection: _Protection
+    private_net: list[_Entry]
+    load_balancer_type: _Named
+    algorithm: _Typed
+    public_net: _PublicNet
+    services: list[msgspec.Raw]
+    targets: list[_Target]
 
 
 class _One(msgspec.Struct):

@@ -96,6 +96,10 @@ KNOWN = (
     Case.of("a Service turns into another type", _NODES, "lacks spec.podCIDRs"),
     # A process whose plan was of an earlier time took a target away and back that was right by then.
     Case.of("a Service goes private", Point(0, 0), "two leaders"),
+    # A look without labels counted as one at a load balancer that has none: those of others went with ours.
+    Case.of(
+        "an idle load balancer is adopted", Point(0, 0, "hetzner", "GET", "/load_balancers/idle", 0), "lacks labels"
+    ),
 )
 """What the campaign has found in the product."""
 
