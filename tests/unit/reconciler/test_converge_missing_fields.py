@@ -10,8 +10,8 @@ from actuators.outcome import Applied
 from desired.model.settings import AddressFamily, Settings
 from desired.plan.notes import NoteKind
 from reconciler.result import Result
-from tests.support.objects import joining_node, server, settled_node
-from tests.support.passes import Run, initialized
+from tests.support.objects import server, settled_node
+from tests.support.passes import Run
 from tests.support.payloads import GONE, replaced
 from tests.support.simulators import Simulation
 
@@ -86,18 +86,6 @@ def test_the_rest_is_kept_true(run: Run, path: tuple[str, ...]) -> None:
     assert len(addresses(run)) == 4
 
 
-def test_no_mirrored_label_goes_for_want_of_labels(run: Run) -> None:
-    """Without the server's labels the mirrored ones stay, and the others follow the server."""
-    run.sim.change_servers(1, server_type="cpx42")
-    say(run, ("labels",), GONE)
-
-    report = run.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert labels(run)[MIRRORED] == "worker"
-    assert labels(run)["node.kubernetes.io/instance-type"] == "cpx42"
-
-
 @pytest.mark.parametrize(
     ("path", "value", "gone"),
     [
@@ -122,20 +110,3 @@ def test_labels_that_are_no_more(run: Run, value: Any) -> None:
 
     assert run.converge().result is Result.NO_CHANGES
     assert MIRRORED not in labels(run)
-
-
-@pytest.mark.parametrize("path", ADDRESS_FIELDS, ids=".".join)
-def test_who_joins_waits_for_the_field(simulate: Callable[..., Simulation], path: tuple[str, ...]) -> None:
-    """A Node is never initialized without addresses that its server may have; it joins as soon as they are known."""
-    project = {"servers": [SERVER], "networks": [NETWORK]}
-    run = Run(simulate(nodes=[joining_node("web-1")], project=project), settings=SETTINGS)
-    say(run, path, GONE)
-
-    report = run.converge()
-
-    assert (report.result, [note.kind for note in report.notes]) == (Result.INCOMPLETE, [NoteKind.UNKNOWN])
-    assert (initialized(run), run.sim.written()) == ([], [])
-
-    run.sim.hetzner_proxy.clear_faults()
-    assert run.converge().result is Result.NO_CHANGES
-    assert (initialized(run), len(addresses(run))) == (["web-1"], 4)
