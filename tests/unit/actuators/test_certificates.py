@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from desired.model.load_balancer import ManagedCertificate
 from desired.names import LABEL_CLUSTER_UID, LABEL_SERVICE_UID, LABEL_STAGING_CA
 from tests.balancers import SERVICE_UID
 from tests.builders import CLUSTER_UID
-from tests.support.balancer_changes import SERVICE, a_difference
+from tests.support.balancer_changes import a_difference
 from tests.support.balancer_stage import Stage, a_stage
-from tests.support.keys import key_of
 from tests.support.simulators import Simulation
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_STAGING_CA: "true"}
@@ -105,18 +103,3 @@ def test_a_look_that_tells_nothing(stage: Stage) -> None:
         carry_out(stage)
 
     assert len(certificates(stage)) == 1
-
-
-@pytest.mark.parametrize(("before", "after"), [(None, True), (WISH, None), (None, {"name": "x"})])
-def test_sides_of_another_kind(stage: Stage, before: Any, after: Any) -> None:
-    """A change of another shape is a mistake of ours: nothing is sent."""
-    with pytest.raises(TypeError, match=r"^certificate/default/web: certificate\.create from"):
-        create(stage.writers, replace(CHANGE, before=before, after=after), stage.snapshot)
-
-    assert stage.sent() == []
-
-
-def test_a_service_that_was_not_observed(stage: Stage) -> None:
-    """A change that was planned from another world is not carried out in this one."""
-    with pytest.raises(KeyError):
-        create(stage.writers, replace(CHANGE, owner=key_of(f"{SERVICE}-2")), stage.snapshot)

@@ -10,7 +10,6 @@ import pytest
 from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Transient
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
-    KNOWN_AFTER_APPLY,
     Attachment,
     CloudBalancer,
     HealthCheck,
@@ -33,9 +32,8 @@ from desired.plan.change import Change
 from desired.section import UNMANAGED
 from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a_service, a_world, an_http_listener
 from tests.builders import CLUSTER_UID
-from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
+from tests.support.balancer_changes import BALANCER, a_difference
 from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
-from tests.support.keys import key_of
 from tests.support.simulators import Simulation
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
@@ -592,51 +590,3 @@ def test_nothing_is_sent_again_once_stopped(simulate: Callable[..., Simulation])
         stage.carry_out(creation())
 
     assert [method for method, _, _ in stage.sent()] == ["POST"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(WISH, None, id="a removal"),
-        pytest.param(None, True, id="something else"),
-        pytest.param(WISH, IN_NETWORK, id="a modification"),
-    ],
-)
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
-    """A change of another shape is a mistake of ours: nothing is sent."""
-    stage = a_stage(simulate)
-    change = replace(creation(), before=before, after=after)
-
-    with pytest.raises(TypeError, match=r"^load_balancer/default/web: lb\.create from \w+ to \w+$"):
-        stage.carry_out(change)
-
-    assert stage.sent() == []
-
-
-@pytest.mark.parametrize(
-    "wish",
-    [
-        pytest.param(
-            replace(WISH, listeners={80: an_http_listener(http=HttpOptions(certificates=KNOWN_AFTER_APPLY))}),
-            id="a certificate that is not there yet",
-        ),
-    ],
-)
-def test_what_no_creation_can_hold(simulate: Callable[..., Simulation], wish: LoadBalancer) -> None:
-    """Nothing of the kind is ever planned, so that it is a mistake of ours."""
-    stage = a_stage(simulate)
-
-    with pytest.raises(TypeError):
-        stage.carry_out(creation(wish))
-
-    assert stage.sent() == []
-
-
-def test_a_service_that_was_not_observed(simulate: Callable[..., Simulation]) -> None:
-    """A change that was planned from another world is not carried out in this one."""
-    stage = a_stage(simulate)
-
-    with pytest.raises(KeyError):
-        stage.carry_out(replace(creation(), owner=key_of(f"{SERVICE}-2")))
-
-    assert stage.sent() == []

@@ -342,24 +342,6 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation])
         stage.carry_out(JOIN)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(HERE, OTHER, id="one network for another"),
-        pytest.param(None, True, id="a switch"),
-        pytest.param("7", None, id="a text"),
-    ],
-)
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
-    """A change of another shape is a mistake of ours: nothing is sent."""
-    stage = a_stage(simulate, balancer(HERE))
-
-    with pytest.raises(TypeError, match=r"^load_balancer/default/web/network/7: lb\.network from"):
-        stage.carry_out(replace(MOVE, before=before, after=after))
-
-    assert stage.sent() == []
-
-
 @pytest.mark.parametrize("labels", [{}, {LABEL_SERVICE_UID: "another"}], ids=["nobody's", "another Service's"])
 @pytest.mark.parametrize("changed", [LEAVE, MOVE], ids=["leaves", "moves"])
 def test_what_is_not_ours_any_more_stays(

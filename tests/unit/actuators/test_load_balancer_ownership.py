@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Conflict, Transient
-from desired.model.load_balancer import CloudBalancer, Identity, LoadBalancer, Owner
+from desired.model.load_balancer import CloudBalancer, Identity, Owner
 from desired.names import (
     LABEL_ADOPTED,
     LABEL_CLUSTER_UID,
@@ -384,42 +384,6 @@ def test_a_look_that_tells_nothing(
         stage.carry_out(change)
 
     assert stage.acted() == []
-
-
-SPEC = LoadBalancer("x", {}, "lb11")
-
-
-@pytest.mark.parametrize(
-    ("kind", "before", "after"),
-    [
-        pytest.param("lb.adopt", NOBODY, Owner(CLUSTER_UID, None), id="an adoption by nobody"),
-        pytest.param("lb.adopt", "a", "b", id="an adoption of names"),
-        pytest.param("lb.identity", NOBODY, OURS, id="an owner as a name"),
-        pytest.param("lb.retain", OURS, NOBODY, id="released without a date"),
-        pytest.param("lb.retain", OURS, Owner(None, SERVICE_UID, RELEASED), id="released, and kept"),
-        pytest.param("lb.delete", OURS, None, id="an owner as a load balancer"),
-        pytest.param("lb.delete", None, SPEC, id="a deletion that creates"),
-    ],
-)
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], kind: str, before: Any, after: Any) -> None:
-    """A change of another shape is a mistake of ours: nothing is asked and nothing sent."""
-    stage = a_stage(simulate, a_balancer())
-    by_kind = {"lb.adopt": adoption(), "lb.identity": naming(), "lb.retain": retention(), "lb.delete": deletion()}
-
-    with pytest.raises(TypeError, match=f"^{BALANCER}"):
-        stage.carry_out(replace(by_kind[kind], before=before, after=after))
-
-    assert stage.sent() == []
-
-
-def test_what_was_not_observed(simulate: Callable[..., Simulation]) -> None:
-    """A change that was planned from another world is not carried out in this one."""
-    stage = a_stage(simulate)
-
-    with pytest.raises(KeyError):
-        stage.carry_out(deletion())
-
-    assert stage.sent() == []
 
 
 def test_another_clusters_is_never_meant(simulate: Callable[..., Simulation]) -> None:

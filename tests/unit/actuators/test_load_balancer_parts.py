@@ -9,7 +9,7 @@ import pytest
 
 from actuators.http.errors import Invalid, NotFound, Transient
 from desired.annotations.choices import Algorithm, Protocol
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, HealthCheck, HttpCheck, HttpOptions, Listener
+from desired.model.load_balancer import Attachment, HealthCheck, HttpCheck, HttpOptions, Listener
 from desired.plan.change import Change, State
 from desired.plan.kinds import Verb
 from desired.section import UNMANAGED
@@ -357,30 +357,3 @@ def test_a_second_request_that_is_refused(simulate: Callable[..., Simulation]) -
         stage.carry_out(ADD)
 
     assert ports(stage) == [80]
-
-
-UNKNOWN_CERTIFICATE = replace(HTTPS, http=HttpOptions(certificates=KNOWN_AFTER_APPLY))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(replace(TYPE, after=Algorithm.ROUND_ROBIN), id="an algorithm as a type"),
-        pytest.param(replace(TYPE, after=None), id="no type"),
-        pytest.param(replace(ALGORITHM, after="random"), id="a text as an algorithm"),
-        pytest.param(replace(REVERSE, before=None, after=True), id="a switch as a name"),
-        pytest.param(replace(PUBLIC, after="on"), id="a text as a switch"),
-        pytest.param(replace(UPDATE, after=True), id="a switch as a listener"),
-        pytest.param(replace(UPDATE, after=a_listener(81)), id="a listener that moves"),
-        pytest.param(part("listener/443", None, UNKNOWN_CERTIFICATE), id="a certificate that is not there yet"),
-        pytest.param(part("listener/443", HTTPS, UNKNOWN_CERTIFICATE), id="or comes in place of another"),
-    ],
-)
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], change: Change) -> None:
-    """A change of another shape is a mistake of ours: nothing is sent."""
-    stage = staged(simulate)
-
-    with pytest.raises(TypeError):
-        stage.carry_out(change)
-
-    assert stage.sent() == []

@@ -370,22 +370,3 @@ def test_a_label_selector_that_comes_back(simulate: Callable[..., Simulation]) -
 
     stage.carry_out(replace(change(public(1), private(1)), before=SELECTED, after=None))
     assert stage.targets() == {public(1)}
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(public(1), SELECTED, id="a server for a label selector"),
-        pytest.param(public(1), public(2), id="one server for another"),
-        pytest.param(public(1), DEDICATED, id="a server for an address"),
-        pytest.param(None, True, id="a switch"),
-    ],
-)
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
-    """A change of another shape is a mistake of ours: nothing is sent."""
-    stage = a_stage(simulate, balancer(public(1)))
-
-    with pytest.raises(TypeError, match=r"^load_balancer/default/web/target/server:1: lb\.target from"):
-        stage.carry_out(replace(change(public(1), private(1)), before=before, after=after))
-
-    assert stage.sent() == []

@@ -134,14 +134,3 @@ def test_a_node_that_is_gone(simulate: Callable[..., Simulation]) -> None:
         write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
 
     assert sim.nodes() == {}
-
-
-@pytest.mark.parametrize(("before", "after"), [(None, True), ("True", None), ((), ROUTED)])
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], before: Any, after: Any) -> None:
-    """A change of another shape is a mistake of ours: nothing is written."""
-    sim, snapshot = observed(simulate, *KUBELET)
-
-    with pytest.raises(TypeError, match=r"^node/web-1/network: node\.network_condition from"):
-        write_network_condition(sim.kubernetes_writer(), change(before, after), snapshot)
-
-    assert sim.written() == []

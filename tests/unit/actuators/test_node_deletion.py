@@ -10,7 +10,6 @@ from actuators.http.kubernetes import ApiAnswer
 from actuators.nodes import delete
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from tests.builders import a_change, a_lost_node, a_settled_node, a_snapshot, an_identity
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import planned
 from tests.support.simulators import Simulation, ago
@@ -219,15 +218,3 @@ def test_a_node_with_a_finalizer(sim: Simulation) -> None:
     carry_out(sim, *lost(sim))
 
     assert sim.nodes()["web-1"]["metadata"]["deletionTimestamp"] == ago(0)
-
-
-@pytest.mark.parametrize("before", [an_identity(), {}, ()], ids=["an identity", "labels", "addresses"])
-def test_only_losses_are_deletions(sim: Simulation, before: Any) -> None:
-    """A change that proves nothing is a mistake of ours: it asks nothing and writes nothing."""
-    change = a_change("node/web-1", "node.delete", before=before)
-
-    with pytest.raises(TypeError, match=r"^node/web-1: node\.delete from \w+ to NoneType$"):
-        carry_out(sim, change, a_snapshot([a_lost_node(), a_settled_node("web-2", 2)]))
-
-    assert sim.sent_to_hetzner() == []
-    assert sim.sent_to_kubernetes() == []

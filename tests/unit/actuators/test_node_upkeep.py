@@ -10,7 +10,6 @@ from actuators.nodes import write_addresses, write_labels, write_shutdown_taint
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from tests.builders import a_change, a_settled_node, a_snapshot, an_identity
 from tests.support.objects import server, settled_node
 from tests.support.passes import planned
 from tests.support.simulators import Simulation
@@ -198,24 +197,3 @@ def test_a_node_that_is_gone(sim: Simulation, kind: str) -> None:
         carry_out(sim, change, snapshot)
 
     assert sim.nodes() == {}
-
-
-@pytest.mark.parametrize(
-    ("actuator", "sides", "said"),
-    [
-        pytest.param(write_labels, (an_identity(), {}), "from NodeIdentity to dict", id="labels from an identity"),
-        pytest.param(write_labels, ({}, None), "from dict to NoneType", id="labels to nothing"),
-        pytest.param(write_addresses, ((), True), "from tuple to bool", id="addresses to a switch"),
-        pytest.param(write_shutdown_taint, (True, None), "from bool to NoneType", id="a taint to nothing"),
-        pytest.param(write_shutdown_taint, (False, ()), "from bool to tuple", id="a taint to an empty list"),
-    ],
-)
-def test_sides_of_another_kind(sim: Simulation, actuator: Any, sides: tuple[Any, Any], said: str) -> None:
-    """A change of another shape is a mistake of ours: it says which, and writes nothing."""
-    before, after = sides
-    change = a_change("node/web-1", "node.labels", before=before, after=after)
-
-    with pytest.raises(TypeError, match=f"^node/web-1: node.labels {said}$"):
-        actuator(sim.kubernetes_writer(), change, a_snapshot([a_settled_node()]))
-
-    assert sim.written() == []

@@ -9,7 +9,6 @@ from actuators.http.errors import Broken, Conflict, NotFound
 from actuators.nodes import initialise
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-from tests.builders import a_change, a_settled_node, a_snapshot
 from tests.support.objects import UNINITIALIZED, condition, joining_node, server
 from tests.support.passes import planned
 from tests.support.simulators import Simulation
@@ -180,13 +179,3 @@ def test_a_name_that_needs_quoting(simulate: Callable[..., Simulation]) -> None:
     initialise(sim.kubernetes_writer(), *observed(sim))
 
     assert sim.nodes()["web-1.example.com"]["spec"]["providerID"] == "hcloud://1"
-
-
-def test_only_identities_can_be_initialised(sim: Simulation) -> None:
-    """A change of another shape is a mistake of ours, and writes nothing."""
-    snapshot = a_snapshot([a_settled_node()])
-
-    with pytest.raises(TypeError, match=r"node\.initialise from NoneType to NodeIdentity"):
-        initialise(sim.kubernetes_writer(), a_change(), snapshot)
-
-    assert sim.written() == []

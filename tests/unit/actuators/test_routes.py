@@ -1,7 +1,7 @@
 """Routes of a network: adding one, removing one, and the swap that lets one lead elsewhere."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -293,23 +293,3 @@ def test_a_network_that_cannot_be_read(simulate: Callable[..., Simulation]) -> N
 
     with pytest.raises(Broken, match="Hetzner's network 7 could not be read"):
         stage.carry_out(DELETE)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "sides"),
-    [
-        pytest.param(CREATE, {"before": IPv4Address(OLD)}, id="creation in the place of another"),
-        pytest.param(CREATE, {"after": NEW}, id="creation of a text"),
-        pytest.param(REPLACE, {"before": None}, id="replacement of nothing"),
-        pytest.param(DELETE, {"before": OLD}, id="a text"),
-        pytest.param(DELETE, {"after": IPv4Address(NEW)}, id="deletion in favour of another"),
-    ],
-)
-def test_sides_of_another_kind(simulate: Callable[..., Simulation], wanted: Change, sides: dict[str, Any]) -> None:
-    """A change of another shape is a mistake of ours: nothing is sent."""
-    stage = a_stage(simulate, OLD)
-
-    with pytest.raises(TypeError, match=rf"^route/7/{PODS}: {wanted.kind} from"):
-        stage.carry_out(replace(wanted, **sides))
-
-    assert stage.sent() == []

@@ -12,14 +12,13 @@ import pytest
 from actuators.http.errors import Conflict, Invalid, NotFound, Transient
 from actuators.http.kubernetes import KubernetesWriter
 from actuators.services import claim, release, require_alive, write_status
-from desired.model.load_balancer import KNOWN_AFTER_APPLY, Attachment, Owner
+from desired.model.load_balancer import Attachment, Owner
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import Snapshot
 from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_SERVICE_UID
 from desired.plan.change import Change, Claimed
 from tests.balancers import a_balancer, a_service, a_world
 from tests.support.balancer_changes import BALANCER, SERVICE, a_difference
-from tests.support.keys import key_of
 from tests.support.simulators import START, Simulation, ago
 
 PATH = "/api/v1/namespaces/default/services/web"
@@ -477,32 +476,3 @@ def test_a_status_right_after_the_claim(started: Callable[..., Simulation]) -> N
     carry_out(sim, STATUS)
 
     assert len(service(sim)["status"]["loadBalancer"]["ingress"]) == 3
-
-
-@pytest.mark.parametrize(
-    ("change", "sides"),
-    [
-        pytest.param(CLAIM, (True, False), id="a claim that gives up"),
-        pytest.param(CLAIM, (None, ()), id="a claim of addresses"),
-        pytest.param(STATUS, ((), KNOWN_AFTER_APPLY), id="addresses that are not known yet"),
-        pytest.param(STATUS, ((), True), id="a switch as addresses"),
-        pytest.param(RELEASE, ((), None), id="a release of addresses"),
-    ],
-)
-def test_sides_of_another_kind(started: Callable[..., Simulation], change: Change, sides: tuple[Any, Any]) -> None:
-    """A change of another shape is a mistake of ours: nothing is written."""
-    sim = started()
-    before, after = sides
-
-    with pytest.raises(TypeError, match=r"^service/default/web/\w+: service\.\w+ from \w+ to \w+$"):
-        carry_out(sim, replace(change, before=before, after=after))
-
-    assert sim.written() == []
-
-
-def test_a_service_that_was_not_observed(started: Callable[..., Simulation]) -> None:
-    """A change that was planned from another world is not carried out in this one."""
-    sim = started()
-
-    with pytest.raises(KeyError):
-        carry_out(sim, replace(CLAIM, owner=key_of(f"{SERVICE}-2")))
