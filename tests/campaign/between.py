@@ -316,4 +316,11 @@ ROWS = (
         before=(_a_stranger,),
         approves=True,
     ),
+    Between(
+        "somebody takes a target out of a load balancer that moves",
+        lambda world: world.annotate("db", private_ipv4="10.0.0.77"),
+        lambda world: world.remove_target(_its_own(world, "db"), 3),
+        at="/actions/remove_target",
+        approves=True,
+    ),
 )

@@ -43,6 +43,8 @@ UNSEEN: Mapping[str, str] = {
     "preconditions/node-is-silent": "who reports writes the status, so that the version in the deletion is an old one",
     "preconditions/part-is-of-no-other-cluster": "no plan has such a change, as a load balancer of another cluster is"
     " nobody's here",
+    "proofs/witness-of-before": "what a pass makes is no other witness in the next one, and what waits in its first"
+    " round waits in all",
 }
 """What no run finds missing → why it stays all the same: defence in depth. One that is found has no place here."""
 

@@ -173,6 +173,27 @@ def test_moving_a_load_balancer_in_its_network_keeps_what_others_led_it_to() -> 
     stage.run()
 
 
+def test_what_others_led_a_load_balancer_to_comes_back_after_a_move() -> None:
+    """A person has approved the move: only what the Service leads to would be added in a later round."""
+    stage = a_stage(services=(("web", {"use-private-ip": "true"}),))
+    stage.lead(stage.balancer()["id"], {"type": "ip", "ip": {"ip": RACK_IP}})
+    stage.annotate("web", {"private-ipv4": FREE_IP})
+    stage.run()
+    stage.approve()
+    stage.run()
+    assert stage.balancer()["private_net"][0]["ip"] == FREE_IP
+    assert target_addresses(stage.balancer()) == {RACK_IP}
+
+
+def test_no_more_targets_switch_to_another_address_than_answer_by_it() -> None:
+    """Nothing answers through the network, of which nothing but health checks know."""
+    stage = a_stage()
+    stage.truth.projects[HOME].set_faults([{"kind": "no_answer", "ranges": ["10.0.0.0/24"], "count": None}])
+    stage.annotate("web", {"use-private-ip": "true"})
+    _passes(stage, loop=True)
+    assert [target["use_private_ip"] for target in stage.balancer()["targets"]].count(False) == 4
+
+
 def test_losing_the_private_addresses_of_targets_is_no_outage() -> None:
     """The annotation that asks for private addresses is gone: one by one they become public."""
     stage = a_stage(services=(("web", {"use-private-ip": "true"}),))
@@ -191,6 +212,15 @@ def test_a_clock_that_is_an_hour_ahead_gives_no_node_up() -> None:
     report = stage.run("a", "clock")
     assert len(stage.nodes()) == 8
     assert report.holds or any(line.change.kind == "node.delete" for line in report.lines)
+
+
+def test_a_clock_that_is_an_hour_ahead_gives_no_target_up() -> None:
+    """Four kubelets of eight have been silent for minutes, and five Nodes are excluded, past what may go at once."""
+    stage = a_stage(nodes=8)
+    stage.silence("a", 1, 2, 3, 4, minutes=5)
+    for number in range(1, 6):
+        stage.label(number, EXCLUDED)
+    stage.run("a", "clock")
 
 
 def test_a_mistyped_network_takes_the_addresses_of_no_more_than_a_few() -> None:
