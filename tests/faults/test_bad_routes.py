@@ -58,9 +58,7 @@ def _without_network(stage: Stage) -> None:
     ("happens", "configured"),
     [
         pytest.param(lambda stage: stage.change_network(name="old"), "private", id="renamed"),
-        pytest.param(_without_network, "private", id="deleted"),
         pytest.param(_without_network, "7", id="deleted, and configured by id"),
-        pytest.param(lambda _stage: None, "8", id="another id"),
     ],
 )
 def test_a_network_that_is_not_there_is_one_line_and_nothing_is_written(

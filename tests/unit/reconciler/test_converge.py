@@ -148,19 +148,6 @@ def test_policies(joining: Run, policy: Policy, written: int) -> None:
     assert report.result is (Result.NO_CHANGES if written else Result.CHANGES)
 
 
-def test_a_conflict_is_planned_again(joining: Run) -> None:
-    """A Node that moved on between reading and writing is initialized in the next round of the same pass."""
-    conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
-    joining.sim.spoil_kubernetes("status", method="PATCH", path="/api/v1/nodes/web-1", code=409, body=conflict)
-
-    report = joining.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert {line.outcome for line in report.lines} == {Applied()}
-    assert initialized(joining) == ["web-1", "web-2"]
-    assert joining.ears.begun == 2
-
-
 def test_rounds_come_to_an_end(joining: Run) -> None:
     """A Node that always moves on is tried three times, and is pending at the end."""
     conflict = {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"}
@@ -174,18 +161,6 @@ def test_rounds_come_to_an_end(joining: Run) -> None:
     assert [type(line.outcome) for line in report.lines] == [Pending, Applied]
     assert joining.ears.begun == 3
     assert initialized(joining) == ["web-2"]
-
-
-@pytest.mark.parametrize("kind", ["executed_then_504", "executed_then_reset"])
-@pytest.mark.parametrize("path", ["/api/v1/nodes/web-1/status", "/api/v1/nodes/web-1$"])
-def test_a_write_whose_answer_got_lost(joining: Run, kind: str, path: str) -> None:
-    """A write that was carried out unanswered leaves the Node initialized in the same pass, and nothing pending."""
-    joining.sim.spoil_kubernetes(kind, method="PATCH", path=path)
-
-    report = joining.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert initialized(joining) == ["web-1", "web-2"]
 
 
 def test_what_somebody_else_did_meanwhile_is_done(joining: Run) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed
-from desired.model.settings import Policy, Settings, Waits
+from desired.model.settings import Settings, Waits
 from desired.plan.change import Verdict
-from desired.plan.notes import NoteKind
 from reconciler.passes.loop import Pace, is_news, said
 from reconciler.result import Report, Result
 from tests.support.objects import server, settled_node
@@ -190,40 +189,6 @@ def test_thirty_two_announced_nodes(lose: Lose) -> None:
     assert asked(run) == ["servers", "servers/31", "servers/31", "servers/32", "servers/32"]
 
 
-def test_the_node_that_is_meant(lose: Lose) -> None:
-    """With --only its server is among the ten that are asked for, however many others were silent before: it goes."""
-    nodes = [silent(number, seconds=400 - number, unschedulable=True) for number in range(1, 13)]
-    run = lose(nodes, settings=Settings(only=("node/web-12",)))
-
-    report = run.converge()
-
-    assert [(line.change.key, line.outcome) for line in report.lines] == [("node/web-12", Applied())]
-    assert left(run) == sorted(f"web-{number}" for number in range(1, 12))
-    assert asked(run).count("servers/12") == 2
-
-
-@pytest.mark.parametrize(
-    ("settings", "gone"),
-    [
-        pytest.param(Settings(), ["web-1", "web-2"], id="all"),
-        pytest.param(Settings(policy=Policy.UPSERT), [], id="without removals"),
-        pytest.param(Settings(policy=Policy.OBSERVE), [], id="observing"),
-        pytest.param(Settings(only=("node/web-2",)), ["web-2"], id="only one of them"),
-        pytest.param(Settings(only=("node/keep-1",)), [], id="only another one"),
-    ],
-)
-def test_which_nodes_go(lose: Lose, settings: Settings, gone: list[str]) -> None:
-    """Settings say what is removed, and what is not is said to wait, or to be left out."""
-    run = lose([silent(1, unschedulable=True), silent(2, unschedulable=True)], settings=settings)
-
-    report = run.converge()
-
-    assert left(run) == [name for name in ("web-1", "web-2") if name not in gone]
-    assert sorted(event.subject.name for event in run.ears.events) == gone
-    if settings.policy is not Policy.SYNC:
-        assert [rule for _, _, rule in verdicts(report)] == ["policy", "policy"]
-
-
 def test_a_server_that_comes_to_light(lose: Lose) -> None:
     """A server that is there after all keeps its Node: a failure in this pass, asked for once, in order in the next."""
     run = lose([silent()])
@@ -254,27 +219,3 @@ def test_a_deletion_that_fails(lose: Lose) -> None:
     assert left(run) == ["web-1"]
     assert ("DeletingNodeFailed", f"Failed deleting node web-1: {why}") in announced(run)
     assert [reason for reason, _ in announced(run)].count("DeletingNode") == 1
-
-
-def test_a_node_that_lingers(lose: Lose) -> None:
-    """A Node with a finalizer is asked to go once; from then on it is noted, which makes no result worse."""
-    node = silent()
-    node["metadata"]["finalizers"] = ["example.com/drain"]
-    run = lose([node])
-
-    first = run.converge()
-    second = run.converge()
-
-    assert [(line.change.key, line.outcome) for line in first.lines] == [("node/web-1", Applied())]
-    assert second.lines == ()
-    for report in (first, second):
-        assert report.result is Result.NO_CHANGES
-        assert [(note.key, note.kind) for note in report.notes] == [("node/web-1", NoteKind.DELETING)]
-        assert "waits for finalizers example.com/drain" in report.notes[0].text
-    assert len(run.sim.sent_to_kubernetes("DELETE")) == 1
-    assert announced(run) == [DELETING]
-    assert asked(run) == ["servers", "servers", "servers/1", "servers/1"]
-
-    run.sim.kubernetes_writer().patch(NODE, {"metadata": {"finalizers": None}})
-    assert run.converge().notes == ()
-    assert left(run) == []

@@ -48,22 +48,6 @@ def test_nothing_to_do(settled: Run) -> None:
     assert settled.ears.events == []
 
 
-def test_resized_servers(settled: Run) -> None:
-    """The labels of resized servers follow in the next pass, with one PATCH a Node and no question beyond the list."""
-    for number in (1, 3):
-        settled.sim.change_servers(number, **RESIZED)
-
-    report = settled.converge()
-
-    assert report.result is Result.NO_CHANGES
-    assert types(settled) == ["cpx42", "cpx32", "cpx42"]
-    written = {(entry.method, entry.path) for entry in settled.sim.written()}
-    assert written == {("PATCH", "/api/v1/nodes/web-1"), ("PATCH", "/api/v1/nodes/web-3")}
-    assert len(settled.sim.written()) == 2
-    assert asked(settled) == ["/v1/servers"]
-    assert settled.ears.events == []
-
-
 def test_everything_at_once(settled: Run) -> None:
     """Labels, addresses and taint of one Node are mended in one pass, and the next one has nothing to do."""
     address = {"public_net": {"ipv4": {"ip": "192.0.2.4"}}}
@@ -82,44 +66,6 @@ def test_everything_at_once(settled: Run) -> None:
     assert node["status"]["addresses"][1] == {"type": "ExternalIP", "address": "192.0.2.4"}
     assert node["spec"]["taints"] == [SHUTDOWN]
     assert settled.converge().lines == ()
-
-
-def test_off_and_on_again(settled: Run) -> None:
-    """The taint follows the server's state both ways, whatever its kubelet says; a state in between moves nothing."""
-    seen = []
-    for status in ("off", "starting", "running", "stopping"):
-        settled.sim.change_servers(2, status=status)
-        assert settled.converge().result is Result.NO_CHANGES
-        seen.append(settled.sim.nodes()["web-2"]["spec"].get("taints", []))
-
-    assert seen == [[SHUTDOWN], [SHUTDOWN], [], []]
-
-
-def test_a_renamed_server(settled: Run) -> None:
-    """The id is the identity: the Node stays, and so does its host name, with a note."""
-    before = settled.sim.nodes()
-    settled.sim.change_servers(1, name="other")
-
-    report = settled.converge()
-
-    assert (report.result, report.lines, settled.sim.nodes()) == (Result.NO_CHANGES, (), before)
-    assert [(note.key, note.text) for note in report.notes] == [
-        ("node/web-1", "Hostname web-1 is kept, but server 1 is named other")
-    ]
-
-
-@pytest.mark.parametrize("status", ["Unknown", "False"])
-def test_silent_nodes_cost_nothing(simulate: Callable[..., Simulation], status: str) -> None:
-    """A hundred Nodes that are not Ready and whose servers live cost the pages of the list, and nothing is written."""
-    names = {number: f"web-{number}" for number in range(1, 101)}
-    nodes = [settled_node(name, number, status) for number, name in names.items()]
-    run = Run(simulate(nodes=nodes, project={"servers": [server(number, name) for number, name in names.items()]}))
-
-    report = run.converge()
-
-    assert (report.result, report.lines) == (Result.NO_CHANGES, ())
-    assert asked(run) == ["/v1/servers", "/v1/servers"]
-    assert run.sim.written() == []
 
 
 @pytest.mark.parametrize(
@@ -152,20 +98,6 @@ def test_which_nodes_follow(settled: Run, settings: Settings, expected: list[str
     settled.converge()
 
     assert types(settled) == expected
-
-
-def test_a_network_that_cannot_be_read(settled: Run) -> None:
-    """What depends on the network stays as it is, and the rest is kept true: no address goes for want of an answer."""
-    settled.sim.change_servers(1, **RESIZED, public_net={"ipv4": {"ip": "192.0.2.4"}})
-    before = settled.sim.nodes()["web-1"]["status"]["addresses"]
-    settled.settings = Settings(network="net")
-    settled.sim.spoil_hetzner("status", path="/v1/networks", code=503, body="<html>", count=None)
-
-    report = settled.converge()
-
-    assert report.result is Result.INCOMPLETE
-    assert types(settled) == ["cpx42", "cpx32", "cpx32"]
-    assert settled.sim.nodes()["web-1"]["status"]["addresses"] == before
 
 
 def test_a_gap_in_the_list(simulate: Callable[..., Simulation]) -> None:

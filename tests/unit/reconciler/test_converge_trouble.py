@@ -47,17 +47,6 @@ def test_a_missing_network_of_another_project(elsewhere: Run) -> None:
     assert (report.result, report.errors) == (Result.REFUSED, ())
 
 
-@pytest.mark.parametrize("wanted", ["7", "net"])
-def test_a_network_by_id_or_name(joining: Run, wanted: str) -> None:
-    """The network may be given by id or by name; it costs one request."""
-    joining.settings = Settings(network=wanted)
-
-    report = joining.plan()
-
-    assert report.result is Result.CHANGES
-    assert report.requests.hetzner == 2
-
-
 HETZNER_TROUBLE = [
     pytest.param({"kind": "reset"}, Result.ERROR, id="no connection"),
     pytest.param({"kind": "status", "code": 503, "body": "<html>"}, Result.ERROR, id="down"),
