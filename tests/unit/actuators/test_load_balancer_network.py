@@ -342,6 +342,19 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation])
         stage.carry_out(JOIN)
 
 
+@pytest.mark.parametrize(("wanted", "there"), [(LEAVE, HERE), (MOVE, HERE)])
+def test_a_detachment_whose_action_vanishes(
+    simulate: Callable[..., Simulation], wanted: Change, there: Attachment
+) -> None:
+    """It is looked up, and has left."""
+    stage = a_stage(simulate, balancer(there))
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": "detach_from_network"}])
+
+    stage.carry_out(wanted)
+
+    assert places(stage) == ([] if wanted is LEAVE else [(NETWORK_ID, "10.7.0.200")])
+
+
 @pytest.mark.parametrize("labels", [{}, {LABEL_SERVICE_UID: "another"}], ids=["nobody's", "another Service's"])
 @pytest.mark.parametrize("changed", [LEAVE, MOVE], ids=["leaves", "moves"])
 def test_what_is_not_ours_any_more_stays(

@@ -112,6 +112,17 @@ def test_actions_that_vanish(simulate: Callable[..., Simulation], change: Change
     assert has_happened(stage, change)
 
 
+@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
+def test_actions_of_which_nothing_is_seen(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
+    """They go on for an hour: after a minute it is looked up, and has not happened."""
+    stage = staged(simulate, action_s=3600.0)
+
+    with pytest.raises(Transient, match=r" of load balancer 42 .*: the action \w+ is still running aft"):
+        stage.carry_out(change)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
+
+
 def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) -> None:
     """What that is nobody knows before, so that nothing can be looked up."""
     stage = staged(simulate)

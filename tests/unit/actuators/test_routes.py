@@ -183,6 +183,29 @@ def test_a_network_that_is_gone(simulate: Callable[..., Simulation], wanted: Cha
     assert len(stage.sent()) <= 2
 
 
+@pytest.mark.parametrize("wanted", ALL)
+def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], wanted: Change) -> None:
+    """They are sent again."""
+    stage = a_stage(simulate, before(wanted))
+    stage.sim.spoil_hetzner("reset", method="POST")
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == after(wanted)
+
+
+@pytest.mark.parametrize("command", ["add_route", "delete_route"])
+@pytest.mark.parametrize("wanted", ALL)
+def test_actions_that_vanish(simulate: Callable[..., Simulation], wanted: Change, command: str) -> None:
+    """It is looked up, and has happened."""
+    stage = a_stage(simulate, before(wanted))
+    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": command}])
+
+    stage.carry_out(wanted)
+
+    assert stage.leads_to() == after(wanted)
+
+
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
