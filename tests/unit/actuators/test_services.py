@@ -451,28 +451,3 @@ def test_a_service_that_has_moved_on(started: Callable[..., Simulation], change:
         carry_out(sim, change, snapshot)
 
     assert service(sim) == before
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_a_last_release_whose_answer_is_lost(started: Callable[..., Simulation], lost: str) -> None:
-    """With it the Service vanished: done."""
-    sim = started(raw(FINALIZER_BALANCER, going=True))
-    snapshot = observed(sim)
-    sim.spoil_kubernetes(lost, method="PATCH")
-
-    carry_out(sim, RELEASE, snapshot)
-
-    assert sim.objects("services") == {}
-
-
-def test_a_status_right_after_the_claim(started: Callable[..., Simulation]) -> None:
-    """The claim makes another version of the Service: what was observed before is too old for the status."""
-    sim = started(raw())
-    snapshot = observed(sim)
-    carry_out(sim, CLAIM, snapshot)
-
-    with pytest.raises(Conflict):
-        carry_out(sim, STATUS, snapshot)
-    carry_out(sim, STATUS)
-
-    assert len(service(sim)["status"]["loadBalancer"]["ingress"]) == 3
