@@ -110,7 +110,7 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
     | server of a joining Node | has its name, and the public address that its kubelet reports |
     | load balancer with our cluster's label or an existing Service's UID | that Service publishes its address (*) |
     | configured network | was given by its id, as a name may exist twice |
-    | remembered network or load balancer | none; then other load balancers, which were made since, are no witnesses |
+    | remembered network or load balancer | none; then no other load balancer is one, as it was made since |
     | route to pods of a Node of ours | by that Node's own address, and nothing contradicts |
 
     (*) Where no Node is ours yet, the labels alone are enough.
@@ -130,7 +130,7 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
         if isinstance(snapshot.servers.find(server_id), Present):
             yield node.key, "server"
     yield from ((key, "address") for key in _known_by_address(snapshot, settings))
-    remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else Remembered()
+    remembered = snapshot.remembered if isinstance(snapshot.remembered, Remembered) else NOTHING
     yield from _witnessing_balancers(snapshot, remembered, is_newborn=is_newborn)
     if isinstance(snapshot.network, Present) and snapshot.network.value:
         network_id = snapshot.network.value.id
@@ -138,7 +138,7 @@ def _witnesses(snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, st
             yield f"network/{network_id}", "network"
         elif remembered.network == network_id:
             yield f"network/{network_id}", "remembered network"
-        if snapshot.remembered in (None, NOTHING) and not is_served_elsewhere(snapshot):
+        if _remembers_nothing(snapshot) and not is_served_elsewhere(snapshot):
             for route in _routes_to_pods(snapshot, settings, network_id):
                 yield route_key(network_id, route.destination), "route"
 
@@ -173,15 +173,22 @@ def _is_within(address: IPv4Address | IPv6Address, network: IPv6Network | None) 
 
 
 def _witnessing_balancers(snapshot: Snapshot, remembered: Remembered, *, is_newborn: bool) -> Iterator[tuple[str, str]]:
-    """The load balancers that are witnesses. Where any is remembered, the others were made since the anchor last held:
-    perhaps by an approval, which was for one load balancer and not for the project."""
+    """The load balancers that are witnesses. Where anything is remembered, or what is cannot be read, the others may
+    have been made since the anchor last held: perhaps by an approval, which was for one load balancer and not for the
+    project."""
     services = {service.uid: service for service in snapshot.services or ()}
     for balancer in snapshot.load_balancers or ():
-        if remembered.load_balancers:
-            if balancer.id in remembered.load_balancers:
-                yield balancer.key, "remembered load balancer"
-        elif _is_ours(balancer, services, snapshot) and (is_newborn or _is_published(balancer, services)):
+        if balancer.id in remembered.load_balancers:
+            yield balancer.key, "remembered load balancer"
+        elif not _remembers_nothing(snapshot) or not _is_ours(balancer, services, snapshot):
+            continue
+        elif is_newborn or _is_published(balancer, services):
             yield balancer.key, "load balancer"
+
+
+def _remembers_nothing(snapshot: Snapshot) -> bool:
+    """Whether what is remembered was not asked for, or is nothing."""
+    return snapshot.remembered in (None, NOTHING)
 
 
 def _is_ours(balancer: CloudBalancer, uids: Collection[str], snapshot: Snapshot) -> bool:

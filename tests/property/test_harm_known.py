@@ -403,6 +403,33 @@ def test_what_a_person_approved_is_done_in_another_project_and_nothing_else(opti
     assert len(stage.truth.seen().balancers[ELSEWHERE]) == 1
 
 
+@pytest.mark.parametrize(
+    ("has_balancer", "remembers", "approvals"),
+    [
+        pytest.param(True, True, 2, id="another-one-is-remembered"),
+        pytest.param(False, True, 2, id="a-network-is-remembered"),
+        pytest.param(True, False, 1, id="nothing-is-remembered-or-published"),
+    ],
+)
+def test_a_load_balancer_that_a_person_approved_vouches_for_nothing(
+    *, has_balancer: bool, remembers: bool, approvals: int
+) -> None:
+    """In another project a person approves first a load balancer, then what its Service publishes. Later all Nodes are
+    silent for half an hour, and that load balancer is no witness against them."""
+    stage = a_stage(nodes=3, network="private", services=(("web", {}),) if has_balancer else ())
+    if not has_balancer:
+        stage.make_service()
+    if not remembers:
+        stage.forget()
+    for _ in range(approvals):
+        stage.run("a", "token")
+        assert stage.approve()
+    stage.run("a", "token")
+    stage.silence(minutes=31)
+    stage.run("a", "token")
+    assert len(stage.truth.seen().balancers[ELSEWHERE]) == 1
+
+
 def test_a_node_is_initialised_by_a_server_of_another_project_when_a_person_says_so() -> None:
     """All servers were replaced, as it seems: the hold names the Node that joins as well."""
     stage = a_stage(nodes=3, network="private")

@@ -314,14 +314,16 @@ def test_what_is_remembered_as_a_witness(remembered: Remembered | Unknown | None
 
 
 def test_a_load_balancer_that_was_made_since_is_no_witness() -> None:
-    """A person who approves one load balancer in a strange project has not approved the project: where load balancers
-    are remembered, another one that is published by now proves nothing."""
+    """A person who approves one load balancer in a strange project has not approved the project: where anything is
+    remembered, or may be, another one that is published by now proves nothing."""
     snapshot = a_world([ALIVE], [a_balancer()], nodes=[a_lost_node()], servers=[])
     assert witnesses(replace(snapshot, remembered=Remembered(None, (7,))), Settings()) == {}
     assert witnesses(replace(snapshot, remembered=Remembered(None, (7, 42))), Settings()) == {
         "load_balancer/#42": "remembered load balancer"
     }
-    assert witnesses(replace(snapshot, remembered=Remembered(4)), Settings()) == BALANCER
+    assert witnesses(replace(snapshot, remembered=Remembered(4)), Settings()) == {}
+    assert witnesses(replace(snapshot, remembered=Unknown("503")), Settings()) == {}
+    assert witnesses(replace(snapshot, remembered=Remembered()), Settings()) == BALANCER
 
 
 @pytest.mark.parametrize(
