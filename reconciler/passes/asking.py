@@ -54,9 +54,12 @@ def prove(
     again where an answer says more than the lists did. Never raises an ApiError.
 
     None is asked for twice in a pass, and what there was no room for at first is asked for after each round. The plan
-    that asks knows no answers: these must not decide which servers are still of interest.
+    that asks knows no answers: these must not decide which servers are still of interest. What is remembered is asked
+    for first: it tells whether an answer is that of the cluster's own project.
     """
     facts = plan_of(_without_answers(snapshot))
+    if snapshot.at_first is None:
+        facts = replace(facts, snapshot=with_memory(readers, facts.settings, facts.snapshot, namespace))
     snapshot = confirmed(readers.confirmer, facts.plan, facts.snapshot, facts.settings, most)
     if readers.robot is not None and snapshot.robot is not None:
         wanted = servers_to_confirm(facts.plan, facts.snapshot, facts.settings, Provider.ROBOT)
@@ -65,11 +68,7 @@ def prove(
             facts = plan_of(replace(facts.snapshot, robot=account))
             snapshot = replace(snapshot, robot=account)
         snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, facts.settings, most)
-    if snapshot != facts.snapshot:
-        facts = plan_of(snapshot)
-    if snapshot.at_first is None:
-        snapshot = with_memory(readers, facts.settings, snapshot, namespace)
-    return replace(facts, snapshot=snapshot)
+    return facts if snapshot == facts.snapshot else plan_of(snapshot)
 
 
 def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:

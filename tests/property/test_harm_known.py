@@ -430,6 +430,21 @@ def test_a_load_balancer_that_a_person_approved_vouches_for_nothing(
     assert len(stage.truth.seen().balancers[ELSEWHERE]) == 1
 
 
+def test_what_a_project_said_of_a_server_proves_nothing_though_a_person_approved_a_load_balancer_there() -> None:
+    """Its load balancer is published when all Nodes are silent, and it is asked for their servers. Then the token is
+    right again, one Node reports, and half of the servers are missing from their lists."""
+    stage = a_stage(nodes=8, network="private")
+    for _ in range(2):
+        stage.run("a", "token", loop=True)
+        assert stage.approve()
+    stage.run("a", "token", loop=True)
+    stage.silence(minutes=31)
+    stage.run("a", "token", loop=True)
+    stage.advance(15)
+    stage.beat("a", 1)
+    stage.run("a", "servers:half", "members:half", loop=True)
+
+
 def test_a_node_is_initialised_by_a_server_of_another_project_when_a_person_says_so() -> None:
     """All servers were replaced, as it seems: the hold names the Node that joins as well."""
     stage = a_stage(nodes=3, network="private")
