@@ -125,11 +125,12 @@ def _is_last_of_control_plane(case: Case) -> bool:
 
 
 def _is_lost_with_others(case: Case) -> bool:
-    """Whether neither it nor another Node of its provider has a server, and neither loss was announced."""
+    """Whether neither it nor another Node of its provider is known to have a server, and neither loss was announced."""
     it, other = case.it, case.other
     if it is None or other is None or it.node != "silent":
         return False
-    return other.is_dedicated != it.is_dedicated or (other.server in _NOT_LISTED and other.node == "silent")
+    may_be_lost = other.server in (*_NOT_LISTED, "unreadable") and other.node == "silent"
+    return other.is_dedicated != it.is_dedicated or may_be_lost
 
 
 _NOT_LISTED = ("gone", "unasked")

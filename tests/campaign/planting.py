@@ -43,6 +43,7 @@ UNSEEN: Mapping[str, str] = {
     "preconditions/node-is-silent": "who reports writes the status, so that the version in the deletion is an old one",
     "preconditions/part-is-of-no-other-cluster": "no plan has such a change, as a load balancer of another cluster is"
     " nobody's here",
+    "proofs/list-of-this-minute": "before a plan that rests on an older list is judged, Robot's list is read anew",
     "proofs/witness-of-before": "what a pass makes is no other witness in the next one, and what waits in its first"
     " round waits in all",
 }

@@ -236,6 +236,13 @@ def _cut_off(name: str) -> Callable[[Snapshot], Snapshot]:
     return cut
 
 
+def _with_servers_cut_off(snapshot: Snapshot) -> Snapshot:
+    """Of the list of servers but a part arrived, and a route to the pods of a Node leads to an address that none of
+    these has."""
+    routes = _more(snapshot.routes, {pods_of(1): Route(IPv4Network(pods_of(1)), _address(8))})
+    return _cut_off("servers")(replace(snapshot, routes=routes))
+
+
 def _with(**parts: Any) -> Callable[[Snapshot], Snapshot]:
     return lambda snapshot: replace(snapshot, **parts)
 
@@ -263,7 +270,7 @@ _STRAY = Route(IPv4Network("10.99.0.0/24"), IPv4Address("10.0.0.77"))
 _NO_NETWORK = _out_of(Present(None))
 CIRCUMSTANCES: Mapping[str, Circumstance] = {
     "all is well": Circumstance(),
-    "the list of servers is cut off": Circumstance(_cut_off("servers")),
+    "the list of servers is cut off": Circumstance(_with_servers_cut_off),
     "the list of Nodes is cut off": Circumstance(_cut_off("nodes")),
     "the list of Services is cut off": Circumstance(_cut_off("services")),
     "the list of load balancers is cut off": Circumstance(_cut_off("load_balancers")),

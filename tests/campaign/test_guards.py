@@ -6,9 +6,10 @@ import pytest
 
 from desired.names import LABEL_CLUSTER_UID
 from reconciler.passes.history import History
+from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.running import in_order
 from tests.campaign.workloads import LONG_SILENT
-from tests.support.direct import Refusal
+from tests.support.direct import Handle, Refusal
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import HOME, NETWORK, private_address
 from tests.support.harm_truth import target_servers
@@ -82,6 +83,26 @@ def test_no_more_nodes_go_than_a_quarter() -> None:
     stage.advance(150)
     stage.run()
     assert len(stage.nodes()) == 8
+
+
+def test_a_node_that_cannot_be_read_may_be_lost_as_well() -> None:
+    """``node-blast-radius``: of three servers two are gone, and one of their Nodes arrives without its UID."""
+    world = in_order()
+    for number in (2, 3):
+        world.delete_server(number)
+        world.set_ready(f"web-{number}", ready="Unknown", since=f"{world.clock.now():%Y-%m-%dT%H:%M:%SZ}")
+    world.advance(300)
+
+    def spoil(request: Request, handle: Handle) -> Response:
+        answer = handle(request)
+        if request.path == "/api/v1/nodes":
+            (spoiled,) = (each for each in answer.body["items"] if each["metadata"]["name"] == "web-3")
+            del spoiled["metadata"]["uid"]
+        return answer
+
+    world.kubernetes_line.between = spoil
+    world.converge()
+    assert world.nodes().keys() == {"web-1", "web-2", "web-3"}
 
 
 def test_the_last_node_of_the_control_plane_stays() -> None:

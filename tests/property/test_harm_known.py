@@ -78,6 +78,19 @@ def test_an_empty_list_of_servers_and_members_takes_no_route() -> None:
     stage.run("a", "servers:all", "members:all")
 
 
+def test_a_list_that_was_seen_to_lack_a_server_takes_no_route() -> None:
+    """The server of a Node is gone, and a stranger's has got its address. The lists lack that one, and the server of
+    another Node, which a question by its id finds."""
+    stage = a_stage(services=())
+    stage.kill(3)
+    stage.home.move_server(GUEST, private_address(3))
+    stage.truth.changed()
+    stage.silence("a", 5, minutes=5)
+    lacks = {"kind": "list_lacks", "path": "/v1/servers", "ids": [5, GUEST], "count": None}
+    stage.truth.projects[HOME].set_faults([lacks])
+    stage.run("a", "members:all")
+
+
 def test_a_load_balancer_in_use_is_not_taken_over_by_its_name() -> None:
     """A stranger's load balancer has what the Service asks for, but for one setting: nothing is removed by its
     adoption, and still it is the stranger's."""
