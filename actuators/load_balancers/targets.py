@@ -48,9 +48,10 @@ def _exchange(
 
     Hetzner's documentation does not say whether a server may be two targets for a moment. It is tried only where the
     load balancer would otherwise be without any target. A removal names the server and neither address, so that the
-    load balancer is looked at before: what another process has switched by then is not interrupted once more.
+    load balancer is looked at before: what another process has switched by then is not interrupted once more, and one
+    that has another owner by now is left alone.
     """
-    now = balancer_now(writers.reader, balancer).targets
+    now = look().targets
     if after in now and before not in now:
         return
     address = _address(before, balancer, snapshot)

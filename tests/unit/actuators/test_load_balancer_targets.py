@@ -1,6 +1,6 @@
 """Targets of a load balancer: adding, removing, and reaching a server by its other address."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Network
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Conflict, Invalid, Transient
+from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.plan.change import Change
 from tests.balancers import a_balancer
@@ -55,6 +56,20 @@ def actions(stage: Stage) -> list[str]:
         )
         asked.append(f"{action.removesuffix('_target')} {how}".strip())
     return asked
+
+
+class TakenOver(HetznerWriter):
+    """Adds no target before another client has got the load balancer."""
+
+    def __init__(self, connection: HetznerConnection, take: Callable[[], object]) -> None:
+        super().__init__(connection)
+        self._take = take
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
+        """POST, once it was taken."""
+        if path.endswith("/add_target"):
+            self._take()
+        return super().post(path, body, repeatable=repeatable)
 
 
 @pytest.mark.parametrize(
@@ -170,15 +185,28 @@ def test_what_is_not_ours_any_more_gets_nothing_a_second_time(simulate: Callable
 def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
     simulate: Callable[..., Simulation], others: tuple[Target, ...], trouble: dict[str, Any], asked: list[str]
 ) -> None:
-    """Whatever is sent after an unclear answer, or to put back what was removed, comes after a look at whose it is."""
+    """Whatever is sent after an unclear answer, or to put back what was removed, comes after a look at whose it is: it
+    is taken over right before the new address is added."""
     stage = a_stage(simulate, balancer(public(1), *others))
-    stage.change_balancer(labels={})
+    taken_over = TakenOver(stage.sim.hetzner_connection(), lambda: stage.change_balancer(labels={}))
+    stage.writers = replace(stage.writers, writer=taken_over)
     stage.sim.spoil_hetzner(method="POST", path=f"/v1{LB}/actions/add", **trouble)
 
     with pytest.raises((Conflict, Invalid)):
         stage.carry_out(change(public(1), private(1)))
 
     assert actions(stage) == asked
+
+
+def test_no_target_is_switched_of_what_is_not_ours_any_more(simulate: Callable[..., Simulation]) -> None:
+    """A removal would interrupt whoever owns it now."""
+    stage = a_stage(simulate, balancer(public(1), public(2)))
+    stage.change_balancer(labels={})
+
+    with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
+        stage.carry_out(change(public(1), private(1)))
+
+    assert actions(stage) == []
 
 
 def test_an_exchange_that_another_process_has_made_meanwhile(simulate: Callable[..., Simulation]) -> None:
