@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from desired.names import FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
+from desired.names import CONFIG_MAP, FINALIZER_BALANCER, LABEL_CLUSTER_UID, LABEL_DELETE_AFTER, LABEL_SERVICE_UID
+from desired.plan.approvals import writes_of_revocation
 from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.probe import Probe
 from tests.campaign.running import MOST_PASSES, begun, found_in
 from tests.campaign.workloads import EXCLUDED, IDLE, LONG_SILENT, Workload
 from tests.support.direct import Between as Passed
-from tests.support.direct import Handle
+from tests.support.direct import Handle, Line, Refusal
 from tests.support.objects import (
     UNROUTED,
     a_server_of,
@@ -28,7 +29,7 @@ from tests.support.objects import (
     pods_of,
     private_ip,
 )
-from tests.support.world import Raw, World
+from tests.support.world import CONFIG_MAPS, Raw, World
 
 OF_ANOTHER_CLUSTER = {LABEL_CLUSTER_UID: "somebody-else", LABEL_SERVICE_UID: "dead-beef"}
 
@@ -120,6 +121,19 @@ def _right_before(path: str, world: Cluster, others: Step) -> None:
         line.between = exchange
 
 
+def meet_once(world: Cluster, action: str, answer: Refusal, others: Step = lambda _: None) -> None:
+    """Let others act right before the next such action, which is answered like this and not carried out."""
+
+    def trouble(_: str, path: str) -> Refusal | None:
+        if not path.endswith(f"/actions/{action}"):
+            return None
+        world.hetzner_line.trouble = Line.trouble
+        others(world)
+        return answer
+
+    world.hetzner_line.trouble = trouble
+
+
 def _of_another_cloud(name: str) -> Raw:
     """A Node of another cloud that has taken the name of ours."""
     return {**joining_node(name, taints=()), "spec": {"providerID": f"aws:///eu-central-1a/{name}"}}
@@ -145,14 +159,15 @@ def _join(world: World) -> None:
     world.register(node)
 
 
-def _its_own(world: World, name: str) -> int:
+def its_own(world: World, name: str) -> int:
     """The id of the load balancer of a Service."""
     uid = world.service(name)["metadata"]["uid"]
     return next(int(each["id"]) for each in world.balancers() if each["labels"].get(LABEL_SERVICE_UID) == uid)
 
 
-def _relabelled(name: str, labels: Mapping[str, str]) -> Step:
-    return lambda world: world.change_labels(_its_own(world, name), labels)
+def relabelled(name: str, labels: Mapping[str, str]) -> Step:
+    """Somebody gives the load balancer of a Service these labels alone."""
+    return lambda world: world.change_labels(its_own(world, name), labels)
 
 
 def _released_one(world: World) -> int:
@@ -186,6 +201,39 @@ def _led(destination: int, gateway: int) -> Step:
         world.add_route(network, pods_of(destination), private_ip(gateway))
 
     return step
+
+
+def _choose_address(world: World) -> None:
+    """For another one in its network a load balancer leaves that, which has to be approved."""
+    world.annotate("db", private_ipv4="10.0.0.77")
+
+
+def _revoke(world: Cluster) -> None:
+    """Somebody takes back what was approved."""
+    data = world.to_cluster("GET", f"{CONFIG_MAPS}/{CONFIG_MAP}")[1]["data"]
+    for hold in world.reports[-1].holds:
+        written = writes_of_revocation(hold.hash, (), data, world.clock.now(), "somebody", "")
+        world.patch_config_map(CONFIG_MAP, **written)
+
+
+def _unlisted(step: Step) -> Step:
+    """Meanwhile the list lacks all load balancers."""
+
+    def hide(world: Cluster) -> None:
+        step(world)
+        world.hetzner.set_faults([{"kind": "list_lacks", "path": "/v1/load_balancers", "count": None}])
+
+    return hide
+
+
+def _listed(world: Cluster) -> None:
+    world.hetzner.clear_faults()
+
+
+def _lack_a_target(world: Cluster) -> None:
+    """Somebody takes out a target, of which the first addition is not answered."""
+    world.remove_target(its_own(world, "db"), 3)
+    meet_once(world, "add_target", (504, {}))
 
 
 _GUEST = {"type": "server", "server": {"id": 81}, "use_private_ip": True}
@@ -248,12 +296,12 @@ ROWS = (
     Between(
         "another cluster has got the load balancer of a Service that goes",
         lambda world: world.delete_service("db"),
-        _relabelled("db", OF_ANOTHER_CLUSTER),
+        relabelled("db", OF_ANOTHER_CLUSTER),
     ),
     Between(
         "another Service has got the load balancer that is to be released",
         lambda world: world.delete_service("db"),
-        _relabelled("db", OF_ANOTHER_CLUSTER),
+        relabelled("db", OF_ANOTHER_CLUSTER),
         environment=UNDO,
     ),
     Between(
@@ -266,7 +314,7 @@ ROWS = (
     Between(
         "another cluster has got the load balancer that is to be renamed",
         lambda world: world.annotate("web", name="shop"),
-        _relabelled("web", OF_ANOTHER_CLUSTER),
+        relabelled("web", OF_ANOTHER_CLUSTER),
     ),
     Between(
         "another Service has got the load balancer that is to be adopted",
@@ -309,18 +357,51 @@ ROWS = (
     ),
     Between(
         "somebody has led a load balancer that moves to a machine",
-        lambda world: world.annotate("db", private_ipv4="10.0.0.77"),
-        lambda world: world.add_target(
-            _its_own(world, "db"), {"type": "server", "server": {"id": 81}, "use_private_ip": True}
-        ),
+        _choose_address,
+        lambda world: world.add_target(its_own(world, "db"), _GUEST),
         before=(_a_stranger,),
         approves=True,
     ),
     Between(
         "somebody takes a target out of a load balancer that moves",
-        lambda world: world.annotate("db", private_ipv4="10.0.0.77"),
-        lambda world: world.remove_target(_its_own(world, "db"), 3),
+        _choose_address,
+        lambda world: world.remove_target(its_own(world, "db"), 3),
         at="/actions/remove_target",
         approves=True,
+    ),
+    Between(
+        "an approval is taken back while it is used",
+        _choose_address,
+        _revoke,
+        at=f"/configmaps/{CONFIG_MAP}",
+        approves=True,
+    ),
+    Between(
+        "a list lacked the load balancer of a Service that asks for another name",
+        _unlisted(lambda world: world.annotate("web", name="shop")),
+        _listed,
+    ),
+    Between(
+        "a list lacked the load balancer that waits for a Service, which asks for another name",
+        _unlisted(lambda world: world.have_services(a_service("db", 80, 443, use_private_ip="true", name="shop"))),
+        _listed,
+        first=lambda world: world.delete_service("db"),
+        environment=UNDO,
+    ),
+    Between(
+        "a list lacked the load balancer that a Service leaves behind",
+        _unlisted(lambda world: world.delete_service("db")),
+        _listed,
+        before=(lambda world: world.annotate("db", deletion_policy="retain"),),
+    ),
+    Between(
+        "another cluster has got the load balancer to which a target has to be added once more",
+        _lack_a_target,
+        relabelled("db", OF_ANOTHER_CLUSTER),
+    ),
+    Between(
+        "another cluster has got the load balancer of which targets are to be switched",
+        lambda world: world.annotate("db", use_private_ip="false"),
+        relabelled("db", OF_ANOTHER_CLUSTER),
     ),
 )
