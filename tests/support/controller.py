@@ -16,8 +16,6 @@ from tests.support.child_processes import free_ports
 from tests.support.stage import Stage, wait_for
 from tests.support.warm_start import Process
 
-PROMPTLY_S = 1.0
-"""From an event to the first write that it calls for, where nothing takes any time."""
 RARELY = ("--interval", "1h")
 """What happens soon was not waited for: something called for it."""
 OFTEN = ("--interval", "1s")
@@ -52,12 +50,6 @@ class Pages:
     def passes(self, *labels: str) -> int:
         """How many have ended."""
         return int(self.metric("hcloud_reconciler_passes_total", *labels))
-
-    def promptly_s(self) -> float:
-        """Within how many seconds of an event its first write has to be sent on this machine, as busy as it is: a
-        second, and what the passes so far took on average, since the next one reads as they did before it writes."""
-        seconds = self.metric("hcloud_reconciler_pass_duration_seconds_sum")
-        return PROMPTLY_S + seconds / self.metric("hcloud_reconciler_pass_duration_seconds_count")
 
     def wait_for_passes(self, count: int, *labels: str) -> None:
         """Return as soon as so many have ended."""
