@@ -20,7 +20,7 @@ def try_faults(given: argparse.Namespace) -> int:
     made use of."""
     names = [name for name in WORKLOADS if not given.workload or any(each in name for each in given.workload)]
     every = (case for name in names for case in cases_of(name))
-    happened, used = Counter[tuple[str, str]](), set[int]()
+    happened, used = Counter[tuple[str, str]](), set[tuple[int, str]]()
 
     def note(verdict: Verdict) -> None:
         happened[verdict.case.workload, verdict.case.strikes[0].fault] += verdict.has_happened
@@ -29,9 +29,10 @@ def try_faults(given: argparse.Namespace) -> int:
     failed = _try("faults", (case for case in every if _is_asked(case, given)), given, note)
     if given.page:
         write_table(given.page, happened)
-    unused = [] if given.workload or given.fault else [n for n in range(len(EXEMPTIONS)) if n not in used]
-    for number in unused:
-        print(f"exemption not needed: {EXEMPTIONS[number]}")
+    every = {(number, pattern) for number, each in enumerate(EXEMPTIONS) for pattern in each.differences}
+    unused = [] if given.workload or given.fault else sorted(every - used)
+    for number, pattern in unused:
+        print(f"exemption not needed: {pattern!r} of {EXEMPTIONS[number]}")
     return failed + len(unused)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tests.campaign.faults import faults_at
+from tests.campaign.fields import NOTHING_READ
 from tests.campaign.oracles import differences
 from tests.campaign.pass_faults import PASS_FAULTS
 from tests.campaign.points import Point, Strike
@@ -36,8 +37,8 @@ class Verdict:
     differences: Sequence[str]
     has_happened: bool
     """Whether all that the case tells of came; without it the case says nothing."""
-    exempt: frozenset[int] = frozenset()
-    """Which exemptions it made use of."""
+    exempt: frozenset[tuple[int, str]] = frozenset()
+    """Which exemptions it made use of, and of which of their differences."""
 
 
 @cache
@@ -50,7 +51,7 @@ def cases_of(workload: str) -> Iterator[Case]:
     """Every fault at every request, and every fault of every pass."""
     reference = undisturbed(workload)
     for point in dict.fromkeys(reference.points):
-        for fault in faults_at(point, reference.fields.get(point, ())):
+        for fault in faults_at(point, reference.reads.get(point, NOTHING_READ)):
             yield Case.of(workload, point, fault)
     for point in reference.passes:
         for fault in PASS_FAULTS:

@@ -1,7 +1,7 @@
 """Every fault that one request may meet, by name."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import requests
@@ -10,7 +10,7 @@ from urllib3.exceptions import IncompleteRead, ProtocolError, ReadTimeoutError
 from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster
 from tests.campaign.effects import effects_of
-from tests.campaign.fields import first_is, listed, without
+from tests.campaign.fields import NOTHING_READ, Read, first_is, listed, without
 from tests.campaign.points import Fault, Moment, Point
 from tests.support.direct import death
 
@@ -216,15 +216,40 @@ def fault_of(name: str) -> Fault:
     return lambda moment: without(moment.handle(moment.request), field)
 
 
-def faults_at(point: Point, fields: Sequence[str] = ()) -> Iterator[str]:
-    """Names of the faults that a request may meet, the first object of whose answer has these fields."""
+def is_lie(name: str) -> bool:
+    """Whether a read is answered, with something that is not so."""
+    return name.startswith(_LACKS) or name in OF_READS or name in OF_CLOUD_READS
+
+
+_TAKES: Mapping[str, Callable[[Read], bool]] = {
+    "as one write ago": lambda read: read.writes >= 1,
+    "as two writes ago": lambda read: read.writes >= 2,
+    "as three writes ago": lambda read: read.writes >= 3,
+    "page 2 as one write ago": lambda read: read.is_paged and read.objects >= 2 and read.writes >= 1,
+    "page 2 as two writes ago": lambda read: read.is_paged and read.objects >= 2 and read.writes >= 2,
+    "first hidden": lambda read: read.objects >= 1,
+    "last hidden": lambda read: read.objects >= 2,
+    "last twice": lambda read: read.objects >= 1,
+    "first is null": lambda read: bool(read.fields),
+    "first is a text": lambda read: bool(read.fields),
+}
+"""Lie → whether it differs from what a read is told."""
+
+
+def faults_at(point: Point, read: Read = NOTHING_READ) -> Iterator[str]:
+    """Names of the faults that a request may meet; ``read`` is what is known of a GET."""
     is_cloud = point.api == "hetzner"
     if point.api == "robot":
-        yield from OF_ROBOT
+        yield from (name for name in OF_ROBOT if _TAKES.get(name, _always)(read))
         return
     yield from OF_ANY
     if point.method == "GET":
-        yield from (*OF_READS, *(OF_CLOUD_READS if is_cloud else ()))
-        yield from (f"{_LACKS}{field}" for field in fields)
+        lies = (*OF_READS, *(OF_CLOUD_READS if is_cloud else ()))
+        yield from (name for name in lies if _TAKES[name](read))
+        yield from (f"{_LACKS}{field}" for field in read.fields)
     else:
         yield from (*OF_WRITES, *(OF_CLOUD_WRITES if is_cloud else ()))
+
+
+def _always(_: Read) -> bool:
+    return True

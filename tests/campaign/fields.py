@@ -1,7 +1,8 @@
 """Fields of what is read: which the product looks at in an answer, and the answer without one of them."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
@@ -12,6 +13,31 @@ from reconciler.sandbox.exchange import Response
 
 _BY_PEOPLE = ("labels", "annotations")
 """Objects whose keys people choose."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What an undisturbed read tells of the faults that it may meet."""
+
+    fields: Sequence[str] = ()
+    """Those that the product reads of the first object."""
+    objects: int = 0
+    """How many its list has."""
+    is_paged: bool = False
+    """Whether the list may come in pages."""
+    writes: int = 0
+    """How many there were to this API before it."""
+
+    @classmethod
+    def of(cls, answer: Response, writes: int) -> "Read":
+        """An answer after so many writes."""
+        body = answer.body
+        name = listed(body)
+        items = body if isinstance(body, list) else body[name] if name else ()
+        return cls(fields_of(answer), len(items), isinstance(body, dict) and "meta" in body, writes)
+
+
+NOTHING_READ = Read()
 
 
 def fields_of(answer: Response) -> tuple[str, ...]:

@@ -95,9 +95,12 @@ def _lost(course: "Course", *, name: str) -> None:
 
 
 def _garbled(course: "Course", *, name: str) -> None:
-    """Somebody writes something else into each key of a ConfigMap of the product."""
-    found = course.cluster.objects("configmaps").get(name, {})
-    course.cluster.patch_config_map(name, **dict.fromkeys(found.get("data") or {}, "{a fault of the campaign"))
+    """Somebody writes something else into each key of a ConfigMap of the product, or makes one that says nothing."""
+    found = course.cluster.objects("configmaps").get(name)
+    if found is None:
+        course.cluster.to_cluster("POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"settings": "{"}})
+    else:
+        course.cluster.patch_config_map(name, **dict.fromkeys(found.get("data") or {}, "{a fault of the campaign"))
     course.cluster.converge()
 
 

@@ -11,7 +11,7 @@ from reconciler.sandbox.hetzner.store import Kind
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.campaign.cluster import a_project
 from tests.campaign.effects import effects_of
-from tests.campaign.fields import fields_of
+from tests.campaign.fields import Read
 from tests.campaign.points import Fault, Moment, Point
 from tests.support.direct import Between, DirectSimulation, Handle, death
 
@@ -33,8 +33,8 @@ class Probe:
     """Whether a fault shows what was there before."""
     seen: list[Point] = field(default_factory=list)
     happened: set[Point] = field(default_factory=set)
-    fields: dict[Point, tuple[str, ...]] = field(default_factory=dict)
-    """What the first object of each list that was read has."""
+    reads: dict[Point, Read] = field(default_factory=dict)
+    """What each read was told, where there are no faults."""
     nodes: set[str] | None = None
     """The names that every list of Nodes had in this pass; None before the first."""
     is_dead: bool = False
@@ -58,6 +58,7 @@ class Probe:
     _step: int = 0
     _turn: int = 0
     _counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _written: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -121,7 +122,7 @@ class Probe:
             if fault is None:
                 answer = answering(request)
                 if request.method == "GET" and not self.faults:
-                    self.fields[point] = fields_of(answer)
+                    self.reads[point] = Read.of(answer, self._written[api])
             else:
                 self.happened.add(point)
                 self.is_troubled = True
@@ -149,6 +150,7 @@ class Probe:
             if request.method == "GET":
                 return self._with_false_actions(handle(request))
             self.writes += not any(each in request.path for each in _UNCOUNTED)
+            self._written[api] += 1
             if self.keeps_past:
                 self.past[api].append(self.world_of(api))
             answer = handle(request)

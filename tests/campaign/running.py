@@ -9,7 +9,8 @@ from typing import Any
 from desired.names import CONFIG_MAP, STATUS_CONFIG_MAP
 from reconciler.result import Result
 from tests.campaign.cluster import Cluster, Step
-from tests.campaign.faults import PAST, fault_of
+from tests.campaign.faults import PAST, fault_of, is_lie
+from tests.campaign.fields import Read
 from tests.campaign.harm import Judge
 from tests.campaign.pass_faults import PASS_FAULTS
 from tests.campaign.points import Point, Strike
@@ -45,8 +46,8 @@ class Outcome:
     points: tuple[Point, ...]
     """All requests, in the order in which they came."""
     passes: tuple[Point, ...]
-    fields: Mapping[Point, Sequence[str]]
-    """A read → what the first object of its answer has."""
+    reads: Mapping[Point, Read]
+    """What each read was told, where there were no faults."""
 
 
 @cache
@@ -111,6 +112,8 @@ class Course:
         self._of_passes = {each.point: PASS_FAULTS[each.fault] for each in strikes if not each.point.api}
         self._served, self._judge = _Served(), Judge(self.cluster)
         self._workload = workload
+        self._lies = {each.point for each in strikes if each.point.path.endswith("/services") and is_lie(each.fault)}
+        """About Services, which no pass has been judged for yet."""
         self._passes: list[Point] = []
         self._served.look(self.cluster.balancers())
         self._served.look_at_services(self.cluster)
@@ -135,7 +138,7 @@ class Course:
         if not self._was_empty:
             self._judge.begin()
             cluster.converge()
-            self._judge.end(is_stale=self._lies_of_services)
+            self._judge_now()
         return Outcome(
             found_in(cluster),
             probe.effects,
@@ -149,7 +152,7 @@ class Course:
             frozenset(probe.happened),
             seen,
             tuple(self._passes),
-            dict(probe.fields),
+            dict(probe.reads),
         )
 
     def _is_at_rest_after(self, point: Point) -> bool:
@@ -168,7 +171,7 @@ class Course:
         self._served.look_at_services(cluster)
         is_well = not probe.is_troubled and not probe.hangs
         if is_well:
-            self._judge.end(is_stale=self._lies_of_services)
+            self._judge_now()
         self._was_empty = False
         if probe.is_dead or cluster.is_deposed:
             probe.is_dead = False
@@ -179,10 +182,10 @@ class Course:
         self._was_empty = is_well and has_ended and not has_written
         return is_well and (has_ended or not has_written)
 
-    @property
-    def _lies_of_services(self) -> bool:
-        """Whether the list of Services has lied in this run."""
-        return any(point.path.endswith("/services") for point in self.probe.happened)
+    def _judge_now(self) -> None:
+        told = self._lies & self.probe.happened
+        self._judge.end(is_stale=bool(told))
+        self._lies -= told
 
     def _look(self) -> None:
         """Something was written to Hetzner."""

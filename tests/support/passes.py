@@ -162,6 +162,8 @@ class Run(Generic[W]):
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
         if self.scheduler is not None:
             apply_context = replace(apply_context, under_way=self.under_way)
+        else:
+            apply_context = replace(apply_context, under_way=UnderWay(self.sim.concurrency, may_leave=False))
         return converge(self.plan_context, apply_context)
 
     @cached_property

@@ -15,6 +15,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+from actuators.concurrency import THREADS, Concurrency
 from actuators.http import hetzner as hetzner_client
 from actuators.http import kubernetes as kubernetes_client
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
@@ -73,6 +74,8 @@ class Simulated(World):
     hetzner: HetznerSimulator
     kubernetes: KubernetesSimulator
     stop: threading.Event
+    concurrency: Concurrency = THREADS
+    """With which the product's connections are made, and its pools."""
 
     @abstractmethod
     def journals(self) -> tuple[Journal, Journal]:
