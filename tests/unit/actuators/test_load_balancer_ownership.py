@@ -208,11 +208,11 @@ def test_a_name(simulate: Callable[..., Simulation]) -> None:
 def test_a_name_brings_the_label_of_the_cluster(simulate: Callable[..., Simulation]) -> None:
     """It is written together with another write; what others changed meanwhile stays changed."""
     stage = a_stage(simulate, labelled(OTHERS | {LABEL_SERVICE_UID: SERVICE_UID}))
-    stage.change_balancer(labels={"team": "red", LABEL_SERVICE_UID: SERVICE_UID})
+    stage.change_balancer(labels={"team": "red", "put": "meanwhile", LABEL_SERVICE_UID: SERVICE_UID})
 
     stage.carry_out(naming(labels={**OTHERS, **OURS_AS_LABELS, "new": "label"}))
 
-    assert labels(stage) == {"team": "red", "new": "label"} | OURS_AS_LABELS
+    assert labels(stage) == {"team": "red", "put": "meanwhile", "new": "label"} | OURS_AS_LABELS
 
 
 def test_a_name_while_the_cluster_is_not_known(simulate: Callable[..., Simulation]) -> None:
