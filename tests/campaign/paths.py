@@ -5,7 +5,7 @@ Every single one of the table is reached from each of six worlds, and every pair
 On the way whatever serves goes on serving, is held, or was given up by exactly what was asked for.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations
@@ -13,85 +13,157 @@ from types import MappingProxyType
 
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.running import Outcome, play
-from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, SECURE, Workload, install
+from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, SECURE, Workload, install, upload
+from tests.support.objects import LOCATED
 
 Wish = Mapping[str, str]
 """Option of ``web``, variable, or key of a label of ``web-3`` → its text."""
 ANNOTATIONS: Mapping[str, tuple[str, ...]] = {
     "name": ("shop",),
     "type": ("lb21",),
+    "location": ("nbg1",),
+    "network_zone": ("us-east",),
     "algorithm_type": ("least_connections",),
+    "disable_public_network": ("true",),
+    "disable_private_ingress": ("true",),
+    "ipv6_disabled": ("true",),
     "use_private_ip": ("true",),
     "private_ipv4": ("10.0.0.77",),
-    "disable_private_ingress": ("true",),
-    "disable_public_network": ("true",),
+    "private_subnet_ip_range": ("10.0.0.0/24",),
+    "ipv4_rdns": ("four.example.com",),
+    "ipv6_rdns": ("six.example.com",),
     "hostname": ("shop.example.com",),
-    "uses_proxyprotocol": ("true",),
-    "protocol": ("http",),
-    "health_check_protocol": ("http", "tcp"),
-    "health_check_interval": ("7s",),
-    "health_check_retries": ("5",),
-    "health_check_http_path": ("/healthz",),
-    "http_sticky_sessions": ("true",),
     "node_selector": ("example.com/team=blue", "none=such"),
+    "protocol": ("http", "https"),
+    "uses_proxyprotocol": ("true",),
+    "http_cookie_name": ("SHOP",),
+    "http_cookie_lifetime": ("60s",),
+    "http_timeout_idle": ("70s",),
+    "http_redirect_http": ("true",),
+    "http_sticky_sessions": ("true",),
+    "http_certificates": ("one",),
+    "certificate_type": ("managed",),
+    "http_managed_certificate_name": ("second",),
+    "http_managed_certificate_domains": ("shop.example.com,www.example.com",),
+    "http_managed_certificate_acme_staging": ("true",),
+    "health_check_protocol": ("http", "tcp"),
+    "health_check_port": ("8080",),
+    "health_check_node_port": ("true",),
+    "health_check_interval": ("7s",),
+    "health_check_timeout": ("4s",),
+    "health_check_retries": ("5",),
+    "health_check_http_domain": ("shop.example.com",),
+    "health_check_http_path": ("/healthz",),
+    "health_check_http_validate_certificate": ("true",),
+    "http_status_codes": ("204",),
     "deletion_policy": ("retain",),
-    "ipv6_disabled": ("true",),
+    "undo_window": ("1h",),
 }
 """Values of options that a Service may ask for, and one that no Node has."""
 _LB = "HCLOUD_LOAD_BALANCERS_"
 SETTINGS: Mapping[str, tuple[str, ...]] = {
+    f"{_LB}TYPE": ("lb21",),
+    f"{_LB}LOCATION": ("nbg1",),
     f"{_LB}ALGORITHM_TYPE": ("least_connections",),
-    f"{_LB}USE_PRIVATE_IP": ("true",),
-    f"{_LB}DISABLE_PRIVATE_INGRESS": ("true",),
     f"{_LB}DISABLE_PUBLIC_NETWORK": ("true",),
+    f"{_LB}DISABLE_PRIVATE_INGRESS": ("true",),
     f"{_LB}DISABLE_IPV6": ("true",),
+    f"{_LB}USE_PRIVATE_IP": ("true",),
+    f"{_LB}PRIVATE_SUBNET_IP_RANGE": ("10.0.0.0/24",),
+    f"{_LB}USES_PROXYPROTOCOL": ("true",),
     f"{_LB}HEALTH_CHECK_INTERVAL": ("9s",),
+    f"{_LB}HEALTH_CHECK_TIMEOUT": ("3s",),
+    f"{_LB}HEALTH_CHECK_RETRIES": ("4",),
     "HCLOUD_NETWORK_ROUTES_ENABLED": ("false",),
+    "HCLOUD_INSTANCES_ADDRESS_FAMILY": ("dualstack",),
+    "HCLOUD_INSTANCES_ZONE_LABEL_ENABLED": ("false",),
+    "--ignore-nodes": ("example.com/team=red",),
+    "--mirror-labels": ("servers.example.com",),
+    "--keep-internal-ips": ("true",),
 }
 LABELS: Mapping[str, tuple[str, ...]] = {EXCLUDED: ("true",), "example.com/team": ("red",)}
 """One keeps traffic away from the Node, and a selector of the table leaves out what has the other."""
-HAD = {"example.com/team": "blue"}
-"""What the Node has of these in the beginning."""
+HAD = {"example.com/team": "blue", **LOCATED}
+"""What there is of these in the beginning."""
+LEFT_OUT: Mapping[str, str] = {
+    "public_net_ipv4": "read at creation alone, and no path creates a load balancer",
+    "public_net_ipv6": "read at creation alone, and no path creates a load balancer",
+    f"{_LB}NETWORK_ZONE": "the location in the environment takes precedence, so that it is never read",
+    "HCLOUD_NETWORK": "without it `db` has no targets at all: the workload `settings lack the network`",
+    "--cluster-cidr": "with another one the pods of all Nodes are outside of it: a cluster never gets another one",
+    "--controllers": "what is switched off is not done, so that the end does depend on the way",
+    "ROBOT_ENABLED": "with an account: the workloads of dedicated servers",
+    "ROBOT_FORWARD_INTERNAL_IPS": "it says something of Nodes on dedicated servers alone",
+}
+"""Option, variable or flag that changes what is planned, and is in no path → why."""
 BAD: Mapping[str, str] = {
     "type": "lb 21",
+    "location": "nbg 1",
     "algorithm_type": "fastest",
+    "disable_public_network": "perhaps",
+    "disable_private_ingress": "perhaps",
+    "ipv6_disabled": "perhaps",
     "use_private_ip": "perhaps",
     "private_ipv4": "10.0.0",
-    "disable_private_ingress": "perhaps",
-    "disable_public_network": "perhaps",
+    "private_subnet_ip_range": "10.0.0",
+    "ipv4_rdns": "-shop-",
     "hostname": "-shop-",
-    "uses_proxyprotocol": "perhaps",
-    "protocol": "gopher",
-    "health_check_protocol": "gopher",
-    "health_check_interval": "seven",
-    "health_check_retries": "many",
-    "http_sticky_sessions": "perhaps",
     "node_selector": "a in b",
+    "protocol": "gopher",
+    "uses_proxyprotocol": "perhaps",
+    "http_cookie_lifetime": "60",
+    "http_timeout_idle": "1s",
+    "http_redirect_http": "perhaps",
+    "http_sticky_sessions": "perhaps",
+    "http_certificates": "one,,two",
+    "health_check_protocol": "gopher",
+    "health_check_port": "many",
+    "health_check_node_port": "perhaps",
+    "health_check_interval": "seven",
+    "health_check_timeout": "seven",
+    "health_check_retries": "many",
+    "health_check_http_domain": "a b",
+    "health_check_http_validate_certificate": "perhaps",
+    "http_status_codes": "fine",
     "deletion_policy": "maybe",
-    "ipv6_disabled": "perhaps",
+    "undo_window": "soon",
 }
 """Values that no option has."""
+_OF_HTTP = ("http_cookie_name", "http_cookie_lifetime", "http_timeout_idle", "http_sticky_sessions")
+_OF_HTTP_CHECKS = (
+    "health_check_http_domain",
+    "health_check_http_path",
+    "health_check_http_validate_certificate",
+    "http_status_codes",
+)
 KEPT = (
     "name",
     "type",
+    f"{_LB}TYPE",
     "algorithm_type",
     "uses_proxyprotocol",
     "disable_public_network",
-    "http_sticky_sessions",
     "health_check_interval",
+    "health_check_timeout",
     "health_check_retries",
-    "health_check_http_path",
+    *_OF_HTTP,
+    "http_certificates",
+    *_OF_HTTP_CHECKS,
 )
-"""Options that stay as they are when nobody asks for them any more (docs/load-balancers.md)."""
-NEEDS: Mapping[str, tuple[str, ...]] = {
-    "disable_public_network": ("use_private_ip",),
-    "http_sticky_sessions": ("protocol",),
-    "health_check_http_path": ("protocol", "health_check_protocol"),
+"""Options that stay as they are when nobody asks for them any more (docs/load-balancers.md), and the setting that is
+not taken back. A redirect is refused: all that ``web`` has is port 80."""
+_HTTPS = {"protocol": "https"}
+_HTTP: tuple[Wish, ...] = ({"protocol": "http"}, _HTTPS)
+NEEDS: Mapping[str, tuple[Wish, ...]] = {
+    "disable_public_network": ({"use_private_ip": "true"}, {f"{_LB}USE_PRIVATE_IP": "true"}),
+    **dict.fromkeys(_OF_HTTP, _HTTP),
+    "http_certificates": (_HTTPS,),
+    **dict.fromkeys(_OF_HTTP_CHECKS, (*_HTTP, {"health_check_protocol": "http"})),
 }
 """What some of these need to be done at all, any of it: targets in the network, or HTTP."""
 NOBODY: Wish = {"node_selector": "none=such"}
 """It leaves a port without targets."""
-_IS_CHECKED = {"health_check_interval", "health_check_retries"}
+_IS_CHECKED = {"health_check_interval", "health_check_timeout", "health_check_retries"}
 """With any of these health checks speak what the port speaks, and TCP without; the values stay, and the protocol goes
 back."""
 
@@ -128,6 +200,17 @@ class Path:
         return f"{self.start}: {' -> '.join(shown)}"
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What a path has left, and what was seen on it."""
+
+    outcome: Outcome
+    owners: Mapping[str, str]
+    """Name of a load balancer → the Service whose it is."""
+    held: Collection[str]
+    """Parts of the keys of all that was held after the last wish: ``web``, where it was something of this Service."""
+
+
 def singles() -> Iterator[Wish]:
     """Each value of each option, setting and label."""
     for name, values in {**ANNOTATIONS, **SETTINGS, **LABELS}.items():
@@ -143,8 +226,8 @@ def pairs() -> Iterator[Wish]:
 
 
 def paths() -> Iterator[Path]:
-    """From every world there and back, and by way of what cannot be read. In the plain one each pair at once, one after
-    the other in both orders, and reached by another wish; each pair at once in one world more."""
+    """From every world there and back, and by way of what cannot be read. Each pair at once in one of the worlds; in
+    the plain one in turn, in one of both orders, and at once before or after one of the two alone."""
     for start in STARTS:
         for wish in singles():
             is_measured = start != "secure" or not _IS_CHECKED & wish.keys()
@@ -153,19 +236,18 @@ def paths() -> Iterator[Path]:
             good = {option: ANNOTATIONS[option][0]}
             yield Path(start, ({option: text}, good))
             yield Path(start, (good, {option: text}, good))
-    others = [start for start in STARTS if start != "plain"]
     for number, wish in enumerate(pairs()):
         (one, other) = ({key: text} for key, text in wish.items())
-        yield Path(others[number % len(others)], (wish,))
-        for way in ((wish,), (one, wish), (other, wish)):
-            yield Path("plain", way)
-        is_checked = "protocol" in wish and _IS_CHECKED & wish.keys()
-        if not _depends_on_the_way(wish):
-            yield Path("plain", (one, other))
-            if not is_checked:
-                yield Path("plain", (other, one))
-            if not is_checked and not (_has("use_private_ip", other) and _has("disable_public_network", one)):
-                yield Path("plain", (wish, one))
+        yield Path([*STARTS][number % len(STARTS)], (wish,))
+        is_checked = "protocol" in wish and not _IS_CHECKED.isdisjoint(wish)
+        beside: list[tuple[Wish, ...]] = [(one, wish), (other, wish)]
+        in_turn: list[tuple[Wish, ...]] = [(one, other)]
+        if not is_checked:
+            in_turn.append((other, one))
+            if not (_has("use_private_ip", other) and _has("disable_public_network", one)):
+                beside.append((wish, one))
+        ways = (beside[:2],) if _depends_on_the_way(wish) else (beside, in_turn)
+        yield from (Path("plain", some[number % len(some)]) for some in ways)
 
 
 def _depends_on_the_way(wish: Wish) -> bool:
@@ -174,19 +256,14 @@ def _depends_on_the_way(wish: Wish) -> bool:
     return _has("disable_public_network", wish) and NOBODY.items() <= wish.items()
 
 
-def _gives_up(wish: Wish) -> bool:
-    """Whether exactly this was asked for: no Node that gets traffic, or neither public nor private addresses."""
-    is_silent = _has("disable_public_network", wish) and _has("disable_private_ingress", wish)
-    return is_silent or NOBODY.items() <= wish.items()
-
-
 def _has(option: str, wish: Wish) -> bool:
     """Whether the annotation or the setting is wished for."""
     return not {option, f"{_LB}{option.upper()}"}.isdisjoint(wish)
 
 
 def differing(path: Path) -> list[str]:
-    """What of the end state depends on the way, and what has stopped serving on it without anybody's will."""
+    """What of the end state depends on the way, what was done on it that must never be done, and what has stopped
+    serving though nobody wished for it or approved it."""
     own = STARTS[path.start].own
     kept = {
         option: text
@@ -194,55 +271,118 @@ def differing(path: Path) -> list[str]:
         for option, text in wish.items()
         if _is_kept(option, text, {**own, **wish}) and option not in own and not _has(option, path.wishes[-1])
     }
-    taken, direct = _taken(path), _direct(path.start, tuple(sorted({**kept, **path.wishes[-1]}.items())))
-    found, wanted = taken.found, direct.found
-    differences = [f"{part}: {found[part]}, not {wanted[part]}" for part in wanted if found[part] != wanted[part]]
-    return [*differences, *_unasked(path, taken)]
+    direct = _direct(path.start, tuple(sorted({**kept, **path.wishes[-1]}.items())))
+    taken = direct if len(path.wishes) == 1 else _taken(path)
+    left, wanted = taken.outcome, direct.outcome
+    differences = [
+        f"{part}: {left.found[part]}, not {found}" for part, found in wanted.found.items() if left.found[part] != found
+    ]
+    if left.result is not wanted.result:
+        differences.append(f"ends with {left.result}, not {wanted.result}")
+    if left.idle_writes:
+        differences.append(f"{left.idle_writes} writes of a pass that has nothing to do")
+    harm = (f"harm: {each}" for each in left.harm if not _is_asked(each, path))
+    return [*differences, *harm, *_unasked(path, taken)]
 
 
 def _is_kept(option: str, text: str, wish: Wish) -> bool:
     """Whether the option stays when nobody asks for it any more. What could not be done is not there to stay."""
-    is_done = any(_has(needed, wish) for needed in NEEDS.get(option, (option,)))
-    return option in KEPT and text in ANNOTATIONS[option] and is_done
+    needs = NEEDS.get(option)
+    is_done = needs is None or any(needed.items() <= wish.items() for needed in needs)
+    return option in KEPT and text in {**ANNOTATIONS, **SETTINGS}[option] and is_done
 
 
-def _unasked(path: Path, taken: Outcome) -> Collection[str]:
-    """Ports without targets and Services without addresses for a while, which nobody asked for or approved."""
-    own = STARTS[path.start].own
-    is_asked = any(_gives_up({**own, **wish}) for wish in path.wishes)
-    return () if is_asked or taken.holds else [f"{what} serves nobody for a while" for what in sorted(taken.dark)]
+def _asked(path: Path) -> Iterator[Mapping[str, Wish]]:
+    """Service → what each wish asks of it, with what stays of those before."""
+    stays: dict[str, str] = {}
+    for wish in path.wishes:
+        settings = {name: text for name, text in wish.items() if name in SETTINGS}
+        yield {"web": {**stays, **STARTS[path.start].own, **wish}, "db": settings}
+        stays |= {option: text for option, text in wish.items() if option in KEPT}
+
+
+def _is_asked(harm: str, path: Path) -> bool:
+    """Whether the judge, who reads no annotations of ports and addresses, takes for harm what a Service asks for: to
+    speak without TLS, or to publish nothing."""
+    asked = [wish for wishes in _asked(path) for service, wish in wishes.items() if f"default/{service} " in harm]
+    if " loses TLS " in harm:
+        return any(wish.get("protocol", "https") != "https" for wish in asked)
+    return " publishes [], " in harm and any(map(_gives_up, asked))
+
+
+def _unasked(path: Path, taken: Taken) -> Iterator[str]:
+    """Ports without targets and Services without addresses for a while, where the Service was not to have any and
+    nothing of it was held in the step in which they went dark."""
+    if not taken.outcome.dark:
+        return
+    dark: frozenset[str] = frozenset()
+    for number, asked in enumerate(_asked(path), 1):
+        upto = taken if number == len(path.wishes) else _taken(Path(path.start, path.wishes[:number]))
+        for what in sorted(upto.outcome.dark - dark):
+            service = upto.owners.get(what.split()[0], what)
+            if service not in upto.held and not _gives_up(asked.get(service, {})):
+                yield f"{what} of {service} serves nobody for a while"
+        dark = upto.outcome.dark
+
+
+def _gives_up(wish: Wish) -> bool:
+    """Whether exactly this was asked for: no Node that gets traffic, or neither public nor private addresses."""
+    is_silent = _has("disable_public_network", wish) and _has("disable_private_ingress", wish)
+    return is_silent or NOBODY.items() <= wish.items()
 
 
 @cache
-def _direct(start: str, wish: tuple[tuple[str, str], ...]) -> Outcome:
+def _direct(start: str, wish: tuple[tuple[str, str], ...]) -> Taken:
     return _taken(Path(start, (dict(wish),)))
 
 
-def _taken(path: Path) -> Outcome:
+def _taken(path: Path) -> Taken:
     start, steps = STARTS[path.start], list[Step]()
+    owners: dict[str, str] = {}
+    held: set[str] = set()
     names: dict[str, None] = {}
+
+    def approve(cluster: Cluster) -> None:
+        owners.update(_owners(cluster))
+        held.update(part for hold in cluster.reports[-1].holds for key in hold.keys for part in key.split("/"))
+        cluster.approve()
+
     for wish in path.wishes:
         names |= dict.fromkeys(wish)
         # What is let through may be held by another guard then.
-        steps += [_asking(start, wish, tuple(names)), Cluster.approve, Cluster.approve]
-    return play(Workload(str(path), tuple(steps), _way_to(path.start), start.environment))
+        steps += [_asking(start, wish, tuple(names), held.clear), approve, approve]
+    outcome = play(Workload(str(path), tuple(steps), _way_to(path.start), start.environment))
+    return Taken(outcome, owners, held)
+
+
+def _owners(cluster: Cluster) -> Mapping[str, str]:
+    """Name of each load balancer that has a Service → the Service."""
+    services = {service["metadata"]["uid"]: name for name, service in cluster.services().items()}
+    return {
+        balancer["name"]: services[uid]
+        for balancer in cluster.balancers()
+        for uid in balancer["labels"].values()
+        if uid in services
+    }
 
 
 @cache
 def _way_to(start: str) -> tuple[Step, ...]:
     """The steps that lead to a world: the same ones each time, by which it is known."""
-    return (install, *STARTS[start].before, _asking(STARTS[start], {}, ()))
+    return (install, upload("one"), *STARTS[start].before, _asking(STARTS[start], {}, ()))
 
 
-def _asking(start: Start, wish: Wish, names: Collection[str]) -> Step:
+def _asking(start: Start, wish: Wish, names: Collection[str], first: Callable[[], object] = tuple) -> Step:
     """People set what the wish says, and take back what else there is of these names."""
     asked = {**dict.fromkeys(names), **start.own, **wish}
 
     def step(cluster: Cluster) -> None:
-        cluster.annotate("web", **{name: text for name, text in asked.items() if name not in {**SETTINGS, **LABELS}})
-        if labels := {name: text or HAD.get(name) for name, text in asked.items() if name in LABELS}:
+        first()
+        given = {name: HAD.get(name) if text is None else text for name, text in asked.items()}
+        cluster.annotate("web", **{name: text for name, text in given.items() if name in ANNOTATIONS})
+        if labels := {name: text for name, text in given.items() if name in LABELS}:
             cluster.label("web-3", labels=labels)
-        if settings := {name: text for name, text in asked.items() if name in SETTINGS}:
+        if settings := {name: text for name, text in given.items() if name in SETTINGS}:
             cluster.configure(**settings)
 
     return step

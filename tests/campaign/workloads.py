@@ -182,7 +182,9 @@ def _once_it_has_a_balancer(name: str, step: Step) -> Step:
     return lambda cluster: cluster.once(has_one, step)
 
 
-def _upload(*names: str) -> Step:
+def upload(*names: str) -> Step:
+    """Certificates of these names are in the project."""
+
     def step(world: World) -> None:
         for name in names:
             body = {"name": name, "type": "uploaded", "certificate": CERTIFICATE, "private_key": PRIVATE_KEY}
@@ -324,9 +326,9 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload(
             "a certificate is replaced by another one",
             (_annotate("shop", http_certificates="two"),),
-            before=(_upload("one", "two"), _expose("shop", 443, **NAMED)),
+            before=(upload("one", "two"), _expose("shop", 443, **NAMED)),
         ),
-        Workload("a certificate comes after its Service", (_expose("shop", 443, **NAMED), _upload("one"))),
+        Workload("a certificate comes after its Service", (_expose("shop", 443, **NAMED), upload("one"))),
         Workload("the token is replaced", (_in_turn(use_token(NEW_TOKEN), _join(4)),)),
         Workload("the token is revoked", (Cluster.revoke_token, _in_turn(use_token(NEW_TOKEN), _join(4)))),
         Workload(
