@@ -48,14 +48,17 @@ def _exchange(
 
     Hetzner's documentation does not say whether a server may be two targets for a moment. It is tried only where the
     load balancer would otherwise be without any target. A removal names the server and neither address, so that the
-    load balancer is looked at before: what another process has switched by then is not interrupted once more, and one
-    that has another owner by now is left alone.
+    load balancer is looked at before, and what is there by then decides: what another process has switched is not
+    interrupted once more, what others have left as the only target does not go first, and what has another owner by
+    now is left alone.
     """
     now = look().targets
-    if after in now and before not in now:
+    if before not in now:
+        if after not in now:
+            add_target(writers, balancer, after, look)
         return
     address = _address(before, balancer, snapshot)
-    beside = after in balancer.targets or (len(balancer.targets) == 1 and add_target(writers, balancer, after, look))
+    beside = after in now or (len(now) == 1 and add_target(writers, balancer, after, look))
     if beside and address is not None:
         _remove(writers, balancer, before, address)
         return

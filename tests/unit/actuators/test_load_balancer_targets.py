@@ -209,15 +209,52 @@ def test_no_target_is_switched_of_what_is_not_ours_any_more(simulate: Callable[.
     assert actions(stage) == []
 
 
-def test_an_exchange_that_another_process_has_made_meanwhile(simulate: Callable[..., Simulation]) -> None:
-    """A removal names the server alone: it would take away what the other process has just added."""
-    stage = a_stage(simulate, balancer(public(1), public(2)))
-    made = [{"type": "server", "server": {"id": number}, "use_private_ip": number == 1} for number in (1, 2)]
-    stage.change_balancer(targets=made)
+@pytest.mark.parametrize(
+    ("planned", "now", "asked", "left"),
+    [
+        pytest.param([public(1), public(2)], [private(1), public(2)], [], {private(1), public(2)}, id="was made"),
+        pytest.param(
+            [public(1), public(2)],
+            [public(1)],
+            ["add private", "remove 203.0.113.1"],
+            {private(1)},
+            id="is that of the only target left",
+        ),
+        pytest.param(
+            [public(1)], [public(1), public(2)], ["remove", "add private"], {private(1), public(2)}, id="is one of two"
+        ),
+        pytest.param(
+            [public(1), public(2)], [public(2)], ["add private"], {private(1), public(2)}, id="has no old one"
+        ),
+        pytest.param(
+            [public(1), private(1), public(2)],
+            [public(1), public(2)],
+            ["remove", "add private"],
+            {private(1), public(2)},
+            id="has no new one any more",
+        ),
+    ],
+)
+def test_an_exchange_that_by_now(
+    simulate: Callable[..., Simulation],
+    planned: list[Target],
+    now: list[ServerTarget],
+    asked: list[str],
+    left: set[Target],
+) -> None:
+    """Others were faster than the plan: what is there decides. A removal names the server alone, so that it would take
+    away what another process has just added; and the only target does not go before its successor is there."""
+    stage = a_stage(simulate, balancer(*planned), server_as_two_targets="accepted")
+    stage.change_balancer(
+        targets=[
+            {"type": "server", "server": {"id": each.server_id}, "use_private_ip": each.use_private_ip} for each in now
+        ]
+    )
 
     stage.carry_out(change(public(1), private(1)))
 
-    assert actions(stage) == []
+    assert actions(stage) == asked
+    assert stage.targets() == left
 
 
 @BOTH_SETTINGS
