@@ -14,6 +14,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -73,6 +74,10 @@ class Concurrency:
     queue: Callable[[], SimpleQueue[Any]] = SimpleQueue
     wait: Callable[[Iterable[Future[Any]], float], set[Future[Any]]] = _wait
     """Waits for futures, for so many seconds at most; returns those that have not ended."""
+
+    def now(self) -> datetime:
+        """The time, as the machine has it."""
+        return datetime.fromtimestamp(self.wall_clock(), UTC)
 
 
 THREADS = Concurrency()

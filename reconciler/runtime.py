@@ -6,7 +6,6 @@ In a dry run no object that is able to write is ever constructed, and both conne
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from socket import gethostname
 
@@ -85,9 +84,15 @@ class Runtime:
 
 
 def build_runtime(
-    config: Config, stop: threading.Event, progress: Progress, concurrency: Concurrency = THREADS
+    config: Config,
+    stop: threading.Event,
+    progress: Progress,
+    concurrency: Concurrency = THREADS,
+    *,
+    host: str | None = None,
 ) -> Runtime:
-    """The parts of a run as configured. Raises ConnectionProblem when the cluster, or a file, cannot be used."""
+    """The parts of a run as configured, on a machine of this name; None: as it is called. Raises ConnectionProblem when
+    the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
     if config.captured is not None:
         context = _plan_context(readers_of(read_world(config.captured)), config)
@@ -99,7 +104,8 @@ def build_runtime(
     # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
     left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
     acts = not read_only and config.settings.policy is not Policy.OBSERVE
-    own, status = config_maps(config, cluster_reader, kubernetes.KubernetesWriter(cluster) if acts else None)
+    put_by = kubernetes.KubernetesWriter(cluster) if acts else None
+    own, status = config_maps(config, cluster_reader, put_by, host)
     account = open_robot(config, stop, own, concurrency)
     robot = robot_readers(config, account)
     wall = concurrency.wall_clock
@@ -124,11 +130,16 @@ def build_runtime(
 
 
 def config_maps(
-    config: Config, reader: kubernetes.KubernetesReader, writer: kubernetes.KubernetesWriter | None = None
+    config: Config,
+    reader: kubernetes.KubernetesReader,
+    writer: kubernetes.KubernetesWriter | None = None,
+    host: str | None = None,
 ) -> tuple[ConfigMap, ConfigMap]:
-    """The product's own ConfigMap, and that of the status, beside the Lease; without ``writer`` they are only read. Of
-    a run with ``--only`` there is no status: a part of what is held would look like all of it."""
-    read, host = partial(observe_config_map, reader, config.lease_namespace), gethostname()
+    """The product's own ConfigMap, and that of the status, beside the Lease; without ``writer`` they are only read.
+    What is written is signed with ``host``, None: with the machine's name. Of a run with ``--only`` there is no status:
+    a part of what is held would look like all of it."""
+    read = partial(observe_config_map, reader, config.lease_namespace)
+    host = gethostname() if host is None else host
     put_into = None if writer is None else partial(put, writer, config.lease_namespace)
     put_status = None if put_into is None or config.settings.only else partial(put_into, name=STATUS_CONFIG_MAP)
     status = ConfigMap(STATUS_CONFIG_MAP, partial(read, STATUS_CONFIG_MAP), put_status, host)
@@ -150,7 +161,7 @@ def leadership(config: Config, concurrency: Concurrency = THREADS) -> Leadership
         leases,
         config.timings,
         clock=concurrency.boot_clock,
-        wall_clock=lambda: datetime.fromtimestamp(concurrency.wall_clock(), UTC),
+        wall_clock=concurrency.now,
         beside=concurrency.start,
         closing=concurrency.event(),
     )
@@ -250,7 +261,7 @@ def open_robot(
         retry=Retry(stop, Patience(attempts=2, deadline_s=config.request_timeout_s), concurrency=concurrency),
         timeout_s=config.request_timeout_s,
         pause_s=config.robot_pause_s,
-        refusals=Refusals(config_map.read, config_map.write, partial(datetime.now, UTC), config_map.by),
+        refusals=Refusals(config_map.read, config_map.write, concurrency.now, config_map.by),
     )
 
 

@@ -324,7 +324,7 @@ class Replica:
 
     def _run(self) -> None:
         config, concurrency = self.cluster.config(), self.cluster.scheduler.concurrency()
-        runtime = build_runtime(config, self._stop, Ears(), concurrency)
+        runtime = build_runtime(config, self._stop, Ears(), concurrency, host=self.name)
         assert runtime.connections is not None
         connections = replace(runtime.connections, permission_gaps=lambda _stop: iter(()))
         self._plug(connections, config)

@@ -19,7 +19,12 @@ pytestmark = pytest.mark.passes
 
 ROOT = Path(__file__).parents[2]
 DAYS = int(os.environ.get("CAMPAIGN_DAYS") or 3)
-TOLD = "from tests.campaign.year import Year; print(Year({seed}).pass_days(1).digest)"
+ELSEWHERE = """
+import socket
+socket.gethostname = lambda: "elsewhere"
+from tests.campaign.year import Year
+print(Year({seed}).pass_days(1).digest)
+"""
 
 
 def test_days_with_faults() -> None:
@@ -31,10 +36,10 @@ def test_days_with_faults() -> None:
 
 
 def test_a_seed_decides_everything() -> None:
-    """Each request, answer, event and moment, in this process and in one that hashes otherwise; not those of another
-    seed."""
+    """Each request, answer, event and moment, in this process and in one that hashes otherwise, on a machine of another
+    name; not those of another seed."""
     environment = os.environ | {"PYTHONHASHSEED": "77", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", TOLD.format(seed=5)]
+    command = [sys.executable, "-c", ELSEWHERE.format(seed=5)]
     with subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE) as other:
         first, again, differently = (Year(seed, keeps=None).pass_days(1) for seed in (5, 5, 6))
         elsewhere, _ = other.communicate()

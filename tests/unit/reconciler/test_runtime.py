@@ -2,16 +2,22 @@
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from actuators.concurrency import Concurrency
+from actuators.http.errors import Denied
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.http.kubernetes import KubernetesWriter
+from actuators.http.robot_refusals import REFUSED, Refusal, tag_of
+from desired.model.record import Stamp
 from desired.plan.kinds import KINDS
 from reconciler.config.config import load_config
 from reconciler.config.flags import Command
+from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.one_pass import converge, plan_once
-from reconciler.runtime import Runtime, build_runtime
+from reconciler.runtime import Runtime, build_runtime, open_robot
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
@@ -101,3 +107,18 @@ def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> No
     assert report.result == "changes"
     assert built.connections.leader.is_leader()
     assert [exchange.method for exchange in sim.sent_to_kubernetes("POST", "PATCH", "PUT", "DELETE")] == []
+
+
+def test_a_refused_log_in_is_as_old_as_the_clock_of_the_run_has_it() -> None:
+    """It was refused five minutes ago, and is not sent again."""
+    at = datetime(2001, 11, 23, 12, tzinfo=UTC)
+    environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **ALONE}
+    environment |= {"ROBOT_ENABLED": "true", "ROBOT_USER": "#ws+sandbox", "ROBOT_PASSWORD": "wrong"}
+    noted = REFUSED.write((Refusal(tag_of("#ws+sandbox", "wrong"), at),), Stamp("", "", at))
+    config_map = ConfigMap("hcloud-reconciler", lambda: {REFUSED.key: noted})
+    clock = Concurrency(wall_clock=(at + timedelta(minutes=5)).timestamp)
+    robot = open_robot(load_config(Command.BARE, {}, environment), threading.Event(), config_map, clock)
+    assert robot is not None
+
+    with pytest.raises(Denied):
+        robot.get("/server")
