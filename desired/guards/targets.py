@@ -156,7 +156,8 @@ class _Replacement(BalancerChanges):
 
     @cached_property
     def _newcomers(self) -> tuple[Target, ...]:
-        """The targets of Nodes that are there and stay. One that nothing says against goes with its network."""
+        """The targets of servers that are there, are wanted, and that no change removes. A target that is not wanted is
+        none of them, even where no change removes it: it goes when the load balancer leaves its network."""
         removals = (c for c in self.changes if c.kind == ChangeKind.LB_TARGET and c.verb is Verb.REMOVE)
         stay = self.lb.targets.targets - {change.before for change in removals}
         return tuple(t for t in self.present.targets if t in stay and self.led_to(t) is not None)
@@ -216,8 +217,9 @@ class _Replacement(BalancerChanges):
 
     @cached_property
     def _unchecked(self) -> Mapping[int, frozenset[Target]]:
-        """Port at which nothing is known to answer → what is to go there and was not checked. That it may answer counts
-        for it, as it does not for what replaces it."""
+        """Port at which nothing is known to answer → the targets that are no newcomers and may answer, as they were not
+        checked. That counts for them, as it does not for what replaces them. A target of others that stays is among
+        them before and after, so that no removal depends on it."""
         former = {t for t in self.present.targets if t not in self._newcomers and self._may_answer(t)}
         return {port: frozenset(former) for port in self.present.spec.listeners if port not in self._answering}
 
