@@ -242,7 +242,7 @@ def desired_load_balancer(
     on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
     notes = (
         *(Note(service.key, NoteKind.UNSUPPORTED, each.text, each.port, each.lack) for each in check.remarks),
-        *(Note(service.key, NoteKind.MALFORMED, problem.text) for problem in problems),
+        *(Note(service.key, NoteKind.MALFORMED, problem.text, option=problem.key) for problem in problems),
         *((size.problem.note(service.key),) if size.problem else ()),
         *certificates.notes,
         *notes_on_match(service, match),

@@ -99,6 +99,8 @@ class Note:
     """The port of a Service that it is about; None when it is about no single one."""
     lack: Lack | None = field(default=None, compare=False)
     """What a Service's spec asks for and does not get; None for any other note."""
+    option: str | None = field(default=None, compare=False)
+    """The annotation that cannot be read, or the variable that stands in for it; None for any other note."""
 
     @property
     def row(self) -> NoteRow:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from desired.annotations.options import OPTIONS
 from desired.plan.change import Hold
 from reconciler.result import Report
 from tests.support.harm_settling import Undone, What
@@ -38,13 +39,28 @@ class Excuse:
     of: Of
     until: Until
     why: str
+    options: frozenset[str] = frozenset()
+    """The annotations and variables of which the note has to be; empty: it is of none."""
+
+
+def _deciding(part: str) -> frozenset[str]:
+    """The annotations and variables that decide on a part of a load balancer."""
+    rows = (row for row in OPTIONS.values() if row.sets.split(".")[0] == part)
+    return frozenset(name for row in rows for name in (row.full_key, row.variable) if name)
 
 
 EXCUSES: tuple[Excuse, ...] = (
     Excuse(What.TARGET, "target-floor", Of.ITSELF, Until.APPROVAL, "nothing that serves goes for what does not"),
     Excuse(What.TARGET, "silent-cluster", Of.ITSELF, Until.APPROVAL, "half of the Nodes went while their servers live"),
     Excuse(What.TARGET, "no-targets", Of.WHOLE, Until.EDIT, "who answers stays while nobody may serve"),
-    Excuse(What.TARGET, "malformed", Of.WHOLE, Until.EDIT, "who gets traffic cannot be read"),
+    Excuse(
+        What.TARGET,
+        "malformed",
+        Of.WHOLE,
+        Until.EDIT,
+        "who gets traffic cannot be read, or the place in the network from which it is reached",
+        options=_deciding("targets") | _deciding("attachment"),
+    ),
     Excuse(What.TARGET, "unusable-target", Of.WHOLE, Until.EDIT, "the server has no address by which it is asked for"),
     Excuse(What.TARGET, "foreign", Of.WHOLE, Until.EDIT, "the load balancer that is asked for is another owner's"),
     Excuse(What.ROUTE, "route-blast-radius", Of.ITSELF, Until.APPROVAL, "it leads to a server that lives"),
@@ -62,8 +78,12 @@ EXCUSES: tuple[Excuse, ...] = (
 
 def excuses(undone: Undone, report: Report) -> list[Excuse]:
     """Those that a report gives for it; empty where it is simply not done."""
-    said = {(by, _relation(undone.key, key)) for by, key in _said(report)}
-    return [each for each in EXCUSES if each.what is undone.what and (each.by, each.of) in said]
+    said = {(by, _relation(undone.key, key), option) for by, key, option in _said(report)}
+    return [
+        each
+        for each in EXCUSES
+        if each.what is undone.what and any((each.by, each.of, option) in said for option in each.options or {None})
+    ]
 
 
 def waits_for(undone: Undone, hold: Hold) -> bool:
@@ -73,16 +93,16 @@ def waits_for(undone: Undone, hold: Hold) -> bool:
     return any((each.by, each.of) in said for each in rows)
 
 
-def _said(report: Report) -> Iterator[tuple[str, str]]:
-    """Name of a guard that holds or refuses, or kind of a note, and the key that it is about."""
+def _said(report: Report) -> Iterator[tuple[str, str, str | None]]:
+    """Name of a guard that holds or refuses, or kind of a note, the key that it is about, and the annotation."""
     for hold in report.holds:
-        yield from ((str(hold.rule), str(key)) for key in hold.keys)
+        yield from ((str(hold.rule), str(key), None) for key in hold.keys)
     for line in report.lines:
         if line.change.decision.verdict in ("held", "refused"):
-            yield str(line.change.decision.rule), str(line.change.key)
+            yield str(line.change.decision.rule), str(line.change.key), None
     for note in report.notes:
-        yield str(note.kind), str(note.key)
-        yield str(note.kind), str(note.key).replace("service/", "load_balancer/")
+        yield str(note.kind), str(note.key), note.option
+        yield str(note.kind), str(note.key).replace("service/", "load_balancer/"), note.option
 
 
 def _relation(key: str, other: str) -> Of | None:
