@@ -1,9 +1,10 @@
 """What goes on at the same time in a run, and the clocks that it goes by: threads of the standard library and real time
 by default.
 
-Whatever blocks is made here: threads and pools, events, conditions, queues, and locks that are held over a request. So
-a test can run a whole controller under a scheduler of its own, on virtual time. A lock that is never held over anything
-that blocks needs no such care, and is the standard library's.
+Whatever blocks in a controller's passes is made here: threads and pools, events, conditions, queues, and locks that are
+held over a request. So a test can run a whole controller under a scheduler of its own, on virtual time. A lock that is
+never held over anything that blocks needs no such care, and is the standard library's. What answers browsers and
+scrapes, waits for signals or bounds a command makes threads itself: ``tests/unit/test_seams.py`` has the reasons.
 """
 
 import sys

@@ -5,7 +5,6 @@ A ``Watch`` is one connection, from its opening to its end. When to open the nex
 closes at once.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,14 +65,14 @@ class Watch:
         self._response = response.response
         self._call = call
         self._silent = silent
-        self._closed = threading.Event()
+        self._is_closed = False
 
     def __iter__(self) -> Iterator[WatchEvent]:
         """The events as they come. Raises Conflict with status 410 when events after the version are no longer kept,
         Broken for what is no event, Transient for a connection that breaks or says nothing."""
         try:
             for line in self._lines():
-                if self._closed.is_set():
+                if self._is_closed:
                     return
                 yield self._event(line)
         finally:
@@ -81,7 +80,7 @@ class Watch:
 
     def close(self) -> None:
         """End the watch: a thread that waits for its next event finds that there is none."""
-        self._closed.set()
+        self._is_closed = True
         with suppress(Exception):  # it ends by itself this moment
             self._response.shutdown()
 
@@ -98,7 +97,7 @@ class Watch:
                 pieces, size = [other], len(other)
             if size > LONGEST_LINE:
                 raise Broken(f"Kubernetes API server: {self._call} sends a line of more than {LONGEST_LINE} bytes")
-        if (line := b"".join(pieces).strip()) and not self._closed.is_set():
+        if (line := b"".join(pieces).strip()) and not self._is_closed:
             yield line
 
     def _piece(self) -> bytes:
@@ -108,11 +107,11 @@ class Watch:
         try:
             piece: bytes = self._response.read1(_PIECE)
         except (HTTPError, OSError) as error:
-            if self._closed.is_set():
+            if self._is_closed:
                 return b""
             raise self._silent(error) from error
         except (AttributeError, ValueError):  # the socket was taken away while it was being read
-            if self._closed.is_set():
+            if self._is_closed:
                 return b""
             raise
         return piece

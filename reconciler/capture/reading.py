@@ -8,7 +8,6 @@ silent Nodes' ones.
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address
@@ -86,7 +85,7 @@ def capture_world(
     identity = f"/api/v1/namespaces/{IDENTITY_NAMESPACE}"
     approvals = f"/api/v1/namespaces/{segment(namespace)}/configmaps/{CONFIG_MAP}"
     workloads = [f"/apis/apps/v1/namespaces/{segment(namespace)}/{kind}" for kind in ("deployments", "daemonsets")]
-    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="capture") as pool:
+    with project.concurrency.pool(_PARALLEL, "capture") as pool:
         reads = {
             "/api/v1/nodes": pool.submit(_listed, cluster, "/api/v1/nodes", masks.NODE),
             "/api/v1/services": pool.submit(_listed, cluster, "/api/v1/services", masks.SERVICE),

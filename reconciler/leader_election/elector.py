@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 
-from actuators.concurrency import Task, boot_clock, start_thread
+from actuators.concurrency import THREADS, Task, boot_clock, start_thread
 from actuators.http.errors import NotLeader
 from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun, utc_now
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, LeaseSight, Timings
@@ -56,7 +56,7 @@ class Elector:
         self._draw = draw
         self._beside = beside
         self._keeping: Task | None = None
-        self._closing = closing or threading.Event()
+        self._closing = closing or THREADS.event()
         self._releases = False
         self._listeners: list[Callable[[], object]] = []
         self._said = ""
