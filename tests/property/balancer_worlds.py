@@ -240,3 +240,29 @@ def served_worlds(draw: st.DrawFn) -> World:
         servers=(*world.servers, *machines),
         balancers=(balancer, *others),
     )
+
+
+@st.composite
+def foreign_worlds(draw: st.DrawFn) -> World:
+    """Those with a load balancer of another cluster, which may have the label or the name of a Service of this one."""
+    world = draw(worlds())
+    balancer = draw(balancers(0, list(world.servers)))
+    foreign = balancer | {"labels": balancer["labels"] | {LABEL_CLUSTER_UID: OTHER_CLUSTER}}
+    others = (found for found in world.balancers if found["name"] != foreign["name"] and found["id"] != foreign["id"])
+    return replace(world, balancers=(foreign, *others))
+
+
+@st.composite
+def leaving_worlds(draw: st.DrawFn) -> World:
+    """Those in which a Service that has a load balancer wants none any more, whatever that is and has."""
+    world = draw(worlds())
+    balancer = draw(balancers(0, list(world.servers)))
+    labels = balancer["labels"] | {LABEL_SERVICE_UID: uid_of("web"), LABEL_CLUSTER_UID: CLUSTER_UID}
+    leaving = balancer | {"labels": labels}
+    service, *others = world.services
+    spec = {"type": "ClusterIP", "ports": [{"name": "p80", "port": 80, "protocol": "TCP"}]}
+    metadata = service["metadata"] | {"finalizers": [FINALIZER_BALANCER]}
+    rest = (found for found in world.balancers if found["name"] != leaving["name"] and found["id"] != leaving["id"])
+    return replace(
+        world, services=({**service, "metadata": metadata, "spec": spec}, *others), balancers=(leaving, *rest)
+    )

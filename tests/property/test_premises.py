@@ -33,6 +33,14 @@ def test_a_share_is_reached_within_what_chance_explains(met: int, tried: int, is
     assert (not [*shortcomings({"a deletion": 0.2})]) is is_enough
 
 
+@pytest.mark.parametrize(("share", "tried", "is_enough"), [(0.06, 100, False), (0.15, 40, False), (0.15, 10, True)])
+def test_one_example_at_least(share: float, tried: int, is_enough: bool) -> None:
+    """Where chance hardly explains that there is none, though three standard deviations would."""
+    noted(0, tried)
+
+    assert (not [*shortcomings({"a deletion": share})]) is is_enough
+
+
 @pytest.mark.parametrize(
     ("shares", "count"), [({"a deletion": 0.2, "a hold": 0.1}, 1), (ALWAYS, 1), ({"a hold": 0.1}, 2)]
 )

@@ -28,7 +28,7 @@ def test_provider_ids_survive_writing_and_reading(provider_id: CloudID | RobotID
     assert parse_provider_id(format_provider_id(provider_id)) == provider_id
 
 
-@law({"a providerID of ours": 0.08})
+@law({"a providerID of ours": 0.1})
 @given(
     st.text()
     | st.sampled_from(["hcloud://", "hrobot://"]).flatmap(
@@ -51,7 +51,7 @@ def test_approvals_survive_writing_and_reading(given_approvals: list[Grant]) -> 
     assert parse_approvals(dict(map(format_approval, given_approvals))) == tuple(expected)
 
 
-@law({"an approval": 0.06})
+@law({"an approval": 0.08})
 @given(
     hashes.map(lambda text: text.replace(":", ".")) | st.text(),
     st.text()
@@ -174,7 +174,7 @@ _YAML = st.lists(
 ).map("".join)
 
 
-@law({"a Service or what carries annotations": 0.05})
+@law({"a Service or what carries annotations": 0.1})
 @given((_SERVICES | _DOCUMENTS).map(yaml.safe_dump) | _YAML | st.text())
 def test_any_manifest_is_judged(text: str) -> None:
     """No text makes the reader or the checks raise, but for saying that it is neither YAML nor JSON."""

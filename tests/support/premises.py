@@ -12,6 +12,9 @@ ALWAYS: Mapping[str, float] = {}
 """Of a law of which every example is worth its while."""
 _DEVIATIONS = 3.0
 """Standard deviations by which a share may fall short: a few examples of any seed prove little, and thousands much."""
+_BY_CHANCE = 0.003
+"""How likely it is that a share falls so short, as a probability. Where it is less likely that no example at all meets
+a premise, one has to."""
 _tried: Counter[str] = Counter()
 _met: Counter[str] = Counter()
 
@@ -38,4 +41,6 @@ def shortcomings(shares: Mapping[str, float]) -> Iterator[str]:
 
 
 def _fewest(share: float, tried: int) -> float:
-    return share * tried - _DEVIATIONS * sqrt(tried * share * (1 - share))
+    """How many there are at least; below 1 where so few examples may well be all of another kind."""
+    is_sure_of_one = (1 - share) ** tried < _BY_CHANCE
+    return max(share * tried - _DEVIATIONS * sqrt(tried * share * (1 - share)), is_sure_of_one)
