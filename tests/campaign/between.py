@@ -17,7 +17,7 @@ from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster, Step
 from tests.campaign.probe import Probe
 from tests.campaign.running import MOST_PASSES, begun, found_in
-from tests.campaign.workloads import EXCLUDED, IDLE, LONG_SILENT, Workload
+from tests.campaign.workloads import EXCLUDED, Workload, have_idle, join, lose
 from tests.support.direct import Between as Passed
 from tests.support.direct import Handle, Line, Refusal
 from tests.support.objects import (
@@ -147,18 +147,6 @@ def _apart(world: World) -> None:
     world.leave_network(3, network)
 
 
-def _lose(world: World) -> None:
-    world.delete_server(3)
-    world.set_ready("web-3", ready="Unknown", since=LONG_SILENT)
-
-
-def _join(world: World) -> None:
-    world.add_servers(a_server_of(4))
-    node = joining_node("web-4")
-    node["spec"] |= {"podCIDR": pods_of(4), "podCIDRs": [pods_of(4)]}
-    world.register(node)
-
-
 def its_own(world: World, name: str) -> int:
     """The id of the load balancer of a Service."""
     uid = world.service(name)["metadata"]["uid"]
@@ -179,10 +167,6 @@ def _without(world: World, label: str) -> Mapping[str, str]:
     """Its other labels."""
     found = next(each["labels"] for each in world.balancers() if label in each["labels"])
     return {key: value for key, value in found.items() if key != label}
-
-
-def _idle(world: World) -> None:
-    world.have_balancers(*world.balancers(), IDLE)
 
 
 def _ask_for_idle(world: World) -> None:
@@ -266,23 +250,23 @@ ELSEWHERE = {"loadBalancerClass": "io.cilium/l2-announcer"}
 ROWS = (
     Between(
         "the server of a Node that is to go exists again",
-        _lose,
+        lose(3),
         lambda world: world.add_servers({**a_server_of(3), "private_net": []}),
         before=(_apart,),
     ),
     Between(
         "a Node that is to go reports again",
-        _lose,
+        lose(3),
         lambda world: world.set_ready("web-3", ready="True"),
         before=(_apart,),
     ),
     Between(
         "another Node has the name of one that is to go",
-        _lose,
+        lose(3),
         lambda world: world.register_again(_of_another_cloud("web-3")),
         at="/nodes/web-3",
     ),
-    Between("somebody taints a Node that joins", _join, lambda world: world.taint("web-4", key="example.com/mine")),
+    Between("somebody taints a Node that joins", join(4), lambda world: world.taint("web-4", key="example.com/mine")),
     Between(
         "another cloud's Node has the name of one that was resized",
         lambda world: world.change_servers(3, server_type="cpx42"),
@@ -320,13 +304,13 @@ ROWS = (
         "another Service has got the load balancer that is to be adopted",
         _ask_for_idle,
         lambda world: world.change_labels(80, {LABEL_SERVICE_UID: world.service("web")["metadata"]["uid"]}),
-        before=(_idle,),
+        before=(have_idle,),
     ),
     Between(
         "somebody uses the load balancer that is to be adopted",
         _ask_for_idle,
         lambda world: world.add_target(80, {"type": "server", "server": {"id": 1}}),
-        before=(_idle,),
+        before=(have_idle,),
     ),
     Between(
         "a Service that is to be claimed is another class's",

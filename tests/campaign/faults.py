@@ -2,29 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
-
-import requests
-from urllib3.exceptions import IncompleteRead, ProtocolError, ReadTimeoutError
+from typing import Any
 
 from reconciler.sandbox.exchange import Request, Response
 from tests.campaign.cluster import Cluster
 from tests.campaign.effects import effects_of
 from tests.campaign.fields import NOTHING_READ, Read, first_is, listed, without
 from tests.campaign.points import Fault, Moment, Point
+from tests.campaign.refusals import SAID, refusal, reset, timeout
 from tests.support.direct import death
-
-
-def _timeout(api: str) -> Exception:
-    if api == "kubernetes":
-        return ReadTimeoutError(cast("Any", None), "/", "a fault of the campaign")
-    return requests.ReadTimeout("a fault of the campaign")
-
-
-def _reset(api: str) -> Exception:
-    if api == "kubernetes":
-        return ProtocolError("a fault of the campaign", IncompleteRead(1, 2))
-    return requests.exceptions.ChunkedEncodingError("a fault of the campaign")
 
 
 def _dies_before(moment: Moment) -> Response:
@@ -38,32 +24,22 @@ def _dies_after(moment: Moment) -> Response:
 
 
 def _times_out_before(moment: Moment) -> Response:
-    raise _timeout(moment.point.api)
+    raise timeout(moment.point.api)
 
 
 def _times_out_after(moment: Moment) -> Response:
     moment.handle(moment.request)
-    raise _timeout(moment.point.api)
+    raise timeout(moment.point.api)
 
 
 def _is_reset(moment: Moment) -> Response:
     moment.handle(moment.request)
-    raise _reset(moment.point.api)
-
-
-_REASONS = {409: "Conflict", 423: "Locked", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
-_CODES = {409: "conflict", 423: "locked", 429: "rate_limit_exceeded", 500: "server_error", 503: "unavailable"}
+    raise reset(moment.point.api)
 
 
 def _refused(status: int) -> Fault:
-    def refuse(moment: Moment) -> Response:
-        headers = {"Retry-After": "1"} if status == 429 else {}
-        if moment.point.api != "kubernetes":
-            return Response(status, {"error": {"code": _CODES[status], "message": "a fault of the campaign"}}, headers)
-        body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": _REASONS[status], "code": status}
-        return Response(status, {**body, "message": "a fault of the campaign"}, headers)
-
-    return refuse
+    headers = {"Retry-After": "1"} if status == 429 else {}
+    return lambda moment: Response(status, refusal(moment.point.api, status), headers)
 
 
 def _loses_the_lead(moment: Moment) -> Response:
@@ -153,7 +129,7 @@ def _with_first(value: Any) -> Fault:
 
 def _says(status: int, code: str, **details: Any) -> Response:
     """An error of Robot's."""
-    error = {"status": status, "code": code, "message": "a fault of the campaign", **details}
+    error = {"status": status, "code": code, "message": SAID, **details}
     return Response(status, {"error": error})
 
 
@@ -173,9 +149,7 @@ OF_WRITES: Mapping[str, Fault] = {
 }
 OF_CLOUD_WRITES: Mapping[str, Fault] = {
     "423": _refused(423),
-    "action fails": _action_is(
-        status="error", progress=100, error={"code": "action_failed", "message": "a fault of the campaign"}
-    ),
+    "action fails": _action_is(status="error", progress=100, error={"code": "action_failed", "message": SAID}),
     "action runs for ever": _action_is(status="running", progress=50, finished=None),
     "action hangs": _action_hangs,
 }
@@ -187,7 +161,7 @@ OF_READS: Mapping[str, Fault] = {
     "last hidden": _with_list(lambda objects: objects[:-1]),
     "last twice": _with_list(lambda objects: [*objects, objects[-1]]),
     "first is null": _with_first(None),
-    "first is a text": _with_first("a fault of the campaign"),
+    "first is a text": _with_first(SAID),
 }
 OF_CLOUD_READS: Mapping[str, Fault] = {
     "page 2 as one write ago": _second_page_as_it_was(1),

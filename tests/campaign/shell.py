@@ -18,9 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
-import requests
 import urllib3
-from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
 from actuators.http.kubernetes import KubernetesConnection
 from actuators.lease import Leases
@@ -35,6 +33,7 @@ from reconciler.runtime import Connections, build_runtime
 from reconciler.sandbox.exchange import Request, Simulator, Stream
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
+from tests.campaign.refusals import refusal, reset, timeout
 from tests.support.cooperative import Killed, Process, Scheduler
 from tests.support.direct import HETZNER_URL, KUBERNETES_URL, DirectSimulation, PoolLine, SessionLine
 from tests.support.passes import Ears
@@ -160,7 +159,7 @@ class Wire:
             self._die()
         if fault.isdigit():
             self._return()
-            return int(fault), {"Content-Type": "application/json"}, _refusal(self._api, int(fault))
+            return int(fault), {"Content-Type": "application/json"}, json.dumps(refusal(self._api, int(fault))).encode()
         self._arrives(method, target, body)
         answer = self._simulator.handle(Request.of(method, target, body, headers))
         content = answer.encoded()
@@ -171,7 +170,7 @@ class Wire:
             self._die()
         self._return()
         if fault == "reset":
-            raise _reset(self._api)
+            raise reset(self._api)
         date = format_datetime(self._cluster.clock.now(), usegmt=True)
         return answer.status, {"Content-Type": "application/json", "Date": date, **answer.headers}, content
 
@@ -209,7 +208,7 @@ class Wire:
 
     def _times_out(self) -> Exception:
         self._scheduler.sleep(self._timeout_s)
-        return _silence(self._api)
+        return timeout(self._api)
 
     def _die(self) -> None:
         """The process is killed at this moment."""
@@ -257,7 +256,7 @@ class WatchAnswer:
             for line in taken.splitlines(keepends=True):
                 became = [line] if b'"BOOKMARK"' in line[:24] else self._cluster.bends(line)
                 if became is None:
-                    raise _reset("kubernetes")
+                    raise reset("kubernetes")
                 lines += became
             if lines:
                 for line in lines:
@@ -266,7 +265,7 @@ class WatchAnswer:
             if self._feed.is_over and not is_silent:
                 return b""
             if self._scheduler.now - silent_from >= SILENCE_S:
-                raise _silence("kubernetes")
+                raise timeout("kubernetes")
             left_s = silent_from + SILENCE_S - self._scheduler.now
             # Time brings bookmarks, and the end.
             self._scheduler.wait_until(lambda: self._is_closed or self._has_news, min(left_s, LOOKS_S))
@@ -369,27 +368,6 @@ def _plug_into(connection: KubernetesConnection, wire: Wire) -> None:
 def _target(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
-
-
-def _silence(api: str) -> Exception:
-    if api == "hetzner":
-        return requests.ReadTimeout("no answer")
-    return ReadTimeoutError(None, None, "no answer")  # type: ignore[arg-type]
-
-
-def _reset(api: str) -> Exception:
-    return requests.ConnectionError("reset") if api == "hetzner" else ProtocolError("reset")
-
-
-def _refusal(api: str, status: int) -> bytes:
-    if api == "hetzner":
-        body: dict[str, Any] = {"error": {"code": _CODES[status], "message": "not now", "details": None}}
-    else:
-        body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "not now", "code": status}
-    return json.dumps(body).encode()
-
-
-_CODES = {409: "conflict", 423: "locked", 429: "rate_limit_exceeded", 500: "server_error", 503: "unavailable"}
 
 
 def _kubeconfig(folder: Path) -> Path:

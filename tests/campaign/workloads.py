@@ -53,7 +53,7 @@ class Workload:
     """Between two passes of a loop that is called or has something left to do."""
 
 
-def _join(number: int) -> Step:
+def join(number: int) -> Step:
     def step(world: World) -> None:
         world.add_servers(a_server_of(number))
         node = joining_node(f"web-{number}")
@@ -71,7 +71,7 @@ def _in_turn(*steps: Step) -> Step:
     return step
 
 
-def _lose(number: int) -> Step:
+def lose(number: int) -> Step:
     """A server is gone, and its kubelet has been silent for two hours."""
 
     def step(world: World) -> None:
@@ -115,7 +115,7 @@ def _strange_route(world: World) -> None:
     world.have_routes(*({"destination": pods_of(n), "gateway": private_ip(n % 3 + 1)} for n in (1, 2, 3)))
 
 
-def _idle(world: World) -> None:
+def have_idle(world: World) -> None:
     world.have_balancers(*world.balancers(), IDLE)
 
 
@@ -149,7 +149,7 @@ def _include(world: World) -> None:
 def _grow(cluster: Cluster) -> None:
     """Six Nodes, all of them at work."""
     for number in (4, 5, 6):
-        _join(number)(cluster)
+        join(number)(cluster)
         cluster.set_ready(f"web-{number}", ready="True", since=LONG_SILENT)
 
 
@@ -246,7 +246,7 @@ LISTED_AGAIN_S = 330.0
 """A list of dedicated servers is good for five minutes."""
 APPROVED = (Cluster.approve, Cluster.approve)
 """An approval counts once: one that was marked as used when the process died has to be given again."""
-ADOPT_IDLE: tuple[Step, ...] = (_delete("web"), _idle, _expose("web", name="idle"))
+ADOPT_IDLE: tuple[Step, ...] = (_delete("web"), have_idle, _expose("web", name="idle"))
 """``web`` gives its load balancer back, and takes one that somebody made."""
 SECURE = {"protocol": "https", "certificate_type": "managed", "http_managed_certificate_domains": "shop.example.com"}
 NAMED = {"protocol": "https", "http_certificates": "one"}
@@ -262,12 +262,12 @@ DEDICATED = {
 WORKLOADS: Mapping[str, Workload] = {
     workload.name: workload
     for workload in (
-        Workload("a Node joins", (_join(4),)),
-        Workload("three Nodes join", (_in_turn(_join(4), _join(5), _join(6)),)),
+        Workload("a Node joins", (join(4),)),
+        Workload("three Nodes join", (_in_turn(join(4), join(5), join(6)),)),
         Workload("a Node joins before its server", (lambda world: world.register(joining_node("web-4")), _join_server)),
         Workload("a server is resized", (_resize,)),
-        Workload("a Node is drained and deleted", (_drain, _lose(3))),
-        Workload("a server is lost", (_lose(3),)),
+        Workload("a Node is drained and deleted", (_drain, lose(3))),
+        Workload("a server is lost", (lose(3),)),
         Workload("a Node is deleted", (lambda world: world.delete_node("web-3"), *APPROVED)),
         Workload("a Service comes", (_expose("api", 80, 443),)),
         Workload("two Services come", (_in_turn(_expose("api"), _expose("mail", 25, use_private_ip="true")),)),
@@ -279,7 +279,7 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("a private address is chosen", (_annotate("db", private_ipv4="10.0.0.77"), *APPROVED)),
         Workload("the public interface is closed", (_annotate("db", disable_public_network="true"),)),
         Workload("type and algorithm change", (_annotate(type="lb21", algorithm_type="least_connections"),)),
-        Workload("an idle load balancer is adopted", (_expose("api", name="idle"),), before=(_idle,)),
+        Workload("an idle load balancer is adopted", (_expose("api", name="idle"),), before=(have_idle,)),
         Workload("a Service is renamed at Hetzner", (_annotate(name="shop"),)),
         Workload("a Service goes", (_delete("db"),)),
         Workload("a Service goes and its load balancer is retained", (_delete("db"),), (_retain,)),
@@ -300,10 +300,10 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("Nodes are excluded and return", (_exclude, _include)),
         Workload("a server leaves the network", (lambda world: world.leave_network(3, 7),)),
         Workload("a server is switched off", (lambda world: world.power(3, on=False),)),
-        Workload("Nodes come and go", (_in_turn(_join(4), _join(5)), _drain, _in_turn(_lose(3), _join(6)))),
+        Workload("Nodes come and go", (_in_turn(join(4), join(5)), _drain, _in_turn(lose(3), join(6)))),
         Workload(
             "two of six Nodes go",
-            (_in_turn(_lose(5), _lose(6)),),
+            (_in_turn(lose(5), lose(6)),),
             before=(_grow,),
         ),
         Workload("a Node returns with other pods", (_other_pods,)),
@@ -329,15 +329,15 @@ WORKLOADS: Mapping[str, Workload] = {
             before=(upload("one", "two"), _expose("shop", 443, **NAMED)),
         ),
         Workload("a certificate comes after its Service", (_expose("shop", 443, **NAMED), upload("one"))),
-        Workload("the token is replaced", (_in_turn(use_token(NEW_TOKEN), _join(4)),)),
-        Workload("the token is revoked", (Cluster.revoke_token, _in_turn(use_token(NEW_TOKEN), _join(4)))),
+        Workload("the token is replaced", (_in_turn(use_token(NEW_TOKEN), join(4)),)),
+        Workload("the token is revoked", (Cluster.revoke_token, _in_turn(use_token(NEW_TOKEN), join(4)))),
         Workload(
             "the token is of another project",
-            (_in_turn(_join(4), use_token(OTHER_TOKEN)), use_token(HetznerSimulator.TOKEN)),
+            (_in_turn(join(4), use_token(OTHER_TOKEN)), use_token(HetznerSimulator.TOKEN)),
         ),
-        Workload("another process leads", (_in_turn(Cluster.take_over, _join(4)),), environment=ELECTED),
+        Workload("another process leads", (_in_turn(Cluster.take_over, join(4)),), environment=ELECTED),
         Workload(
-            "the lead is lost within a pass", (_in_turn(_join(4), _expose("api"), Cluster.stall),), environment=ELECTED
+            "the lead is lost within a pass", (_in_turn(join(4), _expose("api"), Cluster.stall),), environment=ELECTED
         ),
         *(
             Workload(name, steps, (_have_dedicated_servers,), DEDICATED, LISTED_AGAIN_S)
@@ -345,22 +345,22 @@ WORKLOADS: Mapping[str, Workload] = {
                 "a dedicated server joins": (_join_dedicated,),
                 "a dedicated server is given back": (_give_back,),
                 "a dedicated server joins while Robot is in maintenance": (
-                    _in_turn(_maintain, _join_dedicated, _join(4)),
+                    _in_turn(_maintain, _join_dedicated, join(4)),
                     _in_turn(_end_maintenance, _later(LISTED_AGAIN_S)),
                 ),
             }.items()
         ),
-        Workload("a cluster of HCCM is taken over", (_as_hccm_left_it, _join(4))),
+        Workload("a cluster of HCCM is taken over", (_as_hccm_left_it, join(4))),
         Workload("a cluster of HCCM has drifted", (_in_turn(_as_hccm_left_it, _resize, _delete_balancer),)),
-        Workload("HCCM ends", (_in_turn(_as_hccm_left_it, _run_hccm(1), _join(4)), _run_hccm(0))),
-        Workload("a saved plan is applied", (_in_turn(_join(4), _delete("db"), Cluster.save_plan), Cluster.leave_plan)),
+        Workload("HCCM ends", (_in_turn(_as_hccm_left_it, _run_hccm(1), join(4)), _run_hccm(0))),
+        Workload("a saved plan is applied", (_in_turn(join(4), _delete("db"), Cluster.save_plan), Cluster.leave_plan)),
         Workload(
             "a saved plan is applied to more than it has",
-            (_in_turn(_join(4), Cluster.save_plan, _expose("api")), Cluster.leave_plan),
+            (_in_turn(join(4), Cluster.save_plan, _expose("api")), Cluster.leave_plan),
         ),
         Workload(
             "an exact plan is applied to more than it has",
-            (_in_turn(_join(4), lambda cluster: cluster.save_plan(is_exact=True), _expose("api")), Cluster.leave_plan),
+            (_in_turn(join(4), lambda cluster: cluster.save_plan(is_exact=True), _expose("api")), Cluster.leave_plan),
         ),
         *(
             Workload(name, (_configure(**variables), *APPROVED), (install, *before))
