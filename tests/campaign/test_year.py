@@ -18,7 +18,7 @@ from tests.support.objects import a_service, pods_of, private_ip
 pytestmark = pytest.mark.passes
 
 ROOT = Path(__file__).parents[2]
-DAYS = int(os.environ.get("CAMPAIGN_DAYS") or 3)
+DAYS = 3
 ELSEWHERE = """
 import socket
 socket.gethostname = lambda: "elsewhere"
