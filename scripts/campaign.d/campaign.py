@@ -1,4 +1,4 @@
-"""The campaign on all cores: faults, paths of wishes, guards, planted faults, and a year."""
+"""The campaign on all cores: each part tells what differs, and ends with a line of its own."""
 
 import argparse
 import logging
@@ -8,18 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from depth import go_deep
-from faults import try_faults, try_pairs
+from faults import try_again, try_faults, try_pairs
 from guards import switch_guards_off
+from paths import try_paths
 from planted import plant
-from telling import all_cores, tell
+from telling import NotThereError, Told
 from worlds import try_worlds
 from year import pass_year
 
-from tests.campaign.paths import differing, paths
-
 
 def main() -> int:
-    """1 when anything differs that must not."""
+    """1 when anything differs that must not, 2 when an option names what there is not."""
     parser = argparse.ArgumentParser(prog="scripts/campaign", description=__doc__)
     parser.add_argument(
         "part",
@@ -32,7 +31,8 @@ def main() -> int:
         "--workload", action="append", metavar="TEXT", help="faults: only those with this in their name"
     )
     parser.add_argument("--fault", action="append", metavar="NAME", help="faults: only this one")
-    parser.add_argument("--named", metavar="TEXT", help="guards, planted: only those with this in their name")
+    parser.add_argument("--named", action="append", metavar="TEXT", help="guards, planted: the same")
+    parser.add_argument("--case", metavar="NAME", help="only this fault, pair or path, as its failure is called")
     parser.add_argument("--failures", type=Path, metavar="FOLDER", help="leave a file a failure there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between the marks of this page")
     parser.add_argument("--depth", type=int, default=8, help="depth: steps from the world that is in order")
@@ -41,22 +41,24 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=365, help="year: how many of them")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    failed = sum(PARTS[part](given) for part in given.part or USUAL)
+    try:
+        failed = try_again(given.case) if given.case else sum(_tried(part, given) for part in given.part or USUAL)
+    except NotThereError as error:
+        print(f"scripts/campaign: error: argument {error}", file=sys.stderr)
+        return 2
     return 1 if failed else 0
 
 
-def try_paths(given: argparse.Namespace) -> int:
-    """How many paths end elsewhere than their last wish."""
-    began, every, failed = time.monotonic(), [*paths()], 0
-    with all_cores() as pool:
-        for path, found in zip(every, pool.map(differing, every, chunksize=16), strict=True):
-            failed += tell(str(path), found, given.failures)
-    print(f"{len(every)} paths, {failed} differences, {(time.monotonic() - began) / 60:.1f} min")
-    return failed
+def _tried(part: str, given: argparse.Namespace) -> int:
+    began = time.monotonic()
+    told = PARTS[part](given)
+    minutes = (time.monotonic() - began) / 60
+    print(f"{part}: {told.tried}, {told.differences} differences, {minutes:.1f} min", flush=True)
+    return told.differences
 
 
-Part = Callable[[argparse.Namespace], int]
-"""A part of the campaign: given the options, how many differences it found, each of which it has told."""
+Part = Callable[[argparse.Namespace], Told]
+"""A part of the campaign, given the options."""
 PARTS: Mapping[str, Part] = {
     "faults": try_faults,
     "pairs": try_pairs,

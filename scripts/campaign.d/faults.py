@@ -1,65 +1,79 @@
 """Single faults and pairs of them, on all cores."""
 
 import argparse
-import time
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from telling import all_cores, tell
+from telling import NotThereError, Told, all_cores, chosen, tell
 
-from tests.campaign.cases import Case, Verdict, cases_of, judged
+from tests.campaign.cases import Case, Verdict, case_of_name, cases_of, judged
 from tests.campaign.oracles import EXEMPTIONS
 from tests.campaign.pairs import drawn_pairs
+from tests.campaign.paths import differing, paths
 from tests.campaign.workloads import WORKLOADS
 from tests.property.strategies import SEED
 
 
-def try_faults(given: argparse.Namespace) -> int:
+def try_faults(given: argparse.Namespace) -> Told:
     """How many single faults have changed anything that they must not, and in a whole run how many exemptions none has
     made use of."""
-    names = [name for name in WORKLOADS if not given.workload or any(each in name for each in given.workload)]
-    every = (case for name in names for case in cases_of(name))
+    every = [case for name in chosen("--workload", given.workload, WORKLOADS) for case in cases_of(name)]
+    asked = {*chosen("--fault", given.fault, {case.strikes[0].fault: None for case in every}, operator.eq)}
     happened, used = Counter[tuple[str, str]](), set[tuple[int, str]]()
 
     def note(verdict: Verdict) -> None:
         happened[verdict.case.workload, verdict.case.strikes[0].fault] += verdict.has_happened
         used.update(verdict.exempt)
 
-    failed = _try("faults", (case for case in every if _is_asked(case, given)), given, note)
+    told = _try("faults", [case for case in every if case.strikes[0].fault in asked], given, note)
     if given.page:
         write_table(given.page, happened)
-    every = {(number, pattern) for number, each in enumerate(EXEMPTIONS) for pattern in each.differences}
-    unused = [] if given.workload or given.fault else sorted(every - used)
+    needed = {(number, pattern) for number, each in enumerate(EXEMPTIONS) for pattern in each.differences}
+    unused = [] if given.workload or given.fault else sorted(needed - used)
     for number, pattern in unused:
         print(f"exemption not needed: {pattern!r} of {EXEMPTIONS[number]}")
-    return failed + len(unused)
+    return told._replace(differences=told.differences + len(unused))
 
 
-def _is_asked(case: Case, given: argparse.Namespace) -> bool:
-    return not given.fault or any(strike.fault in given.fault for strike in case.strikes)
-
-
-def try_pairs(given: argparse.Namespace) -> int:
+def try_pairs(given: argparse.Namespace) -> Told:
     """How many of the pairs that are drawn have changed anything that they must not."""
     seed = SEED if given.seed is None else given.seed
     print(f"pairs: --budget {given.budget} --seed {seed}")
-    return _try("pairs of faults", drawn_pairs(given.budget, str(seed)), given)
+    return _try("pairs of faults", [*drawn_pairs(given.budget, str(seed))], given)
+
+
+def try_again(name: str) -> int:
+    """The same for the one case, or the one path of wishes, of this name. Raises NotThereError where there is none."""
+    path = next((path for path in paths() if str(path) == name), None)
+    if path is not None:
+        told: Sequence[str] = differing(path)
+    else:
+        try:
+            verdict = judged(case_of_name(name))
+        except KeyError as error:
+            raise NotThereError(f"--case: {error.args[0]}") from None
+        told = verdict.differences
+        if not verdict.has_happened:
+            print("not all of it has happened")
+    tell(name, told, None, ())
+    if not told:
+        print("no difference")
+    return len(told)
 
 
 def _try(
-    what: str, cases: Iterable[Case], given: argparse.Namespace, note: Callable[[Verdict], object] = lambda _: None
-) -> int:
+    what: str, cases: Sequence[Case], given: argparse.Namespace, note: Callable[[Verdict], object] = lambda _: None
+) -> Told:
     """How many cases differ, each of which is told."""
-    began, happened, failed = time.monotonic(), 0, 0
+    happened, failed = 0, 0
     with all_cores() as pool:
-        for verdict in pool.map(judged, [*cases], chunksize=16):
+        for verdict in pool.map(judged, cases, chunksize=16):
             note(verdict)
             happened += verdict.has_happened
-            failed += tell(str(verdict.case), verdict.differences, given.failures)
-    seconds = time.monotonic() - began
-    print(f"{happened} {what}, {failed} differences, {seconds / 60:.1f} min, {happened / seconds:.1f} a second")
-    return failed
+            failed += tell(str(verdict.case), verdict.differences, given.failures, ["--case", str(verdict.case)])
+    return Told(f"{happened} {what}", failed)
 
 
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"

@@ -1,17 +1,16 @@
 """All small worlds on all cores, held against the table of what must never be allowed."""
 
 import argparse
-import time
 
-from telling import all_cores
+from telling import Told, all_cores, tell
 
 from tests.campaign.forbidden import ROWS, Tally, tally_of_pair, unkept
 from tests.campaign.small_worlds import pairs
 
 
-def try_worlds(_: argparse.Namespace) -> int:
+def try_worlds(given: argparse.Namespace) -> Told:
     """How much has passed that must not, or is said by the table of no world."""
-    began, tally = time.monotonic(), Tally()
+    tally = Tally()
     with all_cores() as pool:
         for found in pool.map(tally_of_pair, pairs(), chunksize=8):
             tally.add(found)
@@ -21,8 +20,5 @@ def try_worlds(_: argparse.Namespace) -> int:
         noticed = ", ".join(f"{guard} {count}" for (guard, name), count in tally.noticed.items() if name == row.name)
         print(f"  {row.name}: {tally.planned[row.name]} planned, {tally.beside[row.name]} beside; {noticed or '-'}")
     wrong = unkept(tally)
-    for text in wrong:
-        print(text)
-    minutes = (time.monotonic() - began) / 60
-    print(f"{tally.worlds} worlds, {tally.plans} plans, {len(wrong)} differences, {minutes:.1f} min")
-    return len(wrong)
+    tell("worlds", wrong, given.failures, ["worlds"])
+    return Told(f"{tally.worlds} worlds, {tally.plans} plans", len(wrong))

@@ -58,6 +58,22 @@ def cases_of(workload: str) -> Iterator[Case]:
             yield Case.of(workload, point, fault)
 
 
+def case_of_name(name: str) -> Case:
+    """The single fault, or the pair, that is called so. Raises KeyError, with what there is, where there is none."""
+    workload = next((each for each in WORKLOADS if name.startswith(f"{each}, ")), None)
+    if workload is None:
+        raise KeyError(f"no workload is called as {name!r} begins; there are\n  " + "\n  ".join(WORKLOADS))
+    strikes = {str(strike): strike for case in cases_of(workload) for strike in case.strikes}
+    said = name.removeprefix(f"{workload}, ")
+    for first, strike in strikes.items():
+        if said == first:
+            return Case(workload, (strike,))
+        second = strikes.get(said.removeprefix(f"{first} and "))
+        if second is not None and said.startswith(f"{first} and "):
+            return Case(workload, (strike, second))
+    raise KeyError(f"{said!r} is none of the {len(strikes)} faults of {workload!r}, such as {next(iter(strikes))!r}")
+
+
 def judged(case: Case) -> Verdict:
     """Carry the case out. Whatever the product does not handle is a difference as well."""
     try:

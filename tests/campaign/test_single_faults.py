@@ -1,13 +1,12 @@
 """A sample of the campaign: single faults of each kind, in each workload, and pairs; ``scripts/campaign`` tries all."""
 
-import os
 import random
 import re
 from collections import defaultdict
 
 import pytest
 
-from tests.campaign.cases import Case, cases_of, judged, undisturbed
+from tests.campaign.cases import Case, case_of_name, cases_of, judged, undisturbed
 from tests.campaign.faults import FAULTS, faults_at
 from tests.campaign.oracles import differences
 from tests.campaign.pairs import drawn_pairs
@@ -15,13 +14,12 @@ from tests.campaign.pass_faults import PASS_FAULTS
 from tests.campaign.points import Point
 from tests.campaign.running import play
 from tests.campaign.workloads import WORKLOADS
+from tests.property.strategies import SEED
 
 pytestmark = pytest.mark.passes
 
-SEED = os.environ.get("PROPERTY_SEED") or "0"
-"""Which sample; by default always the same, as what differs in the whole is for ``scripts/campaign`` to tell."""
-PER_WORKLOAD = int(os.environ.get("CAMPAIGN_FAULTS") or 2)
-PAIRS = int(os.environ.get("CAMPAIGN_PAIRS") or 30)
+PER_WORKLOAD = 2
+PAIRS = 30
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -46,7 +44,7 @@ def test_each_fault_once() -> None:
     for case in (case for name in WORKLOADS for case in cases_of(name)):
         found[case.strikes[0].fault].append(case)
     kinds = {*FAULTS, *PASS_FAULTS}
-    rng = random.Random(SEED)
+    rng = random.Random(str(SEED))
 
     assert kinds <= found.keys()
     _pass([rng.choice(found[fault]) for fault in sorted(kinds)])
@@ -73,7 +71,7 @@ def test_each_write_that_ends_unclear(fault: str) -> None:
 
 def test_pairs_of_faults() -> None:
     """Two faults where they touch leave nothing behind that one does not. The second may not come after the first."""
-    verdicts = [judged(case) for case in drawn_pairs(PAIRS, SEED)]
+    verdicts = [judged(case) for case in drawn_pairs(PAIRS, str(SEED))]
 
     assert {str(each.case): each.differences for each in verdicts if each.differences} == {}
     assert any(each.has_happened for each in verdicts)
@@ -84,6 +82,22 @@ def _pass(cases: list[Case]) -> None:
 
     assert {str(each.case): each.differences for each in verdicts if each.differences} == {}
     assert all(each.has_happened for each in verdicts), "a point was not reached"
+
+
+def test_a_name_finds_its_case() -> None:
+    """Of each pair that is drawn, and of each of its faults by itself."""
+    for case in drawn_pairs(PAIRS, str(SEED)):
+        assert case_of_name(str(case)) == case
+        for strike in case.strikes:
+            assert str(case_of_name(f"{case.workload}, {strike}")) == f"{case.workload}, {strike}"
+
+
+def test_a_name_of_no_case_tells_what_there_is() -> None:
+    """Of the workload, or of the point and the fault."""
+    name = next(iter(WORKLOADS))
+    for wrong, told in {"nothing, 0.0 pass, late": name, f"{name}, 0.0 pass, lat": "0.0 "}.items():
+        with pytest.raises(KeyError, match=re.escape(told)):
+            case_of_name(wrong)
 
 
 _NODES = Point(0, 0, "kubernetes", "GET", "/api/v1/nodes", 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desired.guards.table import GUARDS
-from tests.campaign.planting import KINDS, PLANTED, ROOT, UNSEEN, Planted, all_planted, apply, found_by
+from tests.campaign.planting import KINDS, PLANTED, ROOT, UNSEEN, Planted, all_planted, apply, first_finder, found_by
 
 ALL = {planted.name: planted for planted in all_planted()}
 
@@ -42,3 +42,18 @@ def test_what_cannot_be_run_has_found_nothing() -> None:
     """A test that is not there, or a module that nothing can import."""
     with pytest.raises(RuntimeError, match="could not be run"):
         found_by(("tests/unit/test_planting.py::test_nothing_of_this_name",), ROOT)
+
+
+@pytest.mark.parametrize("is_red", [False, True])
+def test_what_fails_anyway_has_found_nothing(tmp_path: Path, is_red: bool) -> None:
+    """Otherwise one law that is red would find every patch."""
+    trees = {name: tmp_path / name for name in ("planted", "clean")}
+    for name, tree in trees.items():
+        tree.mkdir()
+        (tree / "test_law.py").write_text(f"def test_it():\n    assert {name == 'clean' and not is_red}\n", "utf-8")
+
+    if is_red:
+        with pytest.raises(RuntimeError, match="fails where nothing is missing"):
+            first_finder(("test_law.py",), trees["planted"], trees["clean"])
+    else:
+        assert first_finder(("test_law.py",), trees["planted"], trees["clean"]) == "test_law.py::test_it"
