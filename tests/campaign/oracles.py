@@ -193,6 +193,13 @@ EXEMPTIONS = (
         "a Node that cannot be read counts as lost: what is taken beside it is held until it can",
     ),
     Exemption(
+        f"{_HIDDEN}|{_SPOILT}",
+        _NODES,
+        ("held by adoption",),
+        "a target whose Node is not told may be somebody else's: what lost its label is taken up by the next list",
+        of="a load balancer loses its label",
+    ),
+    Exemption(
         _HIDDEN,
         _SERVICES,
         ("held by ip-loss",),
