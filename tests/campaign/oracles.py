@@ -8,8 +8,8 @@ from typing import Any
 from tests.campaign.points import Strike
 from tests.campaign.running import Outcome
 
-MORE_CALLS = 100
-"""Requests that a fault may cost: three passes that only read, and tries; or three minutes of polls."""
+MORE_CALLS = 120
+"""Requests that a fault may cost: three passes that only read, and tries; or four minutes of polls."""
 
 
 @dataclass(frozen=True)
