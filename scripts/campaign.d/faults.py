@@ -2,8 +2,10 @@
 
 import argparse
 import operator
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from telling import NotThereError, Told, all_cores, chosen, tell
@@ -80,24 +82,38 @@ BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "process dies": ("dies", "restarted"),
     "no answer": ("times out", "reset"),
-    "refused": ("4", "5"),
+    "refused": ("4", "5", "rate limit", "nothing there", "a page"),
     "old read": ("as ", "page 2"),
     "wrong read": ("first", "last", "lacks"),
     "action fails or hangs": ("action",),
     "lead": ("loses", "no lead", "two leaders"),
     "clock": ("clock",),
     "records": ("hcloud-reconciler",),
-    "watch event": ("late", "doubled"),
+    "call of a pass": ("late", "doubled"),
 }
 
 
 def write_table(page: Path, happened: Mapping[tuple[str, str], int]) -> None:
-    """The counts by workload and group of faults, between the marks of the page."""
-    lines = [f"| workload | {' | '.join(GROUPS)} |", "|---" * (len(GROUPS) + 1) + "|"]
-    for workload in dict.fromkeys(name for name, _ in happened):
-        of = {fault: count for (name, fault), count in happened.items() if name == workload}
-        counts = [sum(n for fault, n in of.items() if fault.startswith(starts)) for starts in GROUPS.values()]
-        lines.append(f"| {workload} | {' | '.join(map(str, counts))} |")
+    """The counts by workload and group of faults, and of which version and when, between the marks of the page. Raises
+    ValueError for a fault that is in no group."""
+    counts = Counter[tuple[str, str]]()
+    for (workload, fault), count in happened.items():
+        (group,) = (group for group, starts in GROUPS.items() if fault.startswith(starts))
+        counts[workload, group] += count
+    version = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout
+    today = datetime.now(UTC).date()
+    lines = [
+        f"Version {version.strip()}, {today}: {counts.total():,} runs.",
+        "",
+        f"| workload | {' | '.join(GROUPS)} |",
+        "|---" * (len(GROUPS) + 1) + "|",
+        *(
+            f"| {workload} | {' | '.join(str(counts[workload, group]) for group in GROUPS)} |"
+            for workload in dict.fromkeys(name for name, _ in happened)
+        ),
+    ]
     text = page.read_text("utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     page.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}", "utf-8")

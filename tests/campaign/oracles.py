@@ -172,7 +172,7 @@ EXEMPTIONS = (
     ),
     Exemption(
         "first hidden",
-        "/server",
+        f"/server|{_NODES}",
         ("held by project-anchor",),
         "with one dedicated server gone and the other one out of sight the account is another's: removals are held",
         of="a dedicated server is given back",
@@ -230,7 +230,7 @@ EXEMPTIONS = (
         _SERVICES,
         (
             "(add|remove)_target .*",
-            ".* lost [1-3] more targets for a while",
+            ".* lost [1-9] more targets for a while",
             "balancers: .*",
             "(DELETE|POST) /load_balancers.*",
             "services: (api|db): .*",
