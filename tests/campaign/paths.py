@@ -246,14 +246,21 @@ def paths() -> Iterator[Path]:
             in_turn.append((other, one))
             if not (_has("use_private_ip", other) and _has("disable_public_network", one)):
                 beside.append((wish, one))
-        ways = (beside[:2],) if _depends_on_the_way(wish) else (beside, in_turn)
-        yield from (Path("plain", some[number % len(some)]) for some in ways)
+        for ways in (beside[:2],) if _depends_on_the_way(wish) else (beside, in_turn):
+            if some := [way for way in ways if not _waits(way[-1])]:
+                yield Path("plain", some[number % len(some)])
 
 
 def _depends_on_the_way(wish: Wish) -> bool:
     """Without public interface and use-private-ip no target is reached: what is there stays, public or not, until
     nothing needs it, so that it depends on what was there (``tests/unit/desired/load_balancers/test_desired.py``)."""
     return _has("disable_public_network", wish) and NOBODY.items() <= wish.items()
+
+
+def _waits(wish: Wish) -> bool:
+    """Whether ports wait for a certificate of which nothing is said: until there is one they stay as they were, so that
+    it depends on what was there."""
+    return _HTTPS.items() <= wish.items() and "http_certificates" not in wish
 
 
 def _has(option: str, wish: Wish) -> bool:
