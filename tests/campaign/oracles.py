@@ -236,7 +236,6 @@ EXEMPTIONS = (
             "services: (api|db): .*",
             "add_service .*",
             "(attach_to|detach_from)_network .*",
-            "held by .*",
         ),
         "a Service without annotations asks for the defaults: the API server has no other way to say so",
     ),
