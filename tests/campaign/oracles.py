@@ -187,9 +187,7 @@ EXEMPTIONS = (
     Exemption(
         _SPOILT,
         _NODES,
-        tuple(
-            f"held by {guard}" for guard in ("route-blast-radius", "target-floor", "project-anchor", "silent-cluster")
-        ),
+        ("held by (route-blast-radius|target-floor|project-anchor|silent-cluster|node-blast-radius)",),
         "a Node that cannot be read counts as lost: what is taken beside it is held until it can",
     ),
     Exemption(
