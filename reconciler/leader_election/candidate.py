@@ -6,9 +6,10 @@ Times are seconds of an injected clock that is never set. No function here sleep
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
+from actuators.concurrency import THREADS
 from actuators.http.errors import Conflict, Denied, Invalid, NotFound
 from actuators.lease import NOBODY, Lease, LeaseClaim, micro_time
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
@@ -79,11 +80,6 @@ class HeldLease:
     """As the API server has it; None after a renewal of which it is not known whether it was carried out."""
 
 
-def utc_now() -> datetime:
-    """The time of day, to be written into the Lease for people. Nothing depends on it."""
-    return datetime.now(UTC)
-
-
 class LeaseCandidate:
     """Takes, renews and gives back the Lease. Its calls come from one thread at a time; ``held`` may be read in any.
 
@@ -96,8 +92,9 @@ class LeaseCandidate:
         timings: Timings,
         identity: str,
         clock: Callable[[], float],
-        wall_clock: Callable[[], datetime] = utc_now,
+        wall_clock: Callable[[], datetime] = THREADS.now,
     ) -> None:
+        """``wall_clock`` tells the time that is written into the Lease for people. Nothing depends on it."""
         self.identity = identity
         self.observed: ObservedLease | None = None
         """What was last seen of the Lease; None before it was."""

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from actuators.concurrency import THREADS, Task, boot_clock, start_thread
 from actuators.http.errors import NotLeader
-from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun, utc_now
+from reconciler.leader_election.candidate import LeaseApi, LeaseCandidate, Lost, SingleRun
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, LeaseSight, Timings
 
 _log = logging.getLogger("hcloud-reconciler.leadership")
@@ -41,7 +41,7 @@ class Elector:
         *,
         identity: str | None = None,
         clock: Callable[[], float] = boot_clock,
-        wall_clock: Callable[[], datetime] = utc_now,
+        wall_clock: Callable[[], datetime] = THREADS.now,
         draw: Callable[[], float] = random.random,
         beside: Callable[[Callable[[], object], str], Task] = start_thread,
         closing: threading.Event | None = None,
