@@ -246,7 +246,7 @@ def differences(
     """What faults have changed that they must not, in words; and for what they may the numbers of the exemptions, each
     with its pattern."""
     every = (
-        *_of_state(found, undisturbed),
+        *of_state(found, undisturbed),
         *_of_effects(found, undisturbed),
         *_of_course(found, undisturbed, len(strikes)),
     )
@@ -262,7 +262,9 @@ def _exempting(workload: str, strikes: Sequence[Strike], difference: str) -> Ite
             yield from ((number, pattern) for pattern in each.differences if re.fullmatch(pattern, difference))
 
 
-def _of_state(found: Outcome, undisturbed: Outcome) -> Iterator[str]:
+def of_state(found: Outcome, undisturbed: Outcome) -> Iterator[str]:
+    """What is not at the end as it was to be, a line each: the result of the last pass, what one more has written, and
+    what there is."""
     if found.result is not undisturbed.result:
         yield f"ends with {found.result}, not {undisturbed.result}"
     if found.idle_writes:

@@ -12,6 +12,7 @@ from itertools import combinations
 from types import MappingProxyType
 
 from tests.campaign.cluster import Cluster, Step
+from tests.campaign.oracles import of_state
 from tests.campaign.running import Outcome, play
 from tests.campaign.workloads import ADOPT_IDLE, EXCLUDED, SECURE, Workload, install, upload
 from tests.support.objects import LOCATED
@@ -280,16 +281,8 @@ def differing(path: Path) -> list[str]:
     }
     direct = _direct(path.start, tuple(sorted({**kept, **path.wishes[-1]}.items())))
     taken = direct if len(path.wishes) == 1 else _taken(path)
-    left, wanted = taken.outcome, direct.outcome
-    differences = [
-        f"{part}: {left.found[part]}, not {found}" for part, found in wanted.found.items() if left.found[part] != found
-    ]
-    if left.result is not wanted.result:
-        differences.append(f"ends with {left.result}, not {wanted.result}")
-    if left.idle_writes:
-        differences.append(f"{left.idle_writes} writes of a pass that has nothing to do")
-    harm = (f"harm: {each}" for each in left.harm if not _is_asked(each, path))
-    return [*differences, *harm, *_unasked(path, taken)]
+    harm = (f"harm: {each}" for each in taken.outcome.harm if not _is_asked(each, path))
+    return [*of_state(taken.outcome, direct.outcome), *harm, *_unasked(path, taken)]
 
 
 def _is_kept(option: str, text: str, wish: Wish) -> bool:
