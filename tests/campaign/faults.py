@@ -192,7 +192,7 @@ def fault_of(name: str) -> Fault:
 
 def is_lie(name: str) -> bool:
     """Whether a read is answered, with something that is not so."""
-    return name.startswith(_LACKS) or name in OF_READS or name in OF_CLOUD_READS
+    return name.startswith(_LACKS) or name in _TAKES
 
 
 _TAKES: Mapping[str, Callable[[Read], bool]] = {

@@ -114,13 +114,12 @@ class Course:
         self._workload = workload
         self._lies = {each.point for each in strikes if each.point.path.endswith("/services") and is_lie(each.fault)}
         """About Services, which no pass has been judged for yet."""
+        self._was_empty = False
+        """Whether the last pass met nothing, planned nothing and wrote nothing, so that one more would be the same."""
         self._passes: list[Point] = []
         self._served.look(self.cluster.balancers())
         self._served.look_at_services(self.cluster)
         self.cluster.start()
-
-    _was_empty = False
-    """Whether the last pass met nothing, planned nothing and wrote nothing, so that one more would be the same."""
 
     def carry_out(self) -> Outcome:
         """Carry the workload out. Raises what the product does not handle."""

@@ -160,20 +160,16 @@ class Run(Generic[W]):
         apply_context = ApplyContext(actuators, use, self.ears, self.ears, self.stop, conditions, self.is_called)
         if self.budget is not None:
             apply_context = replace(apply_context, have_room=partial(have_room, self.budget.has_room))
-        if self.scheduler is not None:
-            apply_context = replace(apply_context, under_way=self.under_way)
-        else:
-            apply_context = replace(apply_context, under_way=UnderWay(self.sim.concurrency, may_leave=False))
-        return converge(self.plan_context, apply_context)
+        return converge(self.plan_context, replace(apply_context, under_way=self.under_way))
 
     @cached_property
     def under_way(self) -> UnderWay:
-        """What passes have left."""
-        assert self.scheduler is not None
-        return UnderWay(self.scheduler.concurrency())
+        """What passes have left; nothing without a scheduler."""
+        return UnderWay(self.sim.concurrency, may_leave=self.scheduler is not None)
 
     @cached_property
     def _actions(self) -> Actions:
+        """Those that what was left waits for from pass to pass."""
         assert self.scheduler is not None
         return Actions(self.readers.hetzner, self.stop, clock=self.sim.clock.timestamp, sleep=self.scheduler.sleep)
 
