@@ -795,6 +795,19 @@ def _most_are_excluded(stage: Stage) -> None:
     stage.settle()
 
 
+def _most_are_excluded_while_health_lies(stage: Stage) -> None:
+    """A first run that remembers nothing is told that nothing answers: it takes what is excluded, but for the last."""
+    for number in (1, 2, 3):
+        stage.label(number, EXCLUDED)
+    stage.run("a", "health:unhealthy")
+    stage.settle()
+
+
+def _the_only_cloud_server_is_marked(stage: Stage) -> None:
+    stage.mark(1, AUTOSCALER)
+    stage.settle()
+
+
 def _all_that_answer_are_marked(stage: Stage) -> None:
     stage.deafen(3, 4)
     for number in (1, 2):
@@ -1022,6 +1035,18 @@ ROWS = (
         "nothing that serves is taken to zero",
     ),
     Row("most-excluded", Start(nodes=4), _most_are_excluded, "at least half goes on to answer"),
+    Row(
+        "most-excluded-while-health-lies",
+        Start(nodes=4),
+        _most_are_excluded_while_health_lies,
+        "no run is measured against what nobody could see",
+    ),
+    Row(
+        "the-only-cloud-server-marked",
+        Start(nodes=1, network=None, metal=3),
+        _the_only_cloud_server_is_marked,
+        "dedicated servers answer by their public addresses, and at least half goes on to answer",
+    ),
     Row(
         "all-that-answer-marked",
         Start(nodes=4),

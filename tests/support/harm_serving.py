@@ -6,7 +6,7 @@ whatever reason each of them had: nothing that answers is taken to zero, nor to 
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 from tests.support.harm_truth import (
     SERVICE_LABEL,
@@ -28,6 +28,8 @@ Port = tuple[str, str, int]
 Answers = Mapping[Port, frozenset[str]]
 """Port → machines that answer there: ``server:3``, ``metal:61``, ``ip:10.1.0.5``."""
 HOUR_S = 3600.0
+_PRIVATE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+"""What networks of Hetzner Cloud are made of (RFC 1918)."""
 VARIABLES: Mapping[str, str] = {
     "use-private-ip": "HCLOUD_LOAD_BALANCERS_USE_PRIVATE_IP",
     "disable-public-network": "HCLOUD_LOAD_BALANCERS_DISABLE_PUBLIC_NETWORK",
@@ -73,7 +75,10 @@ def _is_reached(seen: Seen, project: str, balancer: Raw, target: Raw) -> bool:
     """Whether the way to the target is open: by the public interface, or by a network of the load balancer."""
     networks = {place["network"] for place in balancer["private_net"]}
     if target["type"] == "ip":
-        return bool(networks) if ip_address(target["ip"]["ip"]).is_private else balancer["public_net"]["enabled"]
+        # not ``is_private``: that holds for the addresses of documentation as well, which stand for public ones here
+        if any(ip_address(target["ip"]["ip"]) in each for each in _PRIVATE):
+            return bool(networks)
+        return bool(balancer["public_net"]["enabled"])
     if not target["use_private_ip"]:
         return bool(balancer["public_net"]["enabled"])
     machine = seen.servers[project].get(target["server"]["id"])
@@ -172,7 +177,8 @@ class Served:
     environment: Mapping[str, str]
     """What people want the controllers to be configured with."""
     most: Answers
-    """The most that answered within the last hour, as far as anybody could see it."""
+    """The most that answered within the last hour, as far as anybody could see it: nothing of a port at which nobody
+    could."""
     worst: Answers
     """The least that answered while the run wrote; left out where it never wrote."""
     announced: Collection[int] = ()
@@ -234,7 +240,7 @@ def _lost(served: Served, owner: str, service: Raw, balancer: Raw, now: Raw | No
                 yield f"has nothing that answers at port {port['port']}, where {_few(before)} answered"
             elif not least and len(before) > 1:
                 yield f"had nothing that answers at port {port['port']} for a while, where {_few(before)} answered"
-        best = {each for each in served.most.get(key, before) if lives(seen, served.project, each)} - announced
+        best = {each for each in served.most.get(key, ()) if lives(seen, served.project, each)} - announced
         left = after | (best & targets if is_led else set())
         went = (before | (best & machine_names(seen, balancer))) - left
         if went & best and after and len(left) * 2 < len(best):
