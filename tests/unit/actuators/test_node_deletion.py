@@ -1,6 +1,7 @@
 """Deleting a Node whose server is gone: only the very Node that was judged, and only while everything still holds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled,
 from actuators.http.kubernetes import ApiAnswer
 from actuators.nodes import delete
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change
+from desired.plan.change import Change, LostNode
+from desired.syntax.provider_id import Provider
+from tests.support.harm_metal import metal
 from tests.support.objects import condition, joining_node, server, settled_node
 from tests.support.passes import planned
 from tests.support.simulators import Simulation, ago
@@ -126,6 +129,20 @@ def test_a_kubelet_that_reports_again(sim: Simulation) -> None:
 
     assert "web-1" in sim.nodes()
     assert sim.written() == []
+
+
+def test_a_dedicated_server_is_asked_for_at_robot(simulate: Callable[..., Simulation]) -> None:
+    """Robot has it. Hetzner Cloud, which knows no server of that number, proves nothing."""
+    nodes = [settled_node("web-1", 1, "Unknown", since=ago(300)), settled_node("web-2", 2)]
+    sim = simulate(nodes=nodes, project={"servers": [server(2, "web-2")]}, robot=[metal(61, "web-1")])
+    change, snapshot = lost(sim)
+    assert isinstance(change.before, LostNode)
+    proof = replace(change.before.proof, provider=Provider.ROBOT, server_id=61)
+
+    with pytest.raises(Broken, match="GET by its id finds it"):
+        carry_out(sim, replace(change, before=replace(change.before, proof=proof)), snapshot)
+
+    assert {"web-1", "web-2"} <= sim.nodes().keys()
 
 
 @pytest.mark.parametrize("body", ["<html>", {"status": {"conditions": 5}}, {"status": {"conditions": [{}]}}])

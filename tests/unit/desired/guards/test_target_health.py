@@ -189,6 +189,7 @@ def test_each_port_for_itself(old: Healths, new: Healths, expected: Seen) -> Non
     [
         pytest.param({2: H, 3: H}, {1: X}, Seen(some(2), some(3)), id="the first: another one"),
         pytest.param({3: H, 4: H}, {1: X, 2: H}, Seen(some(3), some(4)), id="one of two: the next"),
+        pytest.param({1: U, 2: U}, {}, Seen(some(1), some(2)), id="not checked yet: it is not waited for"),
     ],
 )
 def test_a_server_that_is_down_holds_nothing(old: Healths, new: Healths, expected: Seen) -> None:

@@ -209,6 +209,14 @@ def test_revoking_takes_back_what_git_approves() -> None:
     assert writes_of_revocation(HASH, [in_git({})], void, NOW, "joe", "") == {}
 
 
+def test_whoever_writes_last_stands_beside_it() -> None:
+    """A name that is not known takes away that of whoever wrote before: nobody vouches for what they did not write."""
+    data = {**dict([format_approval(FRESH)]), f"{KEY}.by": "oidc:jane"}
+
+    assert writes_of_revocation(HASH, [], data, NOW, "joe", "oidc:joe")[f"{KEY}.by"] == "oidc:joe"
+    assert writes_of_revocation(HASH, [], data, NOW, "joe", "")[f"{KEY}.by"] is None
+
+
 def test_approving_tidies_up() -> None:
     """What has been void for a week goes, with the name beside it; a record of Git's goes a week after its entry could
     count. Anything else stays."""
