@@ -1,23 +1,15 @@
 """Creation of managed certificates."""
 
-from urllib.parse import urlencode
-
-import msgspec
-
-from actuators.http.decoding import decoder
-from actuators.http.errors import Broken, Transient, one_line
+from actuators.http.errors import Transient
 from actuators.load_balancers.lookup import service_of
 from actuators.outcome import unexpected_change
+from actuators.wire.certificate import CERTIFICATES
 from actuators.writers import Writers
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change
-
-
-class _Certificates(msgspec.Struct):
-    certificates: list[dict[str, object]]
 
 
 def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
@@ -48,9 +40,5 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
 
 
 def _is_there(writers: Writers, service: Service, wanted: ManagedCertificate) -> bool:
-    query = urlencode({"name": wanted.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"})
-    body = writers.reader.get(f"/certificates?{query}")
-    try:
-        return bool(decoder(_Certificates).decode(body).certificates)
-    except ValueError as error:
-        raise Broken(f"Hetzner's list of certificates could not be read: {one_line(error)}") from error
+    query = {"name": wanted.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"}
+    return bool(CERTIFICATES.found(writers.reader, query))

@@ -13,10 +13,12 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
 from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
+from actuators.wire.node import NODES
 from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
 from desired.plan.evidence import AbsenceProof
+from desired.section import Unknown
 from desired.syntax.provider_id import Provider
 
 
@@ -26,19 +28,6 @@ class _Meta(msgspec.Struct, rename="camel"):
 
 class _Written(msgspec.Struct):
     metadata: _Meta
-
-
-class _Condition(msgspec.Struct):
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
-
-
-class _Alive(msgspec.Struct):
-    status: _Status = msgspec.field(default_factory=_Status)
 
 
 def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -159,11 +148,10 @@ def _require_absence(cloud: HetznerReader, robot: RobotReader | None, proof: Abs
 
 def _require_silence(answer: ApiAnswer, node: Node) -> None:
     """Raise a Conflict when the Node is Ready by now."""
-    try:
-        conditions = decoder(_Alive).decode(answer.body).status.conditions or ()
-    except ValueError as error:
-        raise Broken(f"the API server's Node {node.name} could not be read: {error}") from error
-    if any(condition.type == "Ready" and condition.status == "True" for condition in conditions):
+    _, now = NODES.decode_one(answer.body)
+    if isinstance(now, Unknown):
+        raise Broken(f"Node {node.name}: {now.why}")
+    if any(condition.type == "Ready" and condition.status == "True" for condition in now.conditions):
         raise Conflict(f"Node {node.name} is Ready again")
 
 

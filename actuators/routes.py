@@ -8,11 +8,9 @@ import logging
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address
 
-import msgspec
-
-from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient, one_line
+from actuators.http.errors import ApiError, Broken, Conflict, Invalid, NotFound, Throttled, Transient
 from actuators.outcome import unexpected_change
+from actuators.wire.network import NETWORKS
 from actuators.writers import Writers, put_back_by
 from desired.model.route import Route
 from desired.model.snapshot import Snapshot
@@ -20,19 +18,6 @@ from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind
 
 _log = logging.getLogger("hcloud-reconciler.actuators")
-
-
-class _Route(msgspec.Struct):
-    destination: str
-    gateway: str
-
-
-class _Network(msgspec.Struct):
-    routes: list[_Route]
-
-
-class _One(msgspec.Struct):
-    network: _Network
 
 
 def create(writers: Writers, change: Change, _snapshot: Snapshot) -> None:
@@ -136,12 +121,12 @@ def _put_back(writers: Writers, network_id: int, route: Route) -> None:
 
 def _gateway_now(writers: Writers, network_id: int, route: Route) -> IPv4Address | None:
     """The present gateway of the route's destination; None when there is none. Raises an ApiError."""
-    body = writers.reader.get(f"/networks/{network_id}")
-    try:
-        routes = decoder(_One).decode(body).network.routes
-        return next((IPv4Address(each.gateway) for each in routes if each.destination == str(route.destination)), None)
-    except ValueError as error:
-        raise Broken(f"Hetzner's network {network_id} could not be read: {one_line(error)}") from error
+    routes = NETWORKS.one(writers.reader, network_id).routes
+    if not routes.complete or routes.unreadable:
+        why = routes.why_incomplete or next(iter(routes.unreadable.values()))
+        raise Broken(f"Hetzner's network {network_id} could not be read: {why}")
+    found = routes.items.get(str(route.destination))
+    return None if found is None else found.gateway
 
 
 def _leads_elsewhere(network_id: int, route: Route, gateway: IPv4Address) -> Conflict:

@@ -93,7 +93,8 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
         balancer = balancer_of(change, snapshot)
         now = remaining(cloud, balancer)
         require_own(now, change, balancer, snapshot)
-        if set(now.attachments) != set(balancer.attachments) or now.is_public is not balancer.spec.public_interface:
+        is_elsewhere = set(now.attachments) != set(balancer.attachments)
+        if is_elsewhere or now.spec.public_interface is not balancer.spec.public_interface:
             raise Conflict(f"{name_of(balancer)} now has other addresses")
     status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
     if change.conditions:

@@ -21,7 +21,6 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import RobotReader
 from actuators.http.robot_refusals import Refusals
-from actuators.lease import Leases
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import (
     delete,
@@ -33,6 +32,7 @@ from actuators.nodes import (
 )
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, require_alive, write_conditions, write_status
+from actuators.wire.lease import Leases
 from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
@@ -46,8 +46,8 @@ from reconciler.capture.world_file import read_world
 from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Leadership, NoElection
+from reconciler.observe.caches import LeftBehind
 from reconciler.observe.kubernetes import observe_config_map
-from reconciler.observe.load_balancers import LeftBehind
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers, Robot

@@ -1,45 +1,17 @@
 """Services that want a load balancer at this moment, whatever was observed before."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Collection, Iterator
 from urllib.parse import urlencode
 
-import msgspec
-
-from actuators.http.decoding import decoder
 from actuators.http.errors import Broken, Conflict, one_line
-from actuators.http.kubernetes import KubernetesReader, segment
+from actuators.http.kubernetes import ApiAnswer, KubernetesReader, segment
 from actuators.load_balancers.lookup import name_of
+from actuators.wire.service import SERVICES
 from desired.load_balancers.ownership import former_of, wants_balancer
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
-
-_ALL = "/api/v1/services"
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    creation_timestamp: datetime
-    deletion_timestamp: datetime | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    type: str
-    load_balancer_class: str | None = None
-
-
-class _Service(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec
-
-
-class _Services(msgspec.Struct):
-    items: list[_Service]
 
 
 def require_unclaimed(cluster: KubernetesReader, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:
@@ -65,31 +37,19 @@ def _candidates(cluster: KubernetesReader, change: Change, balancer: CloudBalanc
         namespace, dot, name = change.owner.name.partition("/")
     if dot:
         query = urlencode({"fieldSelector": f"metadata.name={name}"})  # roles allow to list Services, and no GET of one
-        return iter(_decoded(cluster.get(f"/api/v1/namespaces/{segment(namespace)}/services?{query}").body))
+        return iter(_whole(cluster.get(f"/api/v1/namespaces/{segment(namespace)}/services?{query}")))
     return (each for each in services_now(cluster) if each.uid == owner.service_uid or former_of(each) == owner.former)
 
 
 def services_now(cluster: KubernetesReader) -> Iterator[Service]:
-    """All Services, as far as they are looked at here. Raises an ApiError."""
-    for page in cluster.list_pages(_ALL, lambda answer: _decoded(answer.body)):
+    """All Services. Raises an ApiError, Broken when one of them cannot be read: it may want what is asked about."""
+    for page in cluster.list_pages(SERVICES.path, _whole):
         yield from page
 
 
-def _decoded(body: bytes) -> tuple[Service, ...]:
-    try:
-        listed = decoder(_Services).decode(body).items
-    except ValueError as error:
-        raise Broken(f"the API server's Services could not be read: {one_line(error)}") from error
-    return tuple(
-        Service(
-            meta.namespace,
-            meta.name,
-            meta.uid,
-            meta.resource_version,
-            meta.creation_timestamp,
-            type=spec.type,
-            load_balancer_class=spec.load_balancer_class,
-            deleted_at=meta.deletion_timestamp,
-        )
-        for meta, spec in ((each.metadata, each.spec) for each in listed)
-    )
+def _whole(answer: ApiAnswer) -> Collection[Service]:
+    page = SERVICES.decode(answer.body)
+    if page.nameless or page.unreadable:
+        why = next(iter(page.unreadable.values()), "not even the name of one")
+        raise Broken(f"the API server's Services could not be read: {one_line(why)}")
+    return page.items.values()

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from actuators.http.errors import ApiError, Exhausted, Invalid, NotFound
-from actuators.http.hetzner_bodies import creation_body
 from actuators.load_balancers.lookup import is_labelled, require_none_labelled, require_none_waiting, service_of
 from actuators.outcome import unexpected_change
+from actuators.wire.load_balancer import creation_body
 from actuators.writers import Writers
 from desired.model.load_balancer import LoadBalancer
 from desired.model.snapshot import Snapshot

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from actuators.http.errors import ApiError, Conflict, Invalid, NotFound
-from actuators.http.hetzner_bodies import attachment_body
-from actuators.load_balancers.lookup import BalancerNow, Look, balancer_of, look_for, name_of, path_of
+from actuators.load_balancers.lookup import Look, balancer_of, look_for, name_of, path_of
 from actuators.load_balancers.targets import put_back, remove_target
 from actuators.outcome import unexpected_change
+from actuators.wire.load_balancer import attachment_body
 from actuators.writers import Writers, put_back_by
 from desired.model.load_balancer import Attachment, CloudBalancer, Target, is_private, spoken
 from desired.model.snapshot import Snapshot
@@ -104,13 +104,13 @@ def _leave(writers: Writers, balancer: CloudBalancer, place: Attachment, snapsho
                 raise
 
 
-def _as_it_is(balancer: CloudBalancer, now: BalancerNow) -> CloudBalancer:
+def _as_it_is(balancer: CloudBalancer, now: CloudBalancer) -> CloudBalancer:
     """The load balancer with its present targets: changes before this one may have given some of them another address.
     Raises Conflict when another client has added a target meanwhile that would be lost without approval."""
     news = next((target for target in _private(now.targets) if target not in balancer.targets), None)
     if news is not None:
         raise Conflict(f"{name_of(balancer)} now has {spoken(news)} as a target, which would be lost")
-    return replace(balancer, targets=tuple(now.targets))
+    return replace(balancer, targets=now.targets)
 
 
 def _reached(balancer: CloudBalancer) -> tuple[Target, ...]:
@@ -122,7 +122,7 @@ def _private(targets: Iterable[Target]) -> tuple[Target, ...]:
     return tuple(sorted(filter(is_private, targets), key=str))
 
 
-def _has_left(now: BalancerNow, place: Attachment) -> bool:
+def _has_left(now: CloudBalancer, place: Attachment) -> bool:
     return not _is_in(now, Attachment(place.network_id))
 
 
@@ -130,5 +130,5 @@ def _departure(balancer: CloudBalancer, place: Attachment) -> str:
     return f"detachment of {name_of(balancer)} from network {place.network_id}"
 
 
-def _is_in(now: BalancerNow, place: Attachment) -> bool:
+def _is_in(now: CloudBalancer, place: Attachment) -> bool:
     return any(there.network_id == place.network_id and place.ip in (UNMANAGED, there.ip) for there in now.attachments)

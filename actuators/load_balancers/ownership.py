@@ -10,7 +10,6 @@ from dataclasses import replace
 from actuators.http.errors import Conflict, Invalid, NotFound
 from actuators.load_balancers.claimants import require_unclaimed
 from actuators.load_balancers.lookup import (
-    BalancerNow,
     balancer_now,
     balancer_of,
     gone,
@@ -44,9 +43,9 @@ def adopt(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     now = _unchanged(writers, balancer, before)
     if is_not_ours(now.owner, snapshot):
         raise Conflict(f"{name_of(balancer)} now has the label of another cluster")
-    if after.adopted is not None and now.is_in_use and not is_in_use(balancer):
+    if after.adopted is not None and is_in_use(now) and not is_in_use(balancer):
         raise Conflict(f"{name_of(balancer)} is now in use")
-    _write(writers, balancer, {"labels": labels_with(now.labels, after)})
+    _write(writers, balancer, {"labels": labels_with(now.spec.labels, after)})
 
 
 def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None:
@@ -60,7 +59,7 @@ def write_identity(writers: Writers, change: Change, snapshot: Snapshot) -> None
             raise unexpected_change(change)
     now = _own(writers, change, balancer, snapshot)
     added = {key: value for key, value in after.labels.items() if before.labels.get(key) != value}
-    kept = {key: value for key, value in now.labels.items() if key in after.labels or key not in before.labels}
+    kept = {key: value for key, value in now.spec.labels.items() if key in after.labels or key not in before.labels}
     name = {"name": after.name} if after.name != before.name else {}
     _write(writers, balancer, {**name, "labels": {**kept, **added, **_cluster_label(snapshot)}})
 
@@ -77,7 +76,7 @@ def retain(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         case _:
             raise unexpected_change(change)
     now = _unchanged(writers, balancer, before)
-    _write(writers, balancer, {"labels": labels_with(now.labels, after)})
+    _write(writers, balancer, {"labels": labels_with(now.spec.labels, after)})
 
 
 def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
@@ -113,14 +112,14 @@ def delete(writers: Writers, change: Change, snapshot: Snapshot) -> None:
         raise
 
 
-def _require_as_observed(now: BalancerNow, balancer: CloudBalancer) -> None:
+def _require_as_observed(now: CloudBalancer, balancer: CloudBalancer) -> None:
     """Raises Conflict when the labels name another owner than when it was observed, or another time of deletion."""
     before = balancer.owner
     if (now.owner, now.owner.released, now.owner.delete_after) != (before, before.released, before.delete_after):
         raise Conflict(f"{name_of(balancer)} now has other owner labels")
 
 
-def _unchanged(writers: Writers, balancer: CloudBalancer, before: Owner) -> BalancerNow:
+def _unchanged(writers: Writers, balancer: CloudBalancer, before: Owner) -> CloudBalancer:
     """The load balancer, whose labels still name the owner that they named when it was observed."""
     now = remaining(writers.reader, balancer)
     if now.owner != replace(before, balancer_id=None):
@@ -128,7 +127,7 @@ def _unchanged(writers: Writers, balancer: CloudBalancer, before: Owner) -> Bala
     return now
 
 
-def _own(writers: Writers, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> BalancerNow:
+def _own(writers: Writers, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> CloudBalancer:
     """The load balancer, which is still the Service's own."""
     now = remaining(writers.reader, balancer)
     require_own(now, change, balancer, snapshot)

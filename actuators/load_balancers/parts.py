@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from actuators.http.errors import Invalid, NotFound
-from actuators.http.hetzner_bodies import listener_body, listener_changes
 from actuators.load_balancers.lookup import balancer_now, balancer_of, name_of, own_now, path_of
 from actuators.outcome import unexpected_change
+from actuators.wire.load_balancer import holds, listener_body, listener_changes
 from actuators.writers import Writers
 from desired.annotations.choices import Algorithm
 from desired.model.load_balancer import CloudBalancer, Listener
@@ -25,7 +25,7 @@ def change_type(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             raise unexpected_change(change)
 
     def happened() -> bool:
-        return balancer_now(writers.reader, balancer).type == name
+        return balancer_now(writers.reader, balancer).spec.type == name
 
     what = _named("change of the type", balancer)
     writers.act(path_of(balancer, "change_type"), {"load_balancer_type": name}, what, happened)
@@ -40,7 +40,7 @@ def change_algorithm(writers: Writers, change: Change, snapshot: Snapshot) -> No
             raise unexpected_change(change)
 
     def happened() -> bool:
-        return balancer_now(writers.reader, balancer).algorithm == algorithm.value
+        return balancer_now(writers.reader, balancer).spec.algorithm is algorithm
 
     what = _named("change of the algorithm", balancer)
     writers.act(path_of(balancer, "change_algorithm"), {"type": algorithm.value}, what, happened)
@@ -54,10 +54,12 @@ def change_rdns(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             balancer = balancer_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    ip = str(balancer.ipv4 if change.key.parts[-1] == "ipv4" else balancer.ipv6)
+    is_ipv4 = change.key.parts[-1] == "ipv4"
+    ip = str(balancer.ipv4 if is_ipv4 else balancer.ipv6)
 
     def happened() -> bool:
-        return pointer is not None and balancer_now(writers.reader, balancer).pointers.get(ip) == pointer
+        now = balancer_now(writers.reader, balancer).spec
+        return pointer is not None and pointer == (now.ipv4_rdns if is_ipv4 else now.ipv6_rdns)
 
     what = _named(f"change of the reverse name of {ip}", balancer)
     writers.act(path_of(balancer, "change_dns_ptr"), {"ip": ip, "dns_ptr": pointer}, what, happened)
@@ -72,7 +74,7 @@ def switch_public_interface(writers: Writers, change: Change, snapshot: Snapshot
             raise unexpected_change(change)
 
     def happened() -> bool:
-        return balancer_now(writers.reader, balancer).is_public is enabled
+        return balancer_now(writers.reader, balancer).spec.public_interface is enabled
 
     action = "enable_public_interface" if enabled else "disable_public_interface"
     writers.act(path_of(balancer, action), None, _named(action.replace("_", " "), balancer), happened)
@@ -99,7 +101,7 @@ def _add(writers: Writers, change: Change, snapshot: Snapshot, listener: Listene
     balancer = balancer_of(change, snapshot)
 
     def happened() -> bool:
-        return listener.port in own_now(writers.reader, change, balancer, snapshot).listeners
+        return listener.port in own_now(writers.reader, change, balancer, snapshot).spec.listeners
 
     what = _named(f"addition of port {listener.port}", balancer)
     writers.act_once(path_of(balancer, "add_service"), listener_body(listener), what, happened)
@@ -107,23 +109,16 @@ def _add(writers: Writers, change: Change, snapshot: Snapshot, listener: Listene
 
 def _update(writers: Writers, balancer: CloudBalancer, port: int, changes: Mapping[str, Any]) -> None:
     def happened() -> bool:
-        return _holds(balancer_now(writers.reader, balancer).listeners.get(port), changes)
+        now = balancer_now(writers.reader, balancer).spec.listeners.get(port)
+        return now is not None and holds(now, changes)
 
     what = _named(f"change of port {port}", balancer)
     writers.act(path_of(balancer, "update_service"), changes, what, happened)
 
 
-def _holds(found: Any, wanted: Any) -> bool:
-    """Whether all that is sent is found, nested members included: a listener is read in the same form as it is written.
-    A list in another order counts as another one."""
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        return all(_holds(found.get(name), value) for name, value in wanted.items())
-    return bool(found == wanted)
-
-
 def _remove(writers: Writers, balancer: CloudBalancer, port: int) -> None:
     def happened() -> bool:
-        return port not in balancer_now(writers.reader, balancer).listeners
+        return port not in balancer_now(writers.reader, balancer).spec.listeners
 
     try:
         what = _named(f"removal of port {port}", balancer)

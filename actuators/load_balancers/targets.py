@@ -4,9 +4,9 @@ import logging
 from dataclasses import replace
 
 from actuators.http.errors import ApiError, Invalid, NotFound
-from actuators.http.hetzner_bodies import named_target, target_body
 from actuators.load_balancers.lookup import Look, balancer_now, balancer_of, look_for, name_of, path_of
 from actuators.outcome import unexpected_change
+from actuators.wire.load_balancer import named_target, target_body
 from actuators.writers import Writers, put_back_by
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target, spoken
 from desired.model.snapshot import Snapshot

@@ -1,18 +1,25 @@
 """Masks: the parts of an API's object that go into a world file. All that a plan is made from, and nothing else.
 
-A field that is not named here is left out, whatever it is. A value of another shape than expected keeps that shape, so
-that it is as unreadable in the file as it was at the API, and loses its contents.
+A field that no codec reads, or that is not named here, is left out, whatever it is. A value of another shape than
+expected keeps that shape, so that it is as unreadable in the file as it was at the API, and loses its contents.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import inspect
 
+from actuators.wire.catalogue import TYPES
+from actuators.wire.certificate import CERTIFICATES
+from actuators.wire.load_balancer import BALANCERS
+from actuators.wire.network import MemberShape
+from actuators.wire.primary_ip import PRIMARY_IPS
+from actuators.wire.robot import RobotShape
+from actuators.wire.server import SERVERS
 from desired.annotations.options import OWN_PREFIX, PREFIX
 from desired.model.snapshot import IMAGE
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
-from reconciler.observe.load_balancers import ServiceShape
 
 Mask = Callable[[Any], Any]
 """A JSON value → what of it is kept."""
@@ -51,15 +58,28 @@ def texts(is_kept: Callable[[str], bool] = lambda _key: True) -> Mask:
     return mask
 
 
-def read_by(shape: inspect.Type) -> Mask:
-    """What is decoded from an object of this shape."""
-    match shape:
+def read_by(shape: type[msgspec.Struct], **masks: Mask) -> Mask:
+    """What is decoded from an object of this shape, but for fields that have a mask of their own: what is decoded
+    later, or by others who read the file."""
+    kept = {field.encode_name: _of_type(field.type) for field in _fields(shape)}
+    return only(**{**kept, **masks})
+
+
+def _fields(shape: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+    found = inspect.type_info(shape)
+    return found.fields if isinstance(found, inspect.StructType) else ()
+
+
+def _of_type(kind: inspect.Type) -> Mask:
+    match kind:
         case inspect.UnionType(types):
-            return next(read_by(each_type) for each_type in types if not isinstance(each_type, inspect.NoneType))
+            return next(_of_type(one) for one in types if not isinstance(one, inspect.NoneType | inspect.CustomType))
         case inspect.ListType(item_type):
-            return each(read_by(item_type))
-        case inspect.StructType():
-            return only(**{field.encode_name: read_by(field.type) for field in shape.fields})
+            return each(_of_type(item_type))
+        case inspect.DictType():
+            return texts()
+        case inspect.StructType(cls):
+            return read_by(cls)
     return value
 
 
@@ -134,18 +154,9 @@ WORKLOAD = only(
     status=only("readyReplicas", "numberReady"),
 )
 
-SERVER = only(
-    "id",
-    "name",
-    "status",
-    server_type=only("name"),
-    location=only("name", "network_zone"),
-    public_net=only(ipv4=only("ip"), ipv6=only("ip")),
-    private_net=each(only("network", "ip", alias_ips=each(value))),
-    labels=texts(),
-)
+SERVER = read_by(SERVERS.shape)
 
-ROBOT_SERVER = only("server_number", "server_name", "product", "dc", "server_ip", "server_ipv6_net")
+ROBOT_SERVER = read_by(RobotShape)
 
 NETWORK = only(
     "id",
@@ -156,63 +167,30 @@ NETWORK = only(
     servers=each(value),
 )
 
-MEMBER = only("type", "id", "ip", alias_ips=each(value))
+MEMBER = read_by(MemberShape)
 
 _AMOUNT = only("net", "gross")
-BALANCER_TYPE = only(
-    "id",
-    "name",
-    "max_services",
-    "max_targets",
-    "max_assigned_certificates",
-    "deprecated",
-    deprecation=only("announced", "unavailable_after"),
+BALANCER_TYPE = read_by(
+    TYPES.shape,
     prices=each(only("location", price_hourly=_AMOUNT, price_monthly=_AMOUNT)),
+    deprecation=only("announced", "unavailable_after"),
 )
 
 PRICING = only("currency")
 
-_HEALTH = each(only("listen_port", "status"))
 _TARGET: Mapping[str, Mask] = {
     "server": only("id", "ip"),
     "ip": only("ip"),
     "label_selector": only("selector"),
-    "health_status": _HEALTH,
+    "health_status": each(only("listen_port", "status")),
 }
 
-LOAD_BALANCER = only(
-    "id",
-    "name",
-    "created",
-    public_net=only("enabled", ipv4=only("id", "ip", "dns_ptr"), ipv6=only("id", "ip", "dns_ptr")),
-    private_net=each(only("network", "ip")),
-    location=only("name", "network_zone"),
+LOAD_BALANCER = read_by(
+    BALANCERS.shape,
     load_balancer_type=BALANCER_TYPE,
-    protection=only("delete"),
-    labels=texts(),
-    algorithm=only("type"),
-    services=each(read_by(inspect.type_info(ServiceShape))),
     targets=each(only("type", "use_private_ip", **_TARGET, targets=each(only("type", **_TARGET)))),
 )
 
-PRIMARY_IP = only(
-    "id",
-    "name",
-    "type",
-    "ip",
-    "assignee_id",
-    "assignee_type",
-    "auto_delete",
-    "blocked",
-    location=only("name", "network_zone"),
-)
+PRIMARY_IP = read_by(PRIMARY_IPS.shape)
 
-CERTIFICATE = only(
-    "id",
-    "name",
-    "type",
-    "created",
-    domain_names=each(value),
-    labels=texts(),
-    status=only("issuance", error=only("code", "message")),
-)
+CERTIFICATE = read_by(CERTIFICATES.shape)

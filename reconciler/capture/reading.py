@@ -23,6 +23,8 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.hetzner_lists import Decoded, read_list
 from actuators.http.kubernetes import KubernetesReader, segment
 from actuators.http.robot import RobotReader
+from actuators.wire.objects import server_time
+from actuators.wire.robot import decode_robot_servers
 from desired.guards.absence import missing_servers, servers_to_confirm
 from desired.load_balancers.matching import match_balancers
 from desired.load_balancers.primary_ips import asked_primary_ips
@@ -37,10 +39,8 @@ from reconciler.capture import masks
 from reconciler.capture.masks import Mask
 from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import Account, Captured, Cluster, MissingPart, Objects, Project, World
-from reconciler.observe.catalogue import QUICK_S
-from reconciler.observe.kubernetes_lists import server_time
+from reconciler.observe.caches import QUICK_S
 from reconciler.observe.primary_ips import MOST_AT_ONCE as MOST_PRIMARY_IPS
-from reconciler.observe.robot import decode_robot_servers
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import observe_world, silent_robot_servers
 

@@ -13,6 +13,7 @@ from actuators import approvals
 from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.wire.objects import server_time
 from desired.names import CONFIG_MAP
 from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
@@ -24,7 +25,6 @@ from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Output
 from reconciler.config.program import BAD_USAGE
-from reconciler.observe.kubernetes_lists import server_time
 from reconciler.report.escaping import visible
 from reconciler.report.holds import HoldsReport, told
 from reconciler.report.terminal import Writer

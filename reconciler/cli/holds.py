@@ -7,6 +7,7 @@ from dataclasses import replace
 from actuators.http.errors import ApiError, Denied
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
+from actuators.wire.objects import server_time
 from desired.names import STATUS_CONFIG_MAP
 from desired.plan.grants import Grant
 from desired.syntax.bounds import shown_text
@@ -18,7 +19,6 @@ from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.program import BAD_USAGE
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import observe_config_map
-from reconciler.observe.kubernetes_lists import server_time
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.holds import HoldsReport
 from reconciler.report.published import STATUS, is_whole, published_holds

@@ -12,6 +12,7 @@ from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
 from actuators.load_balancers.ownership import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
+from actuators.wire.load_balancer import BALANCERS
 from actuators.writers import Writers
 from desired.guards.orphans import judge_deletions, why_no_orphans
 from desired.load_balancers.lifecycle import Orphan, stray_addresses, unlabelled
@@ -28,7 +29,6 @@ from reconciler.cli.streams import begin, fail, publish, say
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.flags import Command, Output, asked
 from reconciler.config.program import BAD_USAGE
-from reconciler.observe.load_balancers import observe_load_balancers
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers
 from reconciler.passes.asking import look, with_memory
@@ -146,7 +146,7 @@ def _observe(readers: Readers, settings: Settings, namespace: str) -> Snapshot:
     """Observe everything, and load balancers even where no Service wants any. Raises an ApiError."""
     snapshot = look(readers, settings, namespace).snapshot
     if snapshot.load_balancers is None:
-        snapshot = replace(snapshot, load_balancers=observe_load_balancers(readers.hetzner)[0])
+        snapshot = replace(snapshot, load_balancers=BALANCERS.observe(readers.hetzner)[0])
     return with_memory(readers, settings, snapshot, namespace)
 
 

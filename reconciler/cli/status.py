@@ -6,7 +6,7 @@ from dataclasses import replace
 from actuators.http.errors import ApiError
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
-from actuators.lease import read_lease
+from actuators.wire.lease import read_lease
 from reconciler.cli.holds import read_holds, reader_of
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, stop_within

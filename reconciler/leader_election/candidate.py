@@ -11,7 +11,7 @@ from typing import Protocol
 
 from actuators.concurrency import THREADS
 from actuators.http.errors import Conflict, Denied, Invalid, NotFound
-from actuators.lease import NOBODY, Lease, LeaseClaim, micro_time
+from actuators.wire.lease import NOBODY, Lease, LeaseClaim, micro_time
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
 
 
@@ -51,7 +51,7 @@ _RELEASED_S = 1
 
 
 class LeaseApi(Protocol):
-    """One Lease: ``actuators.lease.Leases``."""
+    """One Lease: ``actuators.wire.lease.Leases``."""
 
     name: str
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from actuators.http.decoding import in_words
+from actuators.wire.service import ClaimSpec, claim_of
 from desired.annotations.claims import Claim
 from desired.annotations.options import BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
 from desired.syntax.bounds import shown_text
 from reconciler.observe.carried_annotations import Carried, Walk, sorted_out
-from reconciler.observe.services import ClaimSpec, claim_of
 from reconciler.observe.yaml_documents import documents
 
 _DEEPEST = 2

@@ -3,14 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_network
 
-import msgspec
-
-from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
-from actuators.http.kubernetes import segment
+from actuators.wire.primary_ip import PRIMARY_IPS
 from desired.load_balancers.primary_ips import Purpose, is_outdated
 from desired.model.load_balancer import PrimaryIp
 from desired.model.snapshot import Snapshot
@@ -25,37 +21,6 @@ _LONGEST_PAUSE: Mapping[Purpose, timedelta] = {
     Purpose.UPKEEP: timedelta(hours=1),
 }
 """How long an answer is used at most. None is too old to be safe: Hetzner itself refuses to assign an address twice."""
-
-_VERSIONS = {"ipv4": 4, "ipv6": 6}
-
-
-class _Location(msgspec.Struct):
-    name: str
-    network_zone: str | None = None
-
-
-class _PrimaryIp(msgspec.Struct):
-    id: int
-    name: str
-    type: str
-    ip: str
-    auto_delete: bool
-    assignee_id: int | None = None
-    assignee_type: str | None = None
-    blocked: bool = False
-    location: _Location | None = None
-
-
-class _One(msgspec.Struct):
-    primary_ip: _PrimaryIp
-
-
-class _Named(msgspec.Struct):
-    primary_ips: list[_PrimaryIp]
-
-
-_ONE = decoder(_One)
-_NAMED = decoder(_Named)
 
 _Answer = PrimaryIp | Absent | Unknown
 
@@ -123,33 +88,10 @@ def _ask(reader: HetznerReader, asked: Sequence[int | str]) -> Mapping[int | str
 def _ask_one(reader: HetznerReader, asked: int | str) -> _Answer:
     try:
         if isinstance(asked, int):
-            found = [_ONE.decode(reader.get(f"/primary_ips/{asked}")).primary_ip]
-        else:
-            listed = _NAMED.decode(reader.get(f"/primary_ips?name={segment(asked)}")).primary_ips
-            found = [each for each in listed if each.name == asked]
-        return _value(found[0]) if found else Absent()
+            return PRIMARY_IPS.one(reader, asked)
+        listed = PRIMARY_IPS.found(reader, {"name": asked})
+        return next((each for each in listed if each.name == asked), Absent())
     except NotFound:
         return Absent()
     except ApiError as error:
         return Unknown(str(error))
-    except ValueError as error:
-        return Unknown(str(Broken(f"Hetzner GET /primary_ips: {asked} could not be read ({error})")))
-
-
-def _value(found: _PrimaryIp) -> PrimaryIp:
-    """Raises ValueError for a type that this version does not know."""
-    if found.type not in _VERSIONS:
-        raise ValueError(f"its type is {found.type!r}")
-    place = found.location
-    return PrimaryIp(
-        id=found.id,
-        name=found.name,
-        version=_VERSIONS[found.type],
-        network=ip_network(found.ip, strict=False),
-        location=place.name if place else None,
-        zone=place.network_zone if place else None,
-        assignee_id=found.assignee_id,
-        assignee_type=found.assignee_type or "",
-        is_blocked=found.blocked,
-        auto_delete=found.auto_delete,
-    )

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.robot import RobotReader
+from actuators.wire.robot import observe_robot_server
+from actuators.wire.server import SERVERS
 from desired.model.snapshot import Server, Snapshot
 from desired.section import Absent, Unknown
 from desired.syntax.provider_id import Provider
-from reconciler.observe.hetzner import observe_server
-from reconciler.observe.robot import observe_robot_server
 
 MOST_AT_ONCE = 10
 """Requests in a round at most, whatever the number of missing servers: a pass with three rounds removes what depends on
@@ -87,7 +87,7 @@ class Confirmer:
         try:
             if isinstance(self._reader, RobotReader):
                 return observe_robot_server(self._reader, server_id)
-            return observe_server(self._reader, server_id)
+            return SERVERS.one(self._reader, server_id)
         except NotFound:
             return Absent()
         except ApiError as error:

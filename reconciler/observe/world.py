@@ -11,6 +11,11 @@ from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import KubernetesReader
 from actuators.http.robot import RobotLogin
+from actuators.wire.certificate import CERTIFICATES
+from actuators.wire.load_balancer import BALANCERS
+from actuators.wire.node import NODES
+from actuators.wire.server import SERVERS
+from actuators.wire.service import SERVICES
 from desired.load_balancers.matching import BalancerMatch
 from desired.load_balancers.ownership import matters, uses_certificates, wanted_types
 from desired.model.clocks import NO_OTHER_CLOCKS, Clocks
@@ -25,16 +30,12 @@ from desired.plan.kinds import KINDS
 from desired.routes.owners import asks_for_members
 from desired.section import Present, Section, Unknown
 from desired.syntax.provider_id import Provider
-from reconciler.observe.catalogue import Catalogue, Currency
-from reconciler.observe.hetzner import observe_servers
+from reconciler.observe.caches import Catalogue, Currency, LeftBehind
 from reconciler.observe.kubernetes import observe_cluster_uid, observe_controllers
-from reconciler.observe.load_balancers import LeftBehind, observe_certificates, observe_load_balancers
 from reconciler.observe.networks import observe_members, observe_network
-from reconciler.observe.nodes import observe_nodes
 from reconciler.observe.primary_ips import PrimaryIps
 from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import Confirmer
-from reconciler.observe.services import observe_services
 
 
 def compare_clocks(kubernetes: Dates, hetzner: Dates, wall: Callable[[], float] | None) -> Clocks:
@@ -124,9 +125,9 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
     error: ApiError | None = None
     readers.begin()
     with readers.hetzner.concurrency.pool(_PARALLEL, "observe") as pool:
-        nodes = pool.submit(observe_nodes, readers.kubernetes)
+        nodes = pool.submit(NODES.observe, readers.kubernetes)
         uid = pool.submit(observe_cluster_uid, readers.kubernetes)
-        servers = pool.submit(observe_servers, readers.hetzner)
+        servers = pool.submit(SERVERS.observe, readers.hetzner)
         network = pool.submit(observe_network, readers.hetzner, settings.network)
         robot = pool.submit(readers.robot.cache.read) if readers.robot else None
         others = pool.submit(observe_controllers, readers.kubernetes, lease_namespace) if lease_namespace else None
@@ -172,7 +173,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
     moments: list[datetime] = []
     readers.begin()
     with readers.hetzner.concurrency.pool(_PARALLEL, "observe") as pool:
-        nodes = pool.submit(observe_nodes, readers.kubernetes) if ObjectKind.NODE in touched else None
+        nodes = pool.submit(NODES.observe, readers.kubernetes) if ObjectKind.NODE in touched else None
         is_rerouted = ObjectKind.ROUTE in touched
         network = pool.submit(observe_network, readers.hetzner, settings.network) if is_rerouted else None
         # What is read again in any case does not wait for what the Services want by now.
@@ -204,7 +205,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
 def _services(readers: Readers) -> tuple[Section[str, Service], ApiError | None, datetime | None]:
     """The Services, the error that kept them from being read, and the API server's time when they were."""
     try:
-        section, read_at = observe_services(readers.kubernetes)
+        section, read_at = SERVICES.observe(readers.kubernetes)
     except ApiError as error:
         return Section.missing(str(error)), error, None
     return section, None, read_at
@@ -233,10 +234,10 @@ def _begin(
     old_balancers, old_certificates = (before.load_balancers, before.certificates) if before else (None, None)
     is_touched = ObjectKind.LOAD_BALANCER in touched
     if _is_due(old_balancers, is_needed=needs_balancers, is_touched=is_touched):
-        reads["load_balancers"] = pool.submit(observe_load_balancers, readers.hetzner)
+        reads["load_balancers"] = pool.submit(BALANCERS.observe, readers.hetzner)
     used = any(uses_certificates(service, defaults) for service in found)
     if _is_due(old_certificates, is_needed=used, is_touched=ObjectKind.CERTIFICATE in touched):
-        reads["certificates"] = pool.submit(observe_certificates, readers.hetzner)
+        reads["certificates"] = pool.submit(CERTIFICATES.observe, readers.hetzner)
     return reads
 
 

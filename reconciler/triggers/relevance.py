@@ -14,14 +14,14 @@ from typing import Any
 
 from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
+from actuators.wire.node import NODES
+from actuators.wire.objects import ListOf
+from actuators.wire.service import SERVICES
 from desired.annotations.claims import Claim
 from desired.load_balancers.ownership import matters
 from desired.model.service import Service
 from desired.model.snapshot import Node, Snapshot
 from desired.section import Section, Unknown
-from reconciler.observe.kubernetes_lists import ListOf
-from reconciler.observe.nodes import NODES
-from reconciler.observe.services import SERVICES
 
 _MOST_DIGITS = 39
 """Of 128 bits, which no version of an API server has (KEP-5504)."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from actuators.concurrency import Concurrency
 from actuators.http.errors import NotLeader
-from actuators.lease import Leases
+from actuators.wire.lease import Leases
 from desired.names import LEASE, LEASE_NAMESPACE
 from reconciler.controller import RotatingToken
 from reconciler.leader_election.elector import Elector

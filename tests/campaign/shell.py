@@ -21,7 +21,7 @@ from zlib import crc32
 import urllib3
 
 from actuators.http.kubernetes import KubernetesConnection
-from actuators.lease import Leases
+from actuators.wire.lease import Leases
 from reconciler.cli.run import guarded
 from reconciler.config.commands import Command
 from reconciler.config.config import Config, load_config

@@ -11,7 +11,7 @@ from actuators.http import kubernetes
 from actuators.http.errors import Conflict, NotFound
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
-from actuators.lease import NOBODY, LeaseClaim, Leases
+from actuators.wire.lease import NOBODY, LeaseClaim, Leases
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import LeadershipStatus, LeadResult, Timings
 from tests.contract.kubernetes_api import LEASES, KubernetesApi

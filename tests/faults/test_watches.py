@@ -9,21 +9,20 @@ import pytest
 
 from actuators.http.kubernetes import KubernetesReader, connect
 from actuators.http.retry import Retry
-from reconciler.observe.nodes import observe_nodes
-from reconciler.observe.services import observe_services
+from actuators.wire.node import NODES
+from actuators.wire.service import SERVICES
 from reconciler.triggers import Triggers, WatchedKind, watch_cluster
 from tests.builders import a_snapshot
 from tests.support.apiserver import ApiServer
 from tests.support.objects import joining_node, settled_node
 
-NODES = "/api/v1/nodes"
 SOON_S = 60.0
 
 
 @pytest.fixture
 def watched(api_server: ApiServer, tmp_path: Path) -> Iterator[tuple[Triggers, "queue.Queue[str]"]]:
     """Running watches of a cluster of which one Node is known, after a first pass, and what wakes the loop."""
-    assert api_server.request("POST", NODES, settled_node("watched-1", 1))[0] == 201
+    assert api_server.request("POST", NODES.path, settled_node("watched-1", 1))[0] == 201
     kubeconfig = str(api_server.kubeconfig())
     connection = connect(
         kubeconfig, user_agent="tests/1.0", retry=Retry(threading.Event()), timeout_s=10.0, read_only=True
@@ -32,7 +31,7 @@ def watched(api_server: ApiServer, tmp_path: Path) -> Iterator[tuple[Triggers, "
     woken: queue.Queue[str] = queue.Queue()
     triggers = watch_cluster(reader, woken.put, tuple(WatchedKind))
     triggers.start(SOON_S)
-    (nodes, _), (services, _) = observe_nodes(reader), observe_services(reader)
+    (nodes, _), (services, _) = NODES.observe(reader), SERVICES.observe(reader)
     triggers.settle(a_snapshot(nodes_section=nodes, services=services))
     yield triggers, woken
     triggers.stop()
@@ -43,11 +42,11 @@ def test_an_api_server_that_is_killed_and_started(
 ) -> None:
     """The watches stand again by themselves, and what happens then wakes the loop."""
     triggers, woken = watched
-    assert api_server.request("POST", NODES, joining_node("watched-2"))[0] == 201
+    assert api_server.request("POST", NODES.path, joining_node("watched-2"))[0] == 201
     assert woken.get(timeout=SOON_S) == "node/watched-2 is new"
 
     api_server.restart()
-    assert api_server.request("POST", NODES, joining_node("watched-3"))[0] == 201
+    assert api_server.request("POST", NODES.path, joining_node("watched-3"))[0] == 201
 
     reasons = iter(lambda: woken.get(timeout=SOON_S), None)
     assert next(why for why in reasons if "services" not in why) in {

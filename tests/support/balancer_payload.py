@@ -6,6 +6,7 @@ from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
+from actuators.wire.load_balancer import BALANCERS
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
     Attachment,
@@ -22,7 +23,6 @@ from desired.model.load_balancer import (
     ServerTarget,
 )
 from desired.model.price import Price
-from reconciler.observe.load_balancers import BALANCERS
 from tests.support.payloads import GONE, replaced
 
 Path = tuple[Any, ...]

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeVar
 
 from actuators.http.errors import Conflict
-from actuators.lease import Lease, LeaseClaim
+from actuators.wire.lease import Lease, LeaseClaim
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Timings
 

@@ -99,7 +99,7 @@ def test_a_look_that_tells_nothing(stage: Stage) -> None:
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
     stage.sim.spoil_hetzner("status", method="GET", code=200, body="<html>")
 
-    with pytest.raises(Broken, match=r"^Hetzner's list of certificates could not be read"):
+    with pytest.raises(Broken, match=r"^Hetzner GET /certificates: a certificate could not be read"):
         carry_out(stage)
 
     assert len(certificates(stage)) == 1

@@ -101,7 +101,11 @@ def test_what_cannot_be_read_is_no_word(simulate: Callable[..., Simulation], bal
     """A Service without its type may want it."""
     sim, snapshot = simulate(), a_world([OTHER_TYPE], [balancer])
     metadata = {"namespace": "default", "name": "web", "uid": "1", "resourceVersion": "1"}
-    listed = {"metadata": {}, "items": [{"metadata": metadata | {"creationTimestamp": ago(60)}, "spec": {}}]}
+    listed = {
+        "kind": "ServiceList",
+        "metadata": {},
+        "items": [{"metadata": metadata | {"creationTimestamp": ago(60)}, "spec": {}}],
+    }
     sim.spoil_kubernetes("status", code=200, body=listed)
 
     with pytest.raises(Broken, match=r"^the API server's Services could not be read: "):

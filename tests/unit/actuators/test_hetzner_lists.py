@@ -10,8 +10,8 @@ import pytest
 
 from actuators.http.errors import Broken, Denied, Throttled, Transient
 from actuators.http.hetzner_lists import Decoded, read_list
+from actuators.wire.server import SERVERS
 from desired.section import Absent, Present, Unknown
-from reconciler.observe.hetzner import decode_servers, observe_servers
 from tests.support.objects import server
 from tests.support.simulators import Simulation
 
@@ -52,7 +52,7 @@ def test_pages(simulate: Callable[..., Simulation], count: int, requests: int) -
     """Every object arrives, for one request for each fifty."""
     sim = simulate(project=many(count))
 
-    section, error = observe_servers(sim.hetzner_reader())
+    section, error = SERVERS.observe(sim.hetzner_reader())
 
     assert error is None
     assert section.complete
@@ -178,7 +178,7 @@ def test_a_shrinking_list(simulate: Callable[..., Simulation]) -> None:
     sim = simulate(project=many(120))
     sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers"}])
 
-    section, error = observe_servers(sim.hetzner_reader())
+    section, error = SERVERS.observe(sim.hetzner_reader())
 
     assert error is None
     assert section.complete
@@ -191,7 +191,7 @@ def test_a_list_that_never_stands_still(simulate: Callable[..., Simulation]) -> 
     sim = simulate(project=many(120))
     sim.hetzner.set_faults([{"kind": "list_shrinks", "path": "/servers", "count": 2}])
 
-    section, error = observe_servers(sim.hetzner_reader())
+    section, error = SERVERS.observe(sim.hetzner_reader())
 
     assert error is None
     assert not section.complete
@@ -229,7 +229,7 @@ def test_one_page_fails(simulate: Callable[..., Simulation]) -> None:
     sim = simulate(project=many(120))
     sim.spoil_hetzner("status", code=503, body="<html>", query="page=2&", count=None)
 
-    section, error = observe_servers(sim.hetzner_reader())
+    section, error = SERVERS.observe(sim.hetzner_reader())
 
     assert isinstance(error, Transient)
     assert not section.complete
@@ -246,7 +246,7 @@ def test_nothing_arrives(simulate: Callable[..., Simulation], status: int, expec
     sim = simulate(project=many(3))
     sim.spoil_hetzner("status", code=status, body="<html>", count=None)
 
-    section, error = observe_servers(sim.hetzner_reader())
+    section, error = SERVERS.observe(sim.hetzner_reader())
 
     assert isinstance(error, expected)
     assert (len(section), section.complete) == (0, False)
@@ -304,4 +304,4 @@ def test_names_of_what_could_not_be_read(simulate: Callable[..., Simulation]) ->
 def test_pages_of_another_shape_are_broken() -> None:
     """A body that has a right meta and no servers is no page of servers."""
     with pytest.raises(Broken, match="no list of servers"):
-        decode_servers(msgspec.json.encode(page([1], total=1)))
+        SERVERS.decode(msgspec.json.encode(page([1], total=1)))

@@ -9,7 +9,7 @@ import pytest
 
 from actuators.http.errors import Broken, Conflict
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
-from actuators.lease import NOBODY, LeaseClaim, Leases, micro_time
+from actuators.wire.lease import NOBODY, LeaseClaim, Leases, micro_time
 from tests.support.simulators import Simulation
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"

@@ -151,7 +151,7 @@ def test_a_node_that_cannot_be_read(sim: Simulation, body: Any) -> None:
     change, snapshot = lost(sim)
     sim.spoil_kubernetes("status", path=NODE, method="GET", code=200, body=body)
 
-    with pytest.raises(Broken, match=r"^the API server's Node web-1 could not be read: "):
+    with pytest.raises(Broken, match=r"^Node web-1: the API server's Node could not be read: "):
         carry_out(sim, change, snapshot)
 
     assert "web-1" in sim.nodes()

@@ -8,8 +8,8 @@ import pytest
 
 from actuators.http.errors import Conflict, NotFound
 from actuators.services import write_conditions
+from actuators.wire.service import SERVICES
 from desired.model.service import Service, ServiceCondition
-from reconciler.observe.services import observe_services
 from tests.support.simulators import START, Simulation
 
 FOREIGN: dict[str, Any] = {
@@ -40,7 +40,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 def observed(sim: Simulation) -> Service:
     """The Service as a pass reads it."""
-    (service,) = observe_services(sim.kubernetes_reader())[0]
+    (service,) = SERVICES.observe(sim.kubernetes_reader())[0]
     return service
 
 

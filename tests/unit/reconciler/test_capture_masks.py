@@ -5,18 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
+from actuators.wire import network, robot
+from actuators.wire.catalogue import TYPES
+from actuators.wire.certificate import CERTIFICATES
+from actuators.wire.load_balancer import BALANCERS
+from actuators.wire.node import NODES
+from actuators.wire.server import SERVERS
+from actuators.wire.service import SERVICES, Manager
+from actuators.wire.workload import workloads
 from desired.model.snapshot import IMAGE
 from reconciler.capture import masks
 from reconciler.capture.masks import Mask
-from reconciler.observe import catalogue, hetzner, load_balancers, networks, robot
-from reconciler.observe import kubernetes as controllers
-from reconciler.observe import load_balancers as certificates
-from reconciler.observe import networks as members
-from reconciler.observe.nodes import NODES
-from reconciler.observe.services import SERVICES, Manager
 
 KEY = "load-balancer.hetzner.cloud/name"
-DEPLOYMENTS, DAEMON_SETS = controllers._lists("kube-system")
+DEPLOYMENTS, DAEMON_SETS = workloads("kube-system")
 
 _LATER = {"managedFields": msgspec.inspect.type_info(list[Manager])}
 """Types of what is left raw at first."""
@@ -53,13 +55,13 @@ def example(kind: Any) -> Any:
         pytest.param(masks.SERVICE, SERVICES._one.type, id="Service"),
         pytest.param(masks.WORKLOAD, DEPLOYMENTS._one.type, id="Deployment"),
         pytest.param(masks.WORKLOAD, DAEMON_SETS._one.type, id="DaemonSet"),
-        pytest.param(masks.SERVER, hetzner._PAGES._one.type, id="server"),
-        pytest.param(masks.ROBOT_SERVER, robot._Server, id="Robot server"),
-        pytest.param(masks.NETWORK, networks._Network, id="network"),
-        pytest.param(masks.MEMBER, members._MEMBER.type, id="member"),
-        pytest.param(masks.BALANCER_TYPE, catalogue._TYPES._one.type, id="type"),
-        pytest.param(masks.LOAD_BALANCER, load_balancers.BALANCERS._one.type, id="load balancer"),
-        pytest.param(masks.CERTIFICATE, certificates.CERTIFICATES._one.type, id="certificate"),
+        pytest.param(masks.SERVER, SERVERS.shape, id="server"),
+        pytest.param(masks.ROBOT_SERVER, robot.RobotShape, id="Robot server"),
+        pytest.param(masks.NETWORK, network._Network, id="network"),
+        pytest.param(masks.MEMBER, network.MemberShape, id="member"),
+        pytest.param(masks.BALANCER_TYPE, TYPES.shape, id="type"),
+        pytest.param(masks.LOAD_BALANCER, BALANCERS.shape, id="load balancer"),
+        pytest.param(masks.CERTIFICATE, CERTIFICATES.shape, id="certificate"),
     ],
 )
 def test_all_that_is_read_is_kept(mask: Mask, shape: Any) -> None:
@@ -73,7 +75,7 @@ def test_all_that_is_read_is_kept(mask: Mask, shape: Any) -> None:
 
 def test_routes_are_kept() -> None:
     """They are decoded one by one, behind the network's own shape."""
-    route = example(msgspec.inspect.type_info(networks._Route))
+    route = example(msgspec.inspect.type_info(network._Route))
 
     assert masks.NETWORK({"routes": [{**route, "extra": "secret"}]}) == {"routes": [route]}
 

@@ -12,7 +12,7 @@ from actuators.http.hetzner import HetznerReader
 from desired.model.load_balancer import NO_LIMIT, BalancerType
 from desired.model.price import Price
 from desired.section import Unknown
-from reconciler.observe.catalogue import Catalogue, Currency
+from reconciler.observe.caches import Catalogue, Currency
 from tests.support.simulators import START, Simulation
 from tests.support.trouble import HETZNER_TROUBLE
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from actuators.http.errors import ApiError, Broken, Denied, NotLeader, Stopped, Transient
-from actuators.lease import NOBODY, LeaseClaim
+from actuators.wire.lease import NOBODY, LeaseClaim
 from reconciler.leader_election.elector import Elector, new_identity
 from reconciler.leader_election.leadership import (
     Leadership,

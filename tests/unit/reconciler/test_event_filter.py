@@ -10,10 +10,10 @@ import pytest
 
 from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
+from actuators.wire.node import NODES
+from actuators.wire.service import SERVICES
 from desired.model.snapshot import Snapshot
 from desired.section import Section
-from reconciler.observe.nodes import NODES
-from reconciler.observe.services import SERVICES
 from reconciler.triggers import EventFilter, WatchedKind
 from tests.builders import a_snapshot
 from tests.support.objects import condition, settled_node

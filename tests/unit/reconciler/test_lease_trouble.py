@@ -8,7 +8,7 @@ import pytest
 from actuators.http import kubernetes
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
 from actuators.http.retry import NO_PATIENCE, Retry
-from actuators.lease import Leases
+from actuators.wire.lease import Leases
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import LeadershipStatus, Timings
 from tests.support.leases import NoThread, Timeline, Waiting

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from actuators.wire.load_balancer import BALANCERS
 from desired.annotations.choices import Protocol
 from desired.model.load_balancer import Health, HealthCheck, ServerTarget
-from reconciler.observe.load_balancers import BALANCERS
 from tests.support.balancer_payload import ADDRESS, REAL, SELECTOR, SERVER, Path, changed, fine, page, read
 from tests.support.payloads import GONE, replaced
 

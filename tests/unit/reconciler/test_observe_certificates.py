@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken
+from actuators.wire.certificate import CERTIFICATES
 from desired.model.load_balancer import Certificate, Issuance, IssuanceError
-from reconciler.observe.load_balancers import CERTIFICATES, observe_certificates
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 from tests.support.trouble import HETZNER_TROUBLE
@@ -151,7 +151,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 def test_all_certificates(sim: Simulation) -> None:
     """All of them arrive with one request."""
-    section, error = observe_certificates(sim.hetzner_reader())
+    section, error = CERTIFICATES.observe(sim.hetzner_reader())
 
     assert (section.complete, error) == (True, None)
     found = [(item.name, item.is_managed, item.issuance, item.error) for item in section]
@@ -168,7 +168,7 @@ def test_certificates_that_cannot_be_read(sim: Simulation, fault: dict[str, Any]
     """Trouble of any kind makes the section incomplete, with the error behind it."""
     sim.spoil_hetzner("status", **fault, count=None)
 
-    section, error = observe_certificates(sim.hetzner_reader())
+    section, error = CERTIFICATES.observe(sim.hetzner_reader())
 
     assert type(error) is expected
     assert (section.complete, section.why_incomplete) == (False, str(error))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.wire.server import SERVERS
 from desired.model.snapshot import Server, ServerStatus
 from desired.section import Absent, Present, Unknown
-from reconciler.observe.hetzner import decode_servers, observe_server, observe_servers
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
@@ -67,7 +67,7 @@ def changed(path: tuple[Any, ...], value: Any = GONE, server_id: int = 42) -> di
 
 def test_a_real_server() -> None:
     """Everything that some rule looks at arrives; the rest is ignored."""
-    decoded = decode_servers(page(REAL))
+    decoded = SERVERS.decode(page(REAL))
 
     assert decoded.items == {
         42: Server(
@@ -90,7 +90,7 @@ def test_a_real_server() -> None:
 @pytest.mark.parametrize("path", [path for path in every_path(REAL) if path not in NEEDED], ids=str)
 def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
     """A server without any one field that is not essential is a server."""
-    decoded = decode_servers(page(changed(path)))
+    decoded = SERVERS.decode(page(changed(path)))
 
     assert list(decoded.items) == [42]
 
@@ -111,7 +111,7 @@ def test_any_other_field_may_be_dropped(path: tuple[Any, ...]) -> None:
 )
 def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
     """A field of which a loss could follow is noted when it is not there: nobody has said that there is none."""
-    assert decode_servers(page(changed(path))).items[42].missing == missing
+    assert SERVERS.decode(page(changed(path))).items[42].missing == missing
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_what_did_not_arrive(path: tuple[Any, ...], missing: set[str]) -> None:
 )
 def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
     """Hetzner writes null for what a server does not have."""
-    whole = decode_servers(page(REAL)).items[42]
+    whole = SERVERS.decode(page(REAL)).items[42]
 
-    assert decode_servers(page(changed(path, None))).items == {42: replace(whole, **none)}
+    assert SERVERS.decode(page(changed(path, None))).items == {42: replace(whole, **none)}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_null_is_an_answer(path: tuple[Any, ...], none: dict[str, Any]) -> None:
 )
 def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
     """Each is there with its network, and with none of them the server is as good as any."""
-    server_found = decode_servers(page(changed(("private_net", 0, "alias_ips"), aliases))).items[42]
+    server_found = SERVERS.decode(page(changed(("private_net", 0, "alias_ips"), aliases))).items[42]
 
     assert server_found.alias_ips == tuple((7, IPv4Address(ip)) for ip in found)
     assert server_found.private_ips == ((7, IPv4Address("10.0.0.2")),)
@@ -152,7 +152,7 @@ def test_alias_addresses(aliases: Any, found: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", sorted(NEEDED - {("id",)}, key=str), ids=str)
 def test_needed_fields(path: tuple[Any, ...]) -> None:
     """A server without a field that rules rest on is unreadable, and the others are read."""
-    decoded = decode_servers(page(changed(path), changed(("labels",), server_id=43)))
+    decoded = SERVERS.decode(page(changed(path), changed(("labels",), server_id=43)))
 
     assert list(decoded.items) == [43]
     assert list(decoded.unreadable) == [42]
@@ -165,7 +165,7 @@ def test_any_field_may_be_nonsense(value: Any) -> None:
     other = changed(("labels",), server_id=43)
 
     for path in every_path(REAL):
-        decoded = decode_servers(page(changed(path, value), other))
+        decoded = SERVERS.decode(page(changed(path, value), other))
 
         assert 43 in decoded.items, path
         assert len(decoded.items) + len(decoded.unreadable) + decoded.nameless == 2, path
@@ -183,7 +183,7 @@ def test_any_field_may_be_nonsense(value: Any) -> None:
 )
 def test_addresses_that_are_none(path: tuple[Any, ...], value: str) -> None:
     """A server with an address that is none is unreadable rather than without address."""
-    assert list(decode_servers(page(changed(path, value))).unreadable) == [42]
+    assert list(SERVERS.decode(page(changed(path, value))).unreadable) == [42]
 
 
 def test_one_malformed_among_a_thousand() -> None:
@@ -191,7 +191,7 @@ def test_one_malformed_among_a_thousand() -> None:
     servers = [changed(("labels",), server_id=number) for number in range(1, 1001)]
     servers[499] = changed(("server_type",), "cpx32", server_id=500)
 
-    decoded = decode_servers(page(*servers))
+    decoded = SERVERS.decode(page(*servers))
 
     assert len(decoded.items) == 999
     assert list(decoded.unreadable) == [500]
@@ -201,7 +201,7 @@ def test_text_that_is_not_utf8() -> None:
     """Bytes that are no UTF-8 make one server unreadable, and no more."""
     body = page(changed(("name",), "web-X"), changed(("labels",), server_id=43)).replace(b"web-X", b"web-\xff")
 
-    decoded = decode_servers(body)
+    decoded = SERVERS.decode(body)
 
     assert (list(decoded.items), list(decoded.unreadable)) == ([43], [42])
 
@@ -217,7 +217,7 @@ def test_text_that_is_not_utf8() -> None:
 )
 def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, str]) -> None:
     """The name of an unreadable server is kept where it can be read: only what looks for that name is in doubt."""
-    decoded = decode_servers(page({**REAL, "name": "web-1", **change}))
+    decoded = SERVERS.decode(page({**REAL, "name": "web-1", **change}))
 
     assert (list(decoded.unreadable), decoded.names, decoded.nameless) == ([42], names, 0)
 
@@ -225,7 +225,7 @@ def test_names_of_unreadable_servers(change: dict[str, Any], names: dict[int, st
 @pytest.mark.parametrize("item", [None, 5, "web-1", [], {}, {"id": "42"}, {"id": None}])
 def test_nameless_objects(item: Any) -> None:
     """An object whose id cannot be read is counted."""
-    assert decode_servers(page(REAL, item)).nameless == 1
+    assert SERVERS.decode(page(REAL, item)).nameless == 1
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,13 @@ def test_nameless_objects(item: Any) -> None:
 def test_answers_that_are_no_list(body: bytes) -> None:
     """What is no list of servers is Broken: it must never look like an empty project."""
     with pytest.raises(Broken):
-        decode_servers(body)
+        SERVERS.decode(body)
 
 
 @pytest.mark.parametrize("status", [*ServerStatus, "shelved"])
 def test_statuses(status: str) -> None:
     """Every status is known, and one of a later version does not hide its server."""
-    found = decode_servers(page(changed(("status",), str(status)))).items[42].status
+    found = SERVERS.decode(page(changed(("status",), str(status)))).items[42].status
 
     assert found is (ServerStatus.OTHER if status == "shelved" else status)
 
@@ -251,7 +251,7 @@ def test_statuses(status: str) -> None:
 )
 def test_public_ipv4(ipv4: Any, address: IPv4Address | None) -> None:
     """A server may have no public IPv4, however the API writes that."""
-    assert decode_servers(page(changed(("public_net", "ipv4"), ipv4))).items[42].ipv4 == address
+    assert SERVERS.decode(page(changed(("public_net", "ipv4"), ipv4))).items[42].ipv4 == address
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_public_ipv4(ipv4: Any, address: IPv4Address | None) -> None:
 )
 def test_public_ipv6(text: str | None, network: str | None) -> None:
     """The public IPv6 network is taken with or without host bits."""
-    found = decode_servers(page(changed(("public_net", "ipv6", "ip"), text))).items[42].ipv6
+    found = SERVERS.decode(page(changed(("public_net", "ipv6", "ip"), text))).items[42].ipv6
 
     assert found == (IPv6Network(network) if network else None)
 
@@ -272,7 +272,7 @@ def test_an_unreadable_server_leaves_the_list_whole(simulate: Callable[..., Simu
     body = {"servers": [REAL, changed(("status",), server_id=43)], "meta": pagination}
     sim.spoil_hetzner("status", code=200, body=body)
 
-    section, error = observe_servers(sim.hetzner_reader())
+    section, error = SERVERS.observe(sim.hetzner_reader())
 
     assert error is None
     assert section.complete
@@ -290,9 +290,9 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 def test_one_server_by_its_id(sim: Simulation) -> None:
     """Asked for alone, a server is the same as in the list."""
-    listed, _ = observe_servers(sim.hetzner_reader())
+    listed, _ = SERVERS.observe(sim.hetzner_reader())
 
-    assert observe_server(sim.hetzner_reader(), 1) == listed.items[1]
+    assert SERVERS.one(sim.hetzner_reader(), 1) == listed.items[1]
 
 
 @pytest.mark.parametrize(
@@ -310,6 +310,6 @@ def test_a_server_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], ex
     sim.spoil_hetzner("status", **fault, count=None)
 
     with pytest.raises(ApiError) as raised:
-        observe_server(sim.hetzner_reader(), 1)
+        SERVERS.one(sim.hetzner_reader(), 1)
 
     assert type(raised.value) is expected

@@ -9,10 +9,10 @@ import pytest
 
 from actuators.http.errors import Broken
 from actuators.http.kubernetes import ApiAnswer
+from actuators.wire.node import NODES
+from actuators.wire.objects import server_time
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
-from reconciler.observe.kubernetes_lists import server_time
-from reconciler.observe.nodes import NODES, observe_nodes
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 
@@ -358,7 +358,7 @@ def test_nodes_over_http(simulate: Callable[..., Simulation]) -> None:
     """Nodes and the API server's time come from one reading."""
     sim = simulate(nodes=[changed(("metadata", "deletionTimestamp"))])
 
-    section, moment = observe_nodes(sim.kubernetes_reader())
+    section, moment = NODES.observe(sim.kubernetes_reader())
 
     assert list(section.items) == ["web-1"]
     assert moment == sim.clock.now()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken
+from actuators.wire.load_balancer import BALANCERS
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
     Attachment,
@@ -22,7 +23,6 @@ from desired.model.load_balancer import (
 )
 from desired.model.price import Price
 from desired.section import Absent, Present, Unknown
-from reconciler.observe.load_balancers import BALANCERS, observe_load_balancers
 from tests.support.balancer_payload import (
     ADDRESS,
     HTTP_CHECK,
@@ -249,7 +249,7 @@ def sim(simulate: Callable[..., Simulation]) -> Simulation:
 
 def test_all_load_balancers(sim: Simulation) -> None:
     """All of them arrive, fifty a request, with what the API fills in."""
-    section, error = observe_load_balancers(sim.hetzner_reader())
+    section, error = BALANCERS.observe(sim.hetzner_reader())
 
     assert (section.complete, section.expected, error) == (True, 60, None)
     assert isinstance(section.find(61), Absent)
@@ -282,7 +282,7 @@ def test_one_unreadable_load_balancer(sim: Simulation) -> None:
     }
     sim.spoil_hetzner("status", code=200, body=body)
 
-    section, error = observe_load_balancers(sim.hetzner_reader())
+    section, error = BALANCERS.observe(sim.hetzner_reader())
 
     assert (section.complete, error) == (True, None)
     assert section.find(42) == Present(WHOLE)
@@ -296,7 +296,7 @@ def test_load_balancers_that_cannot_be_read(sim: Simulation, fault: dict[str, An
     """Trouble of any kind makes the section incomplete, with the error behind it."""
     sim.spoil_hetzner("status", **fault, count=None)
 
-    section, error = observe_load_balancers(sim.hetzner_reader())
+    section, error = BALANCERS.observe(sim.hetzner_reader())
 
     assert type(error) is expected
     assert (section.complete, section.why_incomplete) == (False, str(error))

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Broken, NotFound
+from actuators.wire.network import decode_members
 from desired.model.route import Member, MemberKind
 from desired.section import Absent, Present, Unknown
-from reconciler.observe.networks import decode_members, observe_members
+from reconciler.observe.networks import observe_members
 from tests.support.objects import server
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation

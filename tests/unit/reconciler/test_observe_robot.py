@@ -11,16 +11,11 @@ import pytest
 from actuators.http.errors import Broken, Denied, NotFound
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
+from actuators.wire.robot import decode_robot_servers, observe_power, observe_robot_server, observe_robot_servers
 from desired.model.snapshot import Server, ServerStatus
 from desired.section import Absent, Present, Unknown
 from desired.syntax.provider_id import Provider, ServerKey
-from reconciler.observe.robot import (
-    RobotCache,
-    decode_robot_servers,
-    observe_power,
-    observe_robot_server,
-    observe_robot_servers,
-)
+from reconciler.observe.robot import RobotCache
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator

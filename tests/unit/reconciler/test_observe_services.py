@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Denied, Transient
+from actuators.wire.service import SERVICES
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.section import Absent, Present, Section, Unknown
-from reconciler.observe.services import SERVICES, observe_services
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
 
@@ -311,7 +311,7 @@ def test_services_of_all_namespaces(simulate: Callable[..., Simulation]) -> None
         writer.create(f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": "web"}, "spec": spec})
     sim.kubernetes_proxy.journal.clear()
 
-    section, moment = observe_services(sim.kubernetes_reader())
+    section, moment = SERVICES.observe(sim.kubernetes_reader())
 
     assert section.complete
     assert {key for key in section.items if key.endswith("/web")} == {"default/web", "shop/web"}
@@ -338,4 +338,4 @@ def test_services_that_cannot_be_listed(
     sim.spoil_kubernetes("status", **fault, count=None)
 
     with pytest.raises(expected):
-        observe_services(sim.kubernetes_reader())
+        SERVICES.observe(sim.kubernetes_reader())

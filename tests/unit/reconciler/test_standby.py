@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from actuators.http.errors import ApiError, Conflict, Denied, Transient
-from actuators.lease import LeaseClaim
+from actuators.wire.lease import LeaseClaim
 from reconciler.controller import Standby
 from reconciler.live_page.serving import LivePage
 from reconciler.result import Report

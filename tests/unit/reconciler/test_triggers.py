@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter
+from actuators.wire.node import NODES
+from actuators.wire.service import SERVICES
 from desired.model.snapshot import Snapshot
-from reconciler.observe.nodes import observe_nodes
-from reconciler.observe.services import observe_services
 from reconciler.triggers import Triggers, WatchedKind, watch_cluster
 from tests.builders import a_snapshot
 from tests.support.objects import condition, joining_node, settled_node
 from tests.support.simulators import Simulation
 
-NODES = "/api/v1/nodes"
 SOON_S = 60.0
 """More than enough on any machine; nothing here waits for it but a test that fails."""
 
@@ -40,16 +39,16 @@ class Stage:
 
     def snapshot(self) -> Snapshot:
         """What a pass would see now."""
-        nodes, _ = observe_nodes(self.reader)
-        services, _ = observe_services(self.reader)
+        nodes, _ = NODES.observe(self.reader)
+        services, _ = SERVICES.observe(self.reader)
         return a_snapshot(nodes_section=nodes, services=services)
 
     def label(self, writer: KubernetesWriter, name: str, value: str) -> None:
-        writer.patch(f"{NODES}/{name}", {"metadata": {"labels": {"example.com/team": value}}})
+        writer.patch(f"{NODES.path}/{name}", {"metadata": {"labels": {"example.com/team": value}}})
 
     def flush(self) -> str:
         """A change that certainly wakes: whatever came before it has been judged by then."""
-        self.theirs.create(NODES, joining_node("the-end"))
+        self.theirs.create(NODES.path, joining_node("the-end"))
         return self.next()
 
 
@@ -77,7 +76,7 @@ def stage(simulate: Callable[..., Simulation], silence_s: float) -> Iterator[Sta
 
 def test_a_node_joins(stage: Stage) -> None:
     """The loop is woken, with the reason."""
-    stage.theirs.create(NODES, joining_node("web-3"))
+    stage.theirs.create(NODES.path, joining_node("web-3"))
     assert stage.next() == "node/web-3 is new"
 
 
@@ -98,7 +97,7 @@ def test_a_label_by_kubectl(stage: Stage) -> None:
 def test_a_node_goes(stage: Stage) -> None:
     """A DELETED event has the whole object; that it is gone is what counts."""
     meta = stage.sim.nodes()["web-1"]["metadata"]
-    stage.theirs.delete(f"{NODES}/web-1", uid=meta["uid"], version=meta["resourceVersion"])
+    stage.theirs.delete(f"{NODES.path}/web-1", uid=meta["uid"], version=meta["resourceVersion"])
     assert stage.next() == "node/web-1 is gone"
 
 
@@ -106,7 +105,7 @@ def test_heartbeats(stage: Stage) -> None:
     """They wake nobody."""
     for beat in range(200):
         beating = {**condition("Ready", "True"), "lastHeartbeatTime": f"2026-02-01T00:{beat // 60:02}:{beat % 60:02}Z"}
-        stage.theirs.patch(f"{NODES}/web-1/status", {"status": {"conditions": [beating]}})
+        stage.theirs.patch(f"{NODES.path}/web-1/status", {"status": {"conditions": [beating]}})
 
     assert stage.flush() == "node/the-end is new"
     assert stage.triggers.counts()[WatchedKind.NODE].events == 201
@@ -117,7 +116,7 @@ def test_our_own_writes(stage: Stage) -> None:
     """Those over the product's own connection wake nobody, the same from elsewhere would."""
     stage.label(stage.ours, "web-1", "red")
     meta = stage.sim.nodes()["web-2"]["metadata"]
-    stage.ours.delete(f"{NODES}/web-2", uid=meta["uid"], version=meta["resourceVersion"])
+    stage.ours.delete(f"{NODES.path}/web-2", uid=meta["uid"], version=meta["resourceVersion"])
 
     assert stage.flush() == "node/the-end is new"
 
@@ -140,9 +139,9 @@ def test_nothing_is_lost(stage: Stage, fault: dict[str, Any], restarts: int) -> 
     """A change that happens while a watch is broken wakes all the same: through the next one, or because that began
     anew."""
     # The open watch has to come to its end first: half a second of silence does that.
-    stage.sim.spoil_kubernetes(**fault, path=NODES, query="watch=true")
+    stage.sim.spoil_kubernetes(**fault, path=NODES.path, query="watch=true")
     if fault["kind"] != "half_open":
-        stage.sim.spoil_kubernetes("half_open", path=NODES, query="watch=true")
+        stage.sim.spoil_kubernetes("half_open", path=NODES.path, query="watch=true")
     stage.label(stage.theirs, "web-1", "red")
 
     assert stage.next() in {"node/web-1 changed", "the watch of nodes began anew"}

@@ -12,8 +12,8 @@ from requests.adapters import BaseAdapter
 from actuators.http.errors import ApiError, Throttled
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader
+from actuators.wire.robot import decode_robot_servers, observe_power, observe_robot_server
 from desired.model.snapshot import ServerStatus
-from reconciler.observe.robot import decode_robot_servers, observe_power, observe_robot_server
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.sandbox.robot import RobotSimulator

@@ -1,15 +1,13 @@
-"""Nodes of the cluster, read into values of the snapshot. Only fields that some rule looks at are decoded."""
+"""Nodes of the cluster. Only fields that some rule looks at are decoded."""
 
 from datetime import datetime
 from sys import intern
 
 import msgspec
 
-from actuators.http.kubernetes import KubernetesReader
+from actuators.wire.objects import ListMeta, ListOf, Name, Named, ObjectList
 from desired.model.snapshot import Condition, Node, NodeAddress, Taint
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
-from desired.section import Section
-from reconciler.observe.kubernetes_lists import ListMeta, ListOf, Name, Named, ObjectList
 
 
 class _Taint(msgspec.Struct, rename="camel", gc=False):
@@ -56,11 +54,6 @@ class _Node(msgspec.Struct, gc=False):
     spec: _Spec
     """The API server always sends this and the next one, empty or not: a Node without them was not read whole."""
     status: _Status
-
-
-def observe_nodes(reader: KubernetesReader) -> tuple[Section[str, Node], datetime]:
-    """All Nodes, and the API server's time when the reading began. Raises an ApiError when the list cannot be read."""
-    return NODES.observe(reader)
 
 
 def _node(node: _Node) -> Node:

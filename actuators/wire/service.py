@@ -8,12 +8,10 @@ from typing import Any
 import msgspec
 
 from actuators.http.decoding import decoder
-from actuators.http.kubernetes import KubernetesReader
+from actuators.wire.objects import ListMeta, ListOf, Named, NamespacedName, ObjectList
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import TYPE_LOAD_BALANCER, Ingress, Service, ServiceCondition
 from desired.names import APPLICATION
-from desired.section import Section
-from reconciler.observe.kubernetes_lists import ListMeta, ListOf, Named, NamespacedName, ObjectList
 
 
 class Port(msgspec.Struct, rename="camel", gc=False):
@@ -117,12 +115,6 @@ class _Service(msgspec.Struct, gc=False):
     metadata: _Meta
     spec: _Spec
     status: _Status = msgspec.field(default_factory=_Status)
-
-
-def observe_services(reader: KubernetesReader) -> tuple[Section[str, Service], datetime]:
-    """All Services of all namespaces, and the API server's time when the reading began. Raises an ApiError when the
-    list cannot be read."""
-    return SERVICES.observe(reader)
 
 
 def _service(service: _Service) -> Service:

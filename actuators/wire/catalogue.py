@@ -1,9 +1,9 @@
-"""Catalog of load balancer types, and the currency of their prices, each read at most once an hour."""
+"""Types of load balancers, in the catalog or in a load balancer, with their prices."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
@@ -12,19 +12,11 @@ from typing import Annotated
 import msgspec
 
 from actuators.http.decoding import decoder
-from actuators.http.errors import ApiError
-from actuators.http.hetzner import HetznerReader
+from actuators.wire.pages import Codec
 from desired.model.load_balancer import NO_LIMIT, BalancerType
 from desired.model.price import Price
-from desired.section import Section, Unknown
-from reconciler.observe.hetzner import PagesOf
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,20})?")
-_CURRENCY = re.compile(r"[A-Z]{3}")
-MAX_AGE = timedelta(hours=1)
-"""How long the catalog and the currency are used, in the time of snapshots."""
-QUICK_S = 3.0
-"""How long an answer is waited for that only makes a report nicer."""
 _SHARED = 16
 """Texts of prices that are remembered from one reading to the next."""
 
@@ -118,78 +110,14 @@ def _amount(text: str | None) -> Decimal | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class ListedType:
+    """A type in the catalog, which is listed by its id."""
+
     id: int
     type: BalancerType
 
 
-_TYPES = PagesOf(
-    "/load_balancer_types", "load balancer type", TypeShape, lambda found: _Listed(found.id, type_of(found))
+TYPES = Codec(
+    "/load_balancer_types", "load balancer type", TypeShape, lambda found: ListedType(found.id, type_of(found))
 )
-
-
-class Catalogue:
-    """Remembers the types that can be ordered, and those that no longer can."""
-
-    def __init__(self) -> None:
-        self._section: Section[int, _Listed] | None = None
-        self._read_at: datetime | None = None
-
-    def look_up(
-        self, reader: HetznerReader, names: Collection[str], now: datetime
-    ) -> tuple[Mapping[str, BalancerType] | Unknown, ApiError | None]:
-        """All types by name, one request unless they were read less than an hour before ``now``, a snapshot's time.
-
-        Unknown, with the error if there was one, when they could not be read, or one of ``names`` could not. A name
-        that is not in the catalog is no reason to ask again.
-        """
-        section = self._section
-        if section is None or self._read_at is None or abs(now - self._read_at) >= MAX_AGE:
-            section, error = _TYPES.observe(reader)
-            if not section.complete:
-                return Unknown(section.why_incomplete or "the types of load balancers could not be read"), error
-            self._section, self._read_at = section, now
-        types = {listed.type.name: listed.type for listed in section}
-        missing = set(names) - types.keys()
-        for key, why in section.unreadable.items():
-            if missing and section.unreadable_names.get(key) in {None, *missing}:
-                return Unknown(why), None
-        return types, None
-
-
-class _Pricing(msgspec.Struct):
-    currency: str
-
-
-class _PricingAnswer(msgspec.Struct):
-    pricing: _Pricing
-
-
-class Currency:
-    """Remembers the currency of the project's prices."""
-
-    def __init__(self) -> None:
-        self._code: str | None = None
-        self._asked_at: datetime | None = None
-
-    def look_up(self, reader: HetznerReader, now: datetime, *, may_ask: bool = True) -> str | None:
-        """Its code, ``EUR``; None when the API does not say, whatever why: an amount without it is better than none.
-
-        One short request, unless there was one less than an hour before ``now``, a snapshot's time. It is not repeated,
-        whatever came of it, and sent neither while nothing is left of the allowance nor unless it ``may_ask``.
-        """
-        limit = reader.rate_limit
-        if self._asked_at is not None and abs(now - self._asked_at) < MAX_AGE:
-            return self._code
-        if not may_ask or (limit is not None and limit.remaining <= 0):
-            return None
-        self._code, self._asked_at = _currency(reader), now
-        return self._code
-
-
-def _currency(reader: HetznerReader) -> str | None:
-    try:
-        code = decoder(_PricingAnswer).decode(reader.get_once("/pricing", QUICK_S)).pricing.currency
-    except (ApiError, ValueError):
-        return None
-    return code if _CURRENCY.fullmatch(code) else None
+"""How the catalog is read."""

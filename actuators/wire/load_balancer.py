@@ -1,30 +1,29 @@
-"""Load balancers and certificates of the project, read into values of the snapshot.
+"""Load balancers of the Hetzner Cloud API: how they are read, and the bodies that make and change them.
 
-``LeftBehind`` decides whether load balancers have to be listed though no Service has or wants one. Fields with a
-default are those that the API's document does not require of an answer."""
+Fields with a default are those that the API's document does not require of an answer. What is UNMANAGED is not sent."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
 
-from actuators.http.errors import ApiError
-from actuators.http.hetzner import HetznerReader
+from actuators.wire.catalogue import Moment, TypeShape, type_of
+from actuators.wire.pages import Codec
 from desired.annotations.choices import Algorithm, Protocol
-from desired.load_balancers.ownership import may_stay_behind
+from desired.load_balancers.listeners import api_defaults
 from desired.model.load_balancer import (
     Attachment,
-    Certificate,
     CloudBalancer,
     Health,
     HealthCheck,
     HttpCheck,
     HttpOptions,
     IpTarget,
-    Issuance,
-    IssuanceError,
+    KnownAfterApply,
     Listener,
     LoadBalancer,
     SelectorTarget,
@@ -32,11 +31,11 @@ from desired.model.load_balancer import (
     Target,
     ipv6_of,
 )
-from desired.model.snapshot import Snapshot
-from desired.section import Section
-from reconciler.observe.catalogue import Moment, TypeShape, type_of
-from reconciler.observe.hetzner import PagesOf
+from desired.section import UNMANAGED, Unmanaged
 
+Body = dict[str, Any]
+
+_HTTPS_ONLY = ("certificates", "redirect_http")
 _SHARED = 256
 """Lists of targets that are remembered from one reading to the next."""
 _STATUS_CODES = ("2??", "3??")
@@ -112,35 +111,6 @@ def _http_check(service: ServiceShape) -> HttpCheck:
     codes = _STATUS_CODES if http.status_codes is None else tuple(http.status_codes)
     read = {"domain": http.domain or "", "response": http.response or "", "status_codes": codes}
     return HttpCheck(**{**asdict(http), **read})
-
-
-class LeftBehind:
-    """Whether load balancers have to be listed though no Service has or wants one: some may wait for their Service, or
-    for their deletion, and the Service of one may have vanished since it was listed. A list once at the start of a
-    process, and after each time that another one led, finds them."""
-
-    def __init__(self, *, looks_first: bool = False) -> None:
-        """``looks_first``: whether nothing is known at first, so that one list is worth its call."""
-        self._looks_first = self._may_be = looks_first
-
-    @property
-    def may_be(self) -> bool:
-        """Whether there may be any."""
-        return self._may_be
-
-    def saw(self, snapshot: Snapshot) -> None:
-        """Take note of a reading. What was not read, or is incomplete, says nothing."""
-        balancers = snapshot.load_balancers
-        if balancers is None:
-            return
-        if may_stay_behind(snapshot):
-            self._may_be = True
-        elif balancers.is_whole:
-            self._may_be = False
-
-    def forget(self) -> None:
-        """Another process was leading meanwhile, and may have released some."""
-        self._may_be = self._looks_first
 
 
 class _Address(msgspec.Struct, gc=False):
@@ -222,11 +192,6 @@ class _Balancer(msgspec.Struct, gc=False):
     services: list[ServiceShape]
     targets: list[_Target]
     algorithm: _Algorithm
-
-
-def observe_load_balancers(reader: HetznerReader) -> tuple[Section[int, CloudBalancer], ApiError | None]:
-    """All load balancers of the project, and the error that made the list incomplete."""
-    return BALANCERS.observe(reader)
 
 
 def _balancer(found: _Balancer) -> CloudBalancer:
@@ -337,59 +302,128 @@ def _health(words: Sequence[str | None]) -> Health:
     return Health.HEALTHY if words and all(word == Health.HEALTHY.value for word in words) else Health.UNKNOWN
 
 
-BALANCERS = PagesOf("/load_balancers", "load balancer", _Balancer, _balancer)
+BALANCERS = Codec("/load_balancers", "load balancer", _Balancer, _balancer)
 """How load balancers are read."""
 
 
-_MANAGED = "managed"
+def creation_body(wanted: LoadBalancer) -> Body:
+    """A new load balancer with everything that one request can say of it: not a private address or a subnet, nor
+    reverse names (Hetzner Cloud API, load balancers)."""
+    body: Body = {"name": wanted.name, "load_balancer_type": wanted.type, "labels": dict(wanted.labels)}
+    body |= {"location": wanted.location} if wanted.location is not None else {"network_zone": wanted.zone}
+    if not isinstance(wanted.algorithm, Unmanaged):
+        body["algorithm"] = {"type": wanted.algorithm.value}
+    if wanted.public_interface is False:
+        body["public_interface"] = False
+    chosen = {"ipv4": wanted.primary_ipv4, "ipv6": wanted.primary_ipv6}
+    if given := {family: held for family, held in chosen.items() if isinstance(held, int)}:
+        body["public_net"] = given
+    match wanted.attachment:
+        case Attachment(network_id=network_id, ip=Unmanaged(), ip_range=Unmanaged()):
+            body["network"] = network_id
+    if wanted.listeners:
+        body["services"] = [_new_service(wanted.listeners[port]) for port in sorted(wanted.listeners)]
+    if wanted.targets and not isinstance(wanted.targets, Unmanaged):
+        body["targets"] = [target_body(target) for target in sorted(wanted.targets, key=_in_order)]
+    return body
 
 
-class _Error(msgspec.Struct, gc=False):
-    code: str = ""
-    message: str = ""
+def listener_body(listener: Listener) -> Body:
+    """A whole listener. Raises TypeError when its certificates are not known yet."""
+    return {"listen_port": listener.port, **_fields(listener, but="port")}
 
 
-class _Status(msgspec.Struct, gc=False):
-    issuance: str = ""
-    error: _Error | None = None
+def listener_changes(before: Listener, after: Listener) -> Body:
+    """The body of ``update_service`` that changes one into the other: only what differs, with certificates as a whole
+    list; what only https has is always taken away with it. Raises TypeError as above."""
+    changes = {"listen_port": after.port, **_differing(listener_body(before), listener_body(after))}
+    if (before.protocol, after.protocol) == (Protocol.HTTPS, Protocol.HTTP):
+        changes["http"] = {**changes.get("http", {}), "certificates": (), "redirect_http": False}
+    return changes
 
 
-class _Certificate(msgspec.Struct, gc=False):
-    id: int
-    name: str
-    created: Moment
-    domain_names: list[str]
-    labels: dict[str, str]
-    type: str | None = None
-    """The API's document does not require it; only a managed certificate has a status."""
-    status: _Status | None = None
+def holds(listener: Listener, changes: Mapping[str, Any]) -> bool:
+    """Whether all that ``changes`` sends is so by now, as ``listener_changes`` made them."""
+    return not _differing(listener_body(listener), changes)
 
 
-def observe_certificates(reader: HetznerReader) -> tuple[Section[int, Certificate], ApiError | None]:
-    """All certificates of the project, and the error that made the list incomplete."""
-    return CERTIFICATES.observe(reader)
+def _new_service(listener: Listener) -> Body:
+    """A listener in the creation of its load balancer. The API's document demands there what it fills in elsewhere:
+    every option of HTTP, and with a health check over HTTP that has options, its domain and path. How often and how
+    long is checked is left to the API, as no default of it is documented."""
+    body, defaults = listener_body(listener), api_defaults(listener)
+    body.setdefault("proxyprotocol", defaults.proxyprotocol)
+    if defaults.http is not None:
+        known = _fields(defaults.http)
+        if listener.protocol is Protocol.HTTP:
+            known = {name: value for name, value in known.items() if name not in _HTTPS_ONLY}
+        body["http"] = {**known, **body.get("http", {})}
+    check = body["health_check"]
+    if "http" in check:
+        body["health_check"] = {**check, "http": {"domain": None, "path": "/", **check["http"]}}
+    return body
 
 
-def _certificate(found: _Certificate) -> Certificate:
-    is_managed = found.type == _MANAGED if found.type else found.status is not None
-    status = (found.status or _Status()) if is_managed else None
-    return Certificate(
-        id=found.id,
-        name=found.name,
-        is_managed=is_managed,
-        created_at=found.created,
-        domains=tuple(sorted(found.domain_names)),
-        labels=found.labels,
-        issuance=_ISSUANCE.get(status.issuance, Issuance.OTHER) if status else None,
-        error=_reason(status.error) if status and status.error else None,
-    )
+def target_body(target: Target) -> Body:
+    """A target to add. ``use_private_ip`` is always sent for servers."""
+    private = {} if isinstance(target, IpTarget) else {"use_private_ip": target.use_private_ip}
+    return {**named_target(target), **private}
 
 
-def _reason(error: _Error) -> IssuanceError:
-    return IssuanceError(error.code, error.message)
+def named_target(target: Target, address: str | None = None) -> Body:
+    """A target to remove. A server is named with an ``address`` that is given, and with the public IPv6 address by
+    which it is reached: the API takes one without for its IPv4."""
+    match target:
+        case ServerTarget(server_id=server_id, use_private_ip=is_private, ipv6=ipv6):
+            named = address or (None if is_private else ipv6)
+            return {"type": "server", "server": {"id": server_id} | ({"ip": named} if named else {})}
+        case IpTarget(ip=ip):
+            return {"type": "ip", "ip": {"ip": ip}}
+        case SelectorTarget(selector=selector):
+            return {"type": "label_selector", "label_selector": {"selector": selector}}
 
 
-_ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is not Issuance.OTHER}
+def attachment_body(place: Attachment) -> Body:
+    """The network, and the address in it, to attach to."""
+    body = {"network": place.network_id, "ip": place.ip, "ip_range": place.ip_range}
+    return {name: value if isinstance(value, int) else str(value) for name, value in _managed(body).items()}
 
-CERTIFICATES = PagesOf("/certificates", "certificate", _Certificate, _certificate)
-"""How certificates are read."""
+
+def _fields(part: Listener | HealthCheck | HttpCheck | HttpOptions, but: str = "") -> Body:
+    """The fields of a part, by the API's names: ours without a unit. None, UNMANAGED and a part that nothing is left of
+    are not sent. Raises TypeError when certificates are not known yet."""
+    body: Body = {}
+    for field in fields(part):
+        name = field.name.removesuffix("_s")
+        match getattr(part, field.name):
+            case None | Unmanaged():
+                continue
+            case KnownAfterApply():
+                raise TypeError("the certificates of a listener are not known yet")
+            case HealthCheck() | HttpCheck() | HttpOptions() as inner:
+                body |= {name: found} if (found := _fields(inner)) else {}
+            case value if name != but:
+                body[name] = value
+    return body
+
+
+def _managed(body: Mapping[str, Any]) -> Body:
+    """Without what was not asked for, and without parts that nothing is left of."""
+    return {name: value for name, value in body.items() if value is not UNMANAGED and value != {}}
+
+
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> Body:
+    """The members of ``after`` that ``before`` lacks or has otherwise; of parts again their differing members."""
+    changed: Body = {}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(value, dict) and isinstance(old, dict):
+            changed |= {name: part} if (part := _differing(old, value)) else {}
+        elif name not in before or value != old:
+            changed[name] = value
+    return changed
+
+
+def _in_order(target: Target) -> tuple[str, int]:
+    """Servers by id, then addresses."""
+    return (target.name, 0) if not isinstance(target, ServerTarget) else ("", target.server_id)

@@ -1,0 +1,192 @@
+"""Networks of the Hetzner Cloud API with their subnets and routes, and the members of one."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, ip_network
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from actuators.http.errors import Broken
+from actuators.http.hetzner_lists import Decoded
+from actuators.wire.pages import Codec
+from desired.model.route import Member, MemberKind, Route
+from desired.model.snapshot import Network
+from desired.section import Section
+
+
+class _Addressed(msgspec.Struct, gc=False):
+    ip: str
+
+
+class MemberShape(msgspec.Struct, gc=False):
+    """A member of a network."""
+
+    type: str
+    id: int
+    ip: str
+    alias_ips: list[str]
+    """Needed: without them it is not known that an address is free."""
+
+
+class _Page(msgspec.Struct):
+    members: list[msgspec.Raw]
+
+
+_PAGE = decoder(_Page)
+_ADDRESSED = decoder(_Addressed)
+_MEMBER = decoder(MemberShape)
+
+
+def decode_members(page: bytes) -> Decoded[Member]:
+    """The members of one page. Raises Broken for a body that is no page of members."""
+    try:
+        listed = _PAGE.decode(page).members
+    except ValueError as error:
+        raise Broken(f"Hetzner GET /networks: the answer is no list of members ({error})") from error
+    items: dict[int, Member] = {}
+    unreadable: dict[int, str] = {}
+    nameless = 0
+    for raw in listed:
+        address = _address(raw)
+        if address is None:
+            nameless += 1
+            continue
+        try:
+            items[int(address)] = _member(_MEMBER.decode(raw))
+        except ValueError as error:
+            unreadable[int(address)] = f"member {address} could not be read: {error}"
+    return Decoded(items, unreadable, nameless=nameless)
+
+
+def _address(raw: msgspec.Raw) -> IPv4Address | None:
+    """The main address of a member; None when that cannot be read."""
+    try:
+        return IPv4Address(_ADDRESSED.decode(raw).ip)
+    except ValueError:
+        return None
+
+
+def _member(found: MemberShape) -> Member:
+    """One member. Raises ValueError for a kind that a later version of the API attaches to networks, and for a
+    malformed address."""
+    return Member(MemberKind(found.type), found.id, IPv4Address(found.ip), tuple(map(IPv4Address, found.alias_ips)))
+
+
+class _Subnet(msgspec.Struct):
+    ip_range: str | None = None
+    type: object = None
+    network_zone: object = None
+    """Only what depends on these two needs them: whatever they are, the network can be used."""
+
+
+class _Route(msgspec.Struct):
+    destination: str
+    gateway: str
+
+
+class _Network(msgspec.Struct):
+    id: int
+    name: str
+    ip_range: str | None = None
+    subnets: list[_Subnet] | None = None
+    """Only what load balancers ask for depends on these two: without them the network can be used all the same."""
+    servers: object = None
+    """Ids: evidence for what the list of servers lacks, and for nothing else."""
+    routes: object = None
+    """Decoded one by one: Nodes need the network, whatever its routes are."""
+
+
+_VSWITCH = "vswitch"
+"""The type of a subnet that leads to dedicated servers."""
+decoder(_Route)  # built now: what converts into it does so beside other threads
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkNow:
+    """A network with its routes, which are no part of the value of the snapshot: they are managed or not."""
+
+    network: Network
+    routes: Section[str, Route]
+    """By destination."""
+
+    @property
+    def id(self) -> int:
+        """Of the network."""
+        return self.network.id
+
+
+def _network_now(found: _Network) -> NetworkNow:
+    return NetworkNow(_network(found), _routes(found.routes))
+
+
+def _network(found: _Network) -> Network:
+    listed = found.subnets or ()
+    ranges = [(subnet, _ipv4_range(subnet.ip_range)) for subnet in listed]
+    zones = [subnet.network_zone for subnet in listed if isinstance(subnet.network_zone, str) and subnet.network_zone]
+    has_zones = found.subnets is not None and len(zones) == len(listed)
+    has_types = found.subnets is not None and all(isinstance(subnet.type, str) for subnet in listed)
+    return Network(
+        found.id,
+        found.name,
+        tuple(ip_range for _, ip_range in ranges if ip_range is not None),
+        _ipv4_range(found.ip_range),
+        frozenset(key for key in found.servers if type(key) is int) if isinstance(found.servers, list) else frozenset(),
+        frozenset(zones) if has_zones else None,
+        tuple(ip_range for subnet, ip_range in ranges if subnet.type == _VSWITCH and ip_range is not None)
+        if has_types and all(ip_range is not None for _, ip_range in ranges)
+        else None,
+    )
+
+
+def _ipv4_range(text: str | None) -> IPv4Network | None:
+    """The range; None for one of IPv6, in which no load balancer is. Raises ValueError for what is none."""
+    parsed = ip_network(text, strict=False) if text else None
+    return parsed if isinstance(parsed, IPv4Network) else None
+
+
+def _routes(listed: object) -> Section[str, Route]:
+    """The routes of a network by their destination, which is a route's identity. What is no route of IPv4 is kept by
+    its text, as it takes one of the places in the network."""
+    if not isinstance(listed, list):
+        return Section.missing("the API did not say which routes the network has")
+    items: dict[str, Route] = {}
+    unreadable: dict[str, str] = {}
+    nameless = 0
+    for found in listed:
+        try:
+            route = _route(msgspec.convert(found, _Route))
+            items[str(route.destination)] = route
+        except ValueError as error:
+            key = _destination_of(found)
+            if key is None:
+                nameless += 1
+            else:
+                unreadable[key] = f"the route could not be read: {error}"
+    why = None
+    if nameless:
+        why = f"{nameless} routes of the network could not be read, not even their destinations"
+    elif len(items.keys() | unreadable.keys()) != len(listed):  # Hetzner takes no second one: it would be hidden
+        why = "the network has two routes to one destination"
+    return Section(items, why is None, why, len(listed), unreadable)
+
+
+def _route(found: _Route) -> Route:
+    """One route. Host bits in a destination mean nothing to routing, and two spellings of a range must not look like
+    two routes. Raises ValueError for what is no route of IPv4."""
+    return Route(IPv4Network(found.destination, strict=False), IPv4Address(found.gateway))
+
+
+def _destination_of(found: object) -> str | None:
+    """The destination of a route that cannot be read as a whole: as a range where it is one, else as it stands; None
+    when it is no text."""
+    text = found.get("destination") if isinstance(found, dict) else None
+    if not isinstance(text, str):
+        return None
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError:
+        return text
+
+
+NETWORKS = Codec("/networks", "network", _Network, _network_now)
+"""How networks are read."""

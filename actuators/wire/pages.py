@@ -1,0 +1,139 @@
+"""Objects of the Hetzner Cloud API, read into values: whole lists, one by its id, or those that a query finds.
+
+An object that cannot be decoded is isolated, the page stays whole. What cannot be decoded raises ValueError, whether it
+is msgspec, ipaddress or the text's encoding that objects. Fields that the API may drop one day are optional."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from actuators.http.decoding import Decoder, decoder
+from actuators.http.errors import ApiError, Broken, one_line
+from actuators.http.hetzner import HetznerReader
+from actuators.http.hetzner_lists import Decoded, read_list
+from desired.section import Section
+
+
+class _Numbered(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+S = TypeVar("S")
+V = TypeVar("V", bound=_Numbered)
+
+
+class _IdOnly(msgspec.Struct):
+    id: int
+
+
+class Identified(msgspec.Struct):
+    """What identifies an object that cannot be read as a whole."""
+
+    id: int
+    name: str | None = None
+
+
+_ID_ONLY = decoder(_IdOnly)
+_IDENTIFIED = decoder(Identified)
+
+
+class Codec(Generic[S, V]):
+    """The objects of one kind: where they are, how they are read, and what they are called. Observing, the look before
+    a write and a capture read an object by the same codec."""
+
+    def __init__(self, path: str, word: str, shape: type[S], value: Callable[[S], V]) -> None:
+        """``shape`` has the fields that are read, of which ``value`` makes the value or raises ValueError; ``word`` is
+        what people call one."""
+        self.shape = shape
+        self._path = path
+        self._word = word
+        self._value = value
+        plural = path.removeprefix("/")
+        self._whole = _enclosing(plural, list[shape])  # type: ignore[valid-type]
+        self._raw = _enclosing(plural, list[msgspec.Raw])
+        self._single = _enclosing(plural.removesuffix("s"), shape)
+        self._one = decoder(shape)
+
+    def observe(self, reader: HetznerReader) -> tuple[Section[int, V], ApiError | None]:
+        """All objects of the project, and the error that made the list incomplete."""
+        return read_list(reader, self._path, self.decode)
+
+    def decode(self, page: bytes) -> Decoded[V]:
+        """The objects of one page. Raises Broken for a body that is no page of this list."""
+        try:
+            values = [self._value(found) for found in self._whole.decode(page).inner]
+            return Decoded({value.id: value for value in values}, {})
+        except ValueError:
+            return self._one_by_one(page)
+
+    def one(self, reader: HetznerReader, object_id: int) -> V:
+        """One object as it is now. Raises an ApiError: NotFound when the API itself says that it is not there."""
+        path = f"{self._path}/{object_id}"
+        body = reader.get(path)
+        try:
+            return self._value(self._single.decode(body).inner)
+        except ValueError as error:
+            raise Broken(f"Hetzner GET {path}: the answer is no {self._word} ({one_line(error)})") from error
+
+    def found(self, reader: HetznerReader, query: Mapping[str, str]) -> list[V]:
+        """The objects that a query finds, of which there are few enough for a page. Raises an ApiError, Broken where
+        one of them cannot be read: it is there, whatever it is."""
+        body = reader.get(f"{self._path}?{urlencode(query)}")
+        try:
+            return [self._value(found) for found in self._whole.decode(body).inner]
+        except ValueError as error:
+            raise Broken(f"Hetzner GET {self._path}: a {self._word} could not be read ({one_line(error)})") from error
+
+    def _one_by_one(self, page: bytes) -> Decoded[V]:
+        try:
+            raw_items = self._raw.decode(page).inner
+        except ValueError as error:
+            raise Broken(f"Hetzner GET {self._path}: the answer is no list of {self._word}s ({error})") from error
+        return one_by_one(raw_items, lambda raw: self._value(self._one.decode(raw)), _identified, self._word)
+
+
+def one_by_one(
+    raw_items: Iterable[msgspec.Raw],
+    value_of: Callable[[msgspec.Raw], V],
+    identified: Callable[[msgspec.Raw], Identified | None],
+    word: str,
+) -> Decoded[V]:
+    """The objects of a list, in which one that cannot be read, for which ``value_of`` raises ValueError, is isolated
+    under what identifies it; ``word`` is what it is called."""
+    items: dict[int, V] = {}
+    unreadable: dict[int, str] = {}
+    names: dict[int, str] = {}
+    nameless = 0
+    for raw in raw_items:
+        try:
+            value = value_of(raw)
+            items[value.id] = value
+        except ValueError as error:
+            found = identified(raw)
+            if found is None:
+                nameless += 1
+                continue
+            unreadable[found.id] = f"{word} {found.id} could not be read: {error}"
+            if found.name:
+                names[found.id] = found.name
+    return Decoded(items, unreadable, names, nameless)
+
+
+def _enclosing(name: str, shape: Any) -> Decoder[Any]:
+    """Of an object that has this as its member of that name, which is ``inner`` of what is decoded."""
+    return decoder(msgspec.defstruct("Answer", [("inner", shape)], rename={"inner": name}))
+
+
+def _identified(raw: msgspec.Raw) -> Identified | None:
+    """Id and, if that can be read too, name of an object; None when there is no id."""
+    try:
+        return _IDENTIFIED.decode(raw)
+    except ValueError:
+        pass
+    try:
+        return Identified(_ID_ONLY.decode(raw).id)
+    except ValueError:
+        return None

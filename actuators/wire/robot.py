@@ -1,0 +1,154 @@
+"""Servers of the Robot webservice: the list of an account, one by its number, and whether it is switched on."""
+
+from ipaddress import IPv4Address, IPv6Network
+
+import msgspec
+
+from actuators.http.decoding import decoder
+from actuators.http.errors import ApiError, Broken, NotFound, one_line
+from actuators.http.robot import RobotReader
+from actuators.wire.pages import Identified, one_by_one
+from desired.model.snapshot import Server, ServerStatus
+from desired.section import Section
+from desired.syntax.provider_id import Provider
+
+_STATUS = {"running": ServerStatus.RUNNING, "shut off": ServerStatus.OFF}
+
+
+class RobotShape(msgspec.Struct):
+    """A server, as it is listed."""
+
+    server_number: int
+    server_name: str | None = None
+    product: str | None = None
+    dc: str | None = None
+    server_ip: str | None = None
+    server_ipv6_net: str | None = None
+
+
+class _Wrapped(msgspec.Struct):
+    server: RobotShape
+
+
+class _Named(msgspec.Struct):
+    server_number: int
+    server_name: str | None = None
+
+
+class _NamedServer(msgspec.Struct):
+    server: _Named
+
+
+class _NumberOnly(msgspec.Struct):
+    server_number: int
+
+
+class _NumberedServer(msgspec.Struct):
+    server: _NumberOnly
+
+
+class _Reset(msgspec.Struct):
+    operating_status: str
+
+
+class _WrappedReset(msgspec.Struct):
+    reset: _Reset
+
+
+def observe_robot_servers(reader: RobotReader) -> tuple[Section[int, Server], ApiError | None]:
+    """All servers of the account, and the error that made the list incomplete. Never raises an ApiError.
+
+    An account without servers is none of ours, as Nodes have some in it: nothing is concluded from it (Robot answers
+    ``SERVER_NOT_FOUND`` to the list then).
+    """
+    try:
+        section = decode_robot_servers(reader.get("/server"))
+    except NotFound as error:
+        return _no_servers(str(error))
+    except ApiError as error:
+        return Section.missing(str(error)), error
+    return (section, None) if section.expected else _no_servers("the list is empty")
+
+
+def _no_servers(said: str) -> tuple[Section[int, Server], ApiError]:
+    error = Broken(f"the Robot account has no servers; check ROBOT_USER: {said}")
+    return Section.missing(str(error)), error
+
+
+def decode_robot_servers(body: bytes) -> Section[int, Server]:
+    """The servers of a list; one that cannot be read is isolated. Raises Broken for what is no list of servers."""
+    try:
+        entries = decoder(list[msgspec.Raw]).decode(body)
+    except ValueError as error:
+        raise Broken(f"Robot GET /server: the answer is no list of servers ({one_line(error)})") from error
+    found = one_by_one(
+        entries, lambda entry: _server(decoder(_Wrapped).decode(entry).server), _identified, "Robot server"
+    )
+    nameless = f"{found.nameless} Robot servers could not be read, not even their numbers" if found.nameless else None
+    return Section(found.items, nameless is None, nameless, len(entries), found.unreadable, found.names)
+
+
+def observe_robot_server(reader: RobotReader, number: int) -> Server:
+    """One server as it is now. Raises an ApiError, NotFound when the webservice itself says that it is not there."""
+    body = reader.get(f"/server/{number}")
+    try:
+        server = _server_in(body)
+    except ValueError as error:
+        raise Broken(f"Robot GET /server/{number}: the answer is no server ({one_line(error)})") from error
+    if server.id != number:
+        raise Broken(f"Robot GET /server/{number}: the answer is server {server.id}")
+    return server
+
+
+def observe_power(reader: RobotReader, number: int) -> ServerStatus:
+    """Whether the server is switched on: RUNNING, OFF, or OTHER where it cannot tell, as in a tower. Raises an
+    ApiError, NotFound when it has no reset."""
+    body = reader.get(f"/reset/{number}")
+    try:
+        status = decoder(_WrappedReset).decode(body).reset.operating_status
+    except ValueError as error:
+        raise Broken(f"Robot GET /reset/{number}: the answer is no reset ({one_line(error)})") from error
+    return _STATUS.get(status, ServerStatus.OTHER)
+
+
+def _identified(entry: msgspec.Raw) -> Identified | None:
+    """Number and, if that can be read too, name of a server; None when there is no number."""
+    try:
+        found = decoder(_NamedServer).decode(entry).server
+        return Identified(found.server_number, found.server_name)
+    except ValueError:
+        pass
+    try:
+        return Identified(decoder(_NumberedServer).decode(entry).server.server_number)
+    except ValueError:
+        return None
+
+
+def _server_in(wrapped: bytes | msgspec.Raw) -> Server:
+    return _server(decoder(_Wrapped).decode(wrapped).server)
+
+
+def _server(server: RobotShape) -> Server:
+    """Region and zone are those of HCCM: the data center in lower case, and its part before the first dash."""
+    if server.server_number < 1:
+        raise ValueError(f"server_number is {server.server_number}")
+    ipv4 = IPv4Address(server.server_ip) if server.server_ip else None
+    zone = (server.dc or "").lower()
+    return Server(
+        id=server.server_number,
+        name=server.server_name or "",
+        status=ServerStatus.UNKNOWN,
+        type=server.product or "",
+        location=zone.partition("-")[0],
+        ipv4=None if ipv4 is None or ipv4.is_unspecified else ipv4,
+        ipv6=_network(server.server_ipv6_net),
+        provider=Provider.ROBOT,
+        zone=zone,
+    )
+
+
+def _network(text: str | None) -> IPv6Network | None:
+    """The server's /64, which Robot writes without its length; None when it has none."""
+    if not text:
+        return None
+    return IPv6Network(text if "/" in text else f"{text}/64", strict=False)
