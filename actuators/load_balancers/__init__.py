@@ -9,13 +9,7 @@ from collections.abc import Callable, Mapping
 from actuators.load_balancers.creation import create
 from actuators.load_balancers.network import write_attachment
 from actuators.load_balancers.ownership import adopt, delete, retain, write_identity
-from actuators.load_balancers.parts import (
-    change_algorithm,
-    change_rdns,
-    change_type,
-    switch_public_interface,
-    write_listener,
-)
+from actuators.load_balancers.parts import write_part
 from actuators.load_balancers.targets import write_target
 from actuators.writers import Writers
 from desired.model.snapshot import Snapshot
@@ -26,12 +20,12 @@ BALANCER_ACTUATORS: Mapping[str, Callable[[Writers, Change, Snapshot], None]] = 
     ChangeKind.LB_CREATE: create,
     ChangeKind.LB_ADOPT: adopt,
     ChangeKind.LB_IDENTITY: write_identity,
-    ChangeKind.LB_TYPE: change_type,
-    ChangeKind.LB_ALGORITHM: change_algorithm,
-    ChangeKind.LB_RDNS: change_rdns,
+    ChangeKind.LB_TYPE: write_part,
+    ChangeKind.LB_ALGORITHM: write_part,
+    ChangeKind.LB_RDNS: write_part,
     ChangeKind.LB_NETWORK: write_attachment,
-    ChangeKind.LB_PUBLIC_INTERFACE: switch_public_interface,
-    ChangeKind.LB_LISTENER: write_listener,
+    ChangeKind.LB_PUBLIC_INTERFACE: write_part,
+    ChangeKind.LB_LISTENER: write_part,
     ChangeKind.LB_TARGET: write_target,
     ChangeKind.LB_RETAIN: retain,
     ChangeKind.LB_DELETE: delete,
