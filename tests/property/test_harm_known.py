@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.harm_metal import METAL_LIES, inside
+from tests.support.harm_metal import METAL, METAL_LIES, inside
 from tests.support.harm_stage import Stage, a_stage
 from tests.support.harm_start import (
     ELSEWHERE,
@@ -592,6 +592,24 @@ BOTH_WAYS: tuple[tuple[str, Mapping[str, str]], ...] = (("web", {}), ("db", {"us
 """Services, one of which leads to dedicated servers by their public addresses, and one by the others."""
 
 
+def test_a_dedicated_server_in_place_of_the_only_one_waits_for_a_person() -> None:
+    """No Node is left that shows whose account it is: it may be another one, in which somebody has the name."""
+    stage = a_stage(Start(nodes=2, metal=1))
+    stage.kill(METAL)
+    stage.rack()
+    stage.settle()
+    assert {str(hold.rule) for hold in stage.reports["a"].holds} == {"project-anchor"}
+    stage.let_go()
+
+
+def test_a_service_that_asks_for_addresses_that_are_not_there_gets_no_load_balancer() -> None:
+    """Without a network there is no private address to lead to: a note says so, and other Services are served."""
+    stage = a_stage(Start(nodes=3, network=None))
+    stage.make_service("mail", {"use-private-ip": "true"})
+    stage.settle()
+    assert {(note.kind, note.key) for note in stage.reports["a"].notes} >= {("malformed", "service/default/mail")}
+
+
 @pytest.mark.parametrize("lie", [lie for lie in METAL_LIES if lie != "robot:lost"])
 def test_no_trouble_of_robot_takes_anything_that_lives(lie: str) -> None:
     """The kubelet of the newest dedicated server has been silent for five minutes, and Robot says or refuses anything:
@@ -800,6 +818,16 @@ def _most_are_excluded_while_health_lies(stage: Stage) -> None:
     for number in (1, 2, 3):
         stage.label(number, EXCLUDED)
     stage.run("a", "health:unhealthy")
+    stage.settle()
+
+
+def _most_are_excluded_after_health_lied(stage: Stage) -> None:
+    """The loop was told that nothing answers, and by the time that it is told the truth one does that goes."""
+    stage.run("a", "health:unhealthy", loop=True)
+    stage.deafen(1, 3)
+    for number in (1, 2):
+        stage.label(number, EXCLUDED)
+    stage.run("a")
     stage.settle()
 
 
@@ -1040,6 +1068,12 @@ ROWS = (
         Start(nodes=4),
         _most_are_excluded_while_health_lies,
         "no run is measured against what nobody could see",
+    ),
+    Row(
+        "most-excluded-after-health-lied",
+        Start(nodes=3),
+        _most_are_excluded_after_health_lied,
+        "what answered while health checks lied was seen by nobody",
     ),
     Row(
         "the-only-cloud-server-marked",

@@ -71,6 +71,15 @@ EXCUSES: tuple[Excuse, ...] = (
     Excuse(
         What.BALANCER, "project-anchor", Of.ITSELF, Until.APPROVAL, "no Node is left that shows whose project it is"
     ),
+    Excuse(
+        What.BALANCER,
+        "malformed",
+        Of.ITSELF,
+        Until.EDIT,
+        "none is made while it cannot be said who gets traffic",
+        options=_deciding("targets"),
+    ),
+    Excuse(What.JOINING, "project-anchor", Of.ITSELF, Until.APPROVAL, "no Node is left that shows whose account it is"),
     Excuse(What.RELEASE, "silent-cluster", Of.ITSELF, Until.APPROVAL, "a copy of the cluster deletes nothing unasked"),
     Excuse(What.MACHINE, "project-anchor", Of.ITSELF, Until.APPROVAL, "no Node is left that shows whose project it is"),
 )

@@ -261,7 +261,7 @@ class Stage:
 
     def _see(self, now: float, seen: Seen, lies: Collection[str]) -> None:
         """Note what answers now, unless the controller cannot know of it, and what settings have decided by now."""
-        if not any(lie.startswith("health:") for lie in lies):
+        if not _hides_health(lies):
             self._answered.note(now, answers(seen, self.truth.clusters))
         if any("=" in lie for lie in lies):
             for _, service, found in wishes(seen, self.truth.clusters, HOME):
@@ -326,7 +326,8 @@ class Stage:
             if served.let(f"load_balancer/{service['metadata']['namespace']}/{service['metadata']['name']}"):
                 self._answered.forget([service["metadata"]["uid"]])
         found = losses(served)
-        self._answered.note(self.truth.clock.timestamp(), answers(deed.after, self.truth.clusters, deed.before))
+        if not _hides_health(lies):
+            self._answered.note(self.truth.clock.timestamp(), answers(deed.after, self.truth.clusters, deed.before))
         return found
 
     def settle(self) -> None:
@@ -855,6 +856,11 @@ class Stage:
         said = condition("Ready", ready, _written(heartbeat or self.truth.clock.now()))
         heard = {} if heartbeat is None else {"lastHeartbeatTime": _written(heartbeat)}
         self.of(cluster).set_condition(name, said | heard, **status)
+
+
+def _hides_health(lies: Collection[str]) -> bool:
+    """Whether nobody who is told these lies can know what answers."""
+    return any(lie.startswith("health:") for lie in lies)
 
 
 def _variable(lie: str) -> tuple[str, str]:
