@@ -821,6 +821,14 @@ def _most_are_excluded_while_health_lies(stage: Stage) -> None:
     stage.settle()
 
 
+def _to_a_pool_that_is_off_while_health_lies(stage: Stage) -> None:
+    """A run that remembers nothing is told that no target of either pool answers: nothing is lost by that."""
+    stage.deafen(3, 4)
+    stage.annotate("web", {"node-selector": "pool=b"})
+    stage.run("a", "health:unhealthy")
+    stage.settle()
+
+
 def _most_are_excluded_after_health_lied(stage: Stage) -> None:
     """The loop was told that nothing answers, and by the time that it is told the truth one does that goes."""
     stage.run("a", "health:unhealthy", loop=True)
@@ -1068,6 +1076,12 @@ ROWS = (
         Start(nodes=4),
         _most_are_excluded_while_health_lies,
         "no run is measured against what nobody could see",
+    ),
+    Row(
+        "to-a-pool-that-is-off-while-health-lies",
+        Start(nodes=4, pools=True, services=(("web", {}),)),
+        _to_a_pool_that_is_off_while_health_lies,
+        "what nobody saw answer is not kept for what does not",
     ),
     Row(
         "most-excluded-after-health-lied",

@@ -187,6 +187,8 @@ class Served:
     """Keys of what a person let through, and the run used."""
     stale: Collection[str] = ()
     """Clusters whose Services the controller saw as they were before."""
+    is_blind: bool = False
+    """Whether health checks lied: then what answered is known as far as ``most`` has it."""
     told_healthy: bool = False
     """Whether the load balancers said that all answer."""
     initialized_after_s: Mapping[str, float] = field(default_factory=dict)
@@ -228,6 +230,8 @@ def _lost(served: Served, owner: str, service: Raw, balancer: Raw, now: Raw | No
     for port in service["spec"]["ports"]:
         key = (owner, uid, port["port"])
         before, after = at_first.get(key, frozenset()), at_last.get(key, frozenset())
+        if served.is_blind:
+            before &= served.most.get(key, frozenset())
         wanted = (port["port"], port.get("nodePort"))
         is_led = now is not None and wanted in {(s["listen_port"], s["destination_port"]) for s in now["services"]}
         if owner in served.stale and not is_led:  # a port that Services did not have, or led elsewhere, at that time

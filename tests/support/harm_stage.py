@@ -319,6 +319,7 @@ class Stage:
             self._announced,
             deed.approved,
             {cluster} if deed.shown.get("stale") else (),
+            _hides_health(lies),
             any(lie.startswith("health:healthy") for lie in lies),
             {name: seconds for name, seconds in self.waited.items() if name in deed.after.nodes[cluster]},
         )
