@@ -6,7 +6,7 @@ Known differences: public addresses come from the benchmark range 198.18.0.0/15 
 
 import copy
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Network, ip_address, ip_interface
 from typing import Any
 
 from reconciler.sandbox.hetzner.catalogue import (
@@ -180,7 +180,7 @@ class PublicAddresses:
 
     def __init__(self, store: Store, used: Iterable[str] = ()) -> None:
         self._store = store
-        self._used = {*used, *_addresses_in(store)}
+        self._used = {_held(each) for each in (*used, *_addresses_in(store))}
 
     def ipv4(self, name: str) -> Object:
         """A server's new IPv4 with the given reverse DNS name."""
@@ -208,6 +208,12 @@ class PublicAddresses:
             if address not in self._used:
                 self._used.add(address)
                 return address
+
+
+def _held(address: str) -> str:
+    """What an address takes of the pool: itself, and of IPv6 its /64, of which a load balancer has one address."""
+    found = ip_interface(address)
+    return address if found.version == 4 else str(IPv6Network(f"{found.ip}/64", strict=False))
 
 
 def _addresses_in(store: Store) -> Iterable[str]:

@@ -117,6 +117,15 @@ def test_a_primary_ip_of_a_world_is_free_once_its_load_balancer_is_gone() -> Non
     assert api.get("/primary_ips/7")["primary_ip"]["assignee_id"] is None
 
 
+def test_what_comes_into_a_world_gets_addresses_that_nobody_has() -> None:
+    """A load balancer has one address of a /64, which is taken by that."""
+    api = HetznerApi(HetznerApi({"load_balancers": [{"id": 3, "name": "lb"}]}).simulator.world())
+    api.done("POST", "/load_balancers", {"name": "new", "load_balancer_type": "lb11", "location": "fsn1"})
+
+    nets = [each["public_net"] for each in api.get("/load_balancers")["load_balancers"]]
+    assert len({net[family]["ip"] for net in nets for family in ("ipv4", "ipv6")}) == 4
+
+
 def test_world_shows_what_became_due() -> None:
     """The world is the true state: finished actions are in it, even those that readers see late."""
     api = HetznerApi(PARTIAL, visible_late_s=100.0)
