@@ -829,6 +829,14 @@ def _to_a_pool_that_is_off_while_health_lies(stage: Stage) -> None:
     stage.settle()
 
 
+def _to_a_pool_that_answered_when_the_list_was_true(stage: Stage) -> None:
+    """The other pool answers by a list of an earlier time, and does no more."""
+    stage.deafen(3, 4)
+    stage.annotate("web", {"node-selector": "pool=b"})
+    stage.run("a", "load_balancers:lag", loop=True)
+    stage.settle()
+
+
 def _most_are_excluded_after_health_lied(stage: Stage) -> None:
     """The loop was told that nothing answers, and by the time that it is told the truth one does that goes."""
     stage.run("a", "health:unhealthy", loop=True)
@@ -1082,6 +1090,12 @@ ROWS = (
         Start(nodes=4, pools=True, services=(("web", {}),)),
         _to_a_pool_that_is_off_while_health_lies,
         "what nobody saw answer is not kept for what does not",
+    ),
+    Row(
+        "to-a-pool-that-answered-when-the-list-was-true",
+        Start(nodes=4, pools=True, services=(("web", {}),)),
+        _to_a_pool_that_answered_when_the_list_was_true,
+        "what is said to answer is believed",
     ),
     Row(
         "most-excluded-after-health-lied",

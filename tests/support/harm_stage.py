@@ -320,7 +320,7 @@ class Stage:
             deed.approved,
             {cluster} if deed.shown.get("stale") else (),
             _hides_health(lies),
-            any(lie.startswith("health:healthy") for lie in lies),
+            any(lie.startswith(("health:healthy", *_OF_ANOTHER_TIME)) for lie in lies),
             {name: seconds for name, seconds in self.waited.items() if name in deed.after.nodes[cluster]},
         )
         for _, service, _found in wishes(deed.before, self.truth.clusters, HOME):
@@ -857,6 +857,10 @@ class Stage:
         said = condition("Ready", ready, _written(heartbeat or self.truth.clock.now()))
         heard = {} if heartbeat is None else {"lastHeartbeatTime": _written(heartbeat)}
         self.of(cluster).set_condition(name, said | heard, **status)
+
+
+_OF_ANOTHER_TIME = ("load_balancers:lag", "load_balancers:stale")
+"""Lists in which all targets answer: whoever is deaf by now was not then."""
 
 
 def _hides_health(lies: Collection[str]) -> bool:
