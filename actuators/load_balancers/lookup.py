@@ -59,21 +59,21 @@ def remaining(reader: HetznerReader, balancer: CloudBalancer) -> CloudBalancer:
         raise gone(balancer) from error
 
 
-def own_now(reader: HetznerReader, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> CloudBalancer:
-    """Read a load balancer of which a part is about to be written, or written once more, and check its owner. Raises
-    Conflict when it is not the Service's own any more."""
-    now = balancer_now(reader, balancer)
-    require_own(now, change, balancer, snapshot)
-    return now
-
-
 Look = Callable[[], CloudBalancer]
-"""A read of a load balancer that also checks its owner, as ``own_now`` does."""
+"""A read of a load balancer of which a part is about to be written, or written once more, that also checks its owner.
+Raises an ApiError, Conflict when it is not the Service's own any more."""
 
 
 def look_for(reader: HetznerReader, change: Change, snapshot: Snapshot) -> Look:
     """The read of the load balancer of which a change writes a part."""
-    return lambda: own_now(reader, change, balancer_of(change, snapshot), snapshot)
+
+    def look() -> CloudBalancer:
+        balancer = balancer_of(change, snapshot)
+        now = balancer_now(reader, balancer)
+        require_own(now, change, balancer, snapshot)
+        return now
+
+    return look
 
 
 def require_own(now: CloudBalancer, change: Change, balancer: CloudBalancer, snapshot: Snapshot) -> None:

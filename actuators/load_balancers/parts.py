@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from actuators.http.errors import Invalid, NotFound
-from actuators.load_balancers.lookup import balancer_now, balancer_of, name_of, path_of, require_own
+from actuators.load_balancers.lookup import balancer_now, balancer_of, look_for, name_of, path_of
 from actuators.outcome import unexpected_change
 from actuators.wire.load_balancer import holds, listener_body, listener_changes
 from actuators.writers import Writers
@@ -40,11 +40,10 @@ def write_part(writers: Writers, change: Change, snapshot: Snapshot) -> None:
     is_listener = change.kind == ChangeKind.LB_LISTENER
     is_added = is_listener and change.verb is Verb.ADD
 
+    own = look_for(writers.reader, change, snapshot)
+
     def happened() -> bool:
-        now = balancer_now(writers.reader, balancer)
-        if is_added:
-            require_own(now, change, balancer, snapshot)
-        return action.happened(now)
+        return action.happened(own() if is_added else balancer_now(writers.reader, balancer))
 
     path, what = path_of(balancer, action.name), f"{action.what} of {name_of(balancer)}"
     try:
