@@ -156,7 +156,9 @@ def ipv6_of(targets: Iterable[Target]) -> tuple[str | None, ...]:
     return tuple(target.ipv6 if isinstance(target, ServerTarget) else None for target in targets)
 
 
-_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+PRIVATE_RANGES = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+"""What networks of Hetzner Cloud are made of, and the destinations of routes but for the default one (Hetzner Cloud
+API, networks)."""
 
 
 def is_private(target: Target) -> bool:
@@ -168,7 +170,7 @@ def is_private(target: Target) -> bool:
 
 def is_private_address(address: IPv4Address | IPv6Address) -> bool:
     """Whether it is one that Hetzner's private networks may have."""
-    return any(address in network for network in _PRIVATE)
+    return any(address in network for network in PRIVATE_RANGES)
 
 
 @dataclass(frozen=True, slots=True)

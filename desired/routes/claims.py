@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
+from desired.model.load_balancer import PRIVATE_RANGES
 from desired.model.route import DEFAULT_ROUTE, MOST_ROUTES
 from desired.model.snapshot import Network, Snapshot
 from desired.routes.actions import GOING, RouteAction, RouteDecision, present_routes
@@ -51,7 +52,6 @@ class Ranges:
         return [*around, *self._ordered[bisect_left(self._starts, first) : bisect_right(self._starts, last)]]
 
 
-_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _RESERVED = IPv4Address("172.31.1.1")
 
 
@@ -222,7 +222,7 @@ def why_impossible(destination: IPv4Network, subnets: Ranges, network_id: int) -
     """The reason why Hetzner accepts no route to a range in a network with these subnets (Hetzner Cloud API,
     ``add_route``); None when it may."""
     facts: dict[str, Plain] = {"destination": str(destination), "network": network_id, "address": str(_RESERVED)}
-    if not any(destination.subnet_of(private) for private in _PRIVATE):
+    if not any(destination.subnet_of(private) for private in PRIVATE_RANGES):
         return Decided(RouteStatus.UNROUTABLE, rules.PODS_NOT_PRIVATE, facts)
     if _RESERVED in destination:
         return Decided(RouteStatus.UNROUTABLE, rules.PODS_RESERVED, facts)
