@@ -821,22 +821,6 @@ def _most_are_excluded_while_health_lies(stage: Stage) -> None:
     stage.settle()
 
 
-def _to_a_pool_that_is_off_while_health_lies(stage: Stage) -> None:
-    """A run that remembers nothing is told that no target of either pool answers: nothing is lost by that."""
-    stage.deafen(3, 4)
-    stage.annotate("web", {"node-selector": "pool=b"})
-    stage.run("a", "health:unhealthy")
-    stage.settle()
-
-
-def _to_a_pool_that_answered_when_the_list_was_true(stage: Stage) -> None:
-    """The other pool answers by a list of an earlier time, and does no more."""
-    stage.deafen(3, 4)
-    stage.annotate("web", {"node-selector": "pool=b"})
-    stage.run("a", "load_balancers:lag", loop=True)
-    stage.settle()
-
-
 def _most_are_excluded_after_health_lied(stage: Stage) -> None:
     """The loop was told that nothing answers, and by the time that it is told the truth one does that goes."""
     stage.run("a", "health:unhealthy", loop=True)
@@ -976,12 +960,16 @@ def _half_left_before_any_process_looked(stage: Stage) -> None:
     stage.settle()
 
 
-def _another_pool_before_any_check(stage: Stage) -> None:
-    """Nothing answers on the machines of the other pool, and no check of any target has said anything yet."""
-    stage.deafen(3, 4)
-    stage.annotate("web", {"node-selector": "pool=b"})
-    stage.run("a", "health:unknown")
-    stage.settle()
+def _to_a_deaf_pool(lie: str, *, loop: bool = False) -> Callable[[Stage], None]:
+    """Nothing answers on the machines of the other pool, and the only run until the lie ends remembers nothing."""
+
+    def script(stage: Stage) -> None:
+        stage.deafen(3, 4)
+        stage.annotate("web", {"node-selector": "pool=b"})
+        stage.run("a", lie, loop=loop)
+        stage.settle()
+
+    return script
 
 
 def _wanted_again(stage: Stage) -> None:
@@ -1088,13 +1076,13 @@ ROWS = (
     Row(
         "to-a-pool-that-is-off-while-health-lies",
         Start(nodes=4, pools=True, services=(("web", {}),)),
-        _to_a_pool_that_is_off_while_health_lies,
+        _to_a_deaf_pool("health:unhealthy"),
         "what nobody saw answer is not kept for what does not",
     ),
     Row(
         "to-a-pool-that-answered-when-the-list-was-true",
         Start(nodes=4, pools=True, services=(("web", {}),)),
-        _to_a_pool_that_answered_when_the_list_was_true,
+        _to_a_deaf_pool("load_balancers:lag", loop=True),
         "what is said to answer is believed",
     ),
     Row(
@@ -1223,7 +1211,7 @@ ROWS = (
     Row(
         "another-pool-before-any-check",
         Start(nodes=4, pools=True, services=OF_POOL_A),
-        _another_pool_before_any_check,
+        _to_a_deaf_pool("health:unknown"),
         "what nobody has checked is not replaced by what nobody has checked",
     ),
     Row(
