@@ -196,8 +196,22 @@ def losing_worlds(draw: st.DrawFn) -> Snapshot:
 
 @st.composite
 def dwindling_worlds(draw: st.DrawFn) -> Snapshot:
-    """The same in which few are gone of many, so that some Nodes may go without approval."""
-    return _losing(draw, *draw(_few_of_many))
+    """The same in which few are gone of many, so that some Nodes may go without approval: in half of them nothing else
+    stands in the way."""
+    crowd, lost_ids, network = draw(_few_of_many)
+    found = _losing(draw, crowd, lost_ids, network)
+    if draw(st.booleans()):
+        return found
+    plain: dict[str, Any] = {
+        "conditions": SILENT,
+        "created_at": _DAY,
+        "taints": (),
+        "unschedulable": False,
+        "deleted_at": None,
+    }
+    gone = {name: replace(node, **plain) for name, node in found.nodes.items.items() if name.startswith("lost-")}
+    nodes_there = replace(found.nodes, items={**found.nodes.items, **gone})
+    return replace(found, nodes=nodes_there, confirmations=dict.fromkeys(lost_ids, Absent()))
 
 
 losing = st.one_of(snapshots, *[losing_worlds()] * 4)
