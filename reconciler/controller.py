@@ -24,16 +24,17 @@ from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
 from reconciler.leader_election.leadership import Leadership, LeaseSight
 from reconciler.live_page.serving import HEADERS, LivePage
+from reconciler.live_page.serving import LIMITS as PAGE_LIMITS
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge
 from reconciler.result import Report
 from reconciler.runtime import Connections, Runtime
 from reconciler.telemetry.health import LoopHealth
-from reconciler.telemetry.http_server import serve, serve_page
 from reconciler.telemetry.logs import harmless, hide, pairs
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Measured, Meter, PassLogger
+from reconciler.telemetry.serving import serve, serve_page
 from reconciler.triggers.relevance import WatchedKind
 from reconciler.triggers.running import Triggers, watch_cluster
 
@@ -298,10 +299,10 @@ def run_controller(
         publish(ended.report_alone)
 
     with ExitStack() as beside:
-        render = metrics.render if metrics else None
-        beside.enter_context(closing(serve(health, config.health_address, render, config.metrics_address)))
+        scraped = metrics.application() if metrics else None
+        beside.enter_context(closing(serve(health, config.health_address, scraped, config.metrics_address)))
         if passes.page is not None and config.ui_address is not None:
-            beside.enter_context(closing(serve_page(passes.page.answer, config.ui_address, HEADERS)))
+            beside.enter_context(closing(serve_page(passes.page.answer, config.ui_address, HEADERS, PAGE_LIMITS)))
         beside.callback(triggers.stop)
         _log.info("started %s", pairs(version=__version__, policy=config.settings.policy))
         # Beside the first pass: an API server that takes its time must not keep probes waiting.

@@ -12,13 +12,13 @@ from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.flags import Command
-from reconciler.live_page.serving import HEADERS, LivePage
+from reconciler.live_page.serving import HEADERS, LIMITS, LivePage
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.terminal import TerminalProgress
 from reconciler.runtime import build_runtime
-from reconciler.telemetry.http_server import serve_page
 from reconciler.telemetry.pass_logger import Meter
+from reconciler.telemetry.serving import serve_page
 
 
 def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
@@ -33,7 +33,7 @@ def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
         try:
             plan_context = build_runtime(config, stop, TerminalProgress(config.color)).plan_context
             page = LivePage(config.ui_hosts)
-            with closing(serve_page(page.answer, config.ui_address or ("", 0), HEADERS)) as server:
+            with closing(serve_page(page.answer, config.ui_address or ("", 0), HEADERS, LIMITS)) as server:
                 _tell(config, server.ports()[0])
                 _plan_on_and_on(plan_context, config, page, stop)
         except ConnectionProblem as error:

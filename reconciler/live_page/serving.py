@@ -20,7 +20,7 @@ from reconciler.report.escaping import visible
 from reconciler.report.page.policy import policy
 from reconciler.report.page.ring import PassRecord, Ring
 from reconciler.result import Report
-from reconciler.telemetry.health import NOT_FOUND, Request, ServedPage
+from reconciler.telemetry.serving import NOT_FOUND, Limits, Request, ServedPage
 
 if TYPE_CHECKING:
     from reconciler.live_page.making import Maker
@@ -43,8 +43,10 @@ _MOST_OBJECTS = 32
 """Explanations that are kept of one pass."""
 _LONGEST_NAME = 320
 """Of an object in a path: namespace and name, with room for escapes."""
-_MOST_WAITING = 32
+_MOST_WAITING = 8
 """Requests that wait for something to be made; each has a thread, also when its client has gone."""
+LIMITS = Limits(threads=_MOST_WAITING + 2)
+"""Of its server: what is made already is sent while so many wait."""
 _BUSY = ServedPage(503, b"503 too many ask at once: ask again in a moment\n", headers={"Retry-After": "5"})
 _MISDIRECTED = ServedPage(421, b"421 this page is not served under that host name: add it to --ui-hosts\n")
 _AT_FIRST = "no pass has ended yet: this page follows"

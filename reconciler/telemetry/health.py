@@ -1,4 +1,4 @@
-"""Health of the process: liveness and readiness, and the pages of the probes and of metrics.
+"""Health of the process: liveness and readiness.
 
 No I/O, and nothing here depends on a cloud being up, as a restart would not fix that. A loop that hangs fails liveness,
 and so does a call or a change that does.
@@ -7,17 +7,14 @@ and so does a call or a change that does.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
-from urllib.parse import parse_qs
 
 from actuators.apply import Actuator
 from actuators.http.requests import Observe, RequestEnded
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from reconciler.result import Report
-from reconciler.telemetry.logs import printable
 
 _INTERVALS = 3
 """Number of intervals without a sign of life after which the loop counts as hanging."""
@@ -178,76 +175,3 @@ def _unread(report: Report) -> str | None:
     needed = {name: section for name, section in report.snapshot.sections().items() if name != "robot"}
     gaps = [section.why_incomplete for section in needed.values() if not section.complete]
     return gaps[0] if gaps else None
-
-
-_TEXT = "text/plain; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request of a page."""
-
-    query: str = ""
-    """The query string."""
-    accept: str = ""
-    """The header of that name."""
-    path: str = "/"
-    """As it was sent, without the query."""
-    host: str = ""
-    """The header of that name; "" where there is none, or more than one."""
-    if_none_match: str = ""
-    """The header of that name."""
-    accept_encoding: str = ""
-    """The header of that name."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServedPage:
-    """The answer of a page."""
-
-    status: int
-    body: bytes
-    content_type: str = _TEXT
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """What is sent besides type, length and that nothing is to be stored."""
-
-
-NOT_FOUND = ServedPage(404, b"404 not found\n")
-Answer = Callable[[Request], ServedPage]
-"""What answers every request of a server."""
-Pages = Mapping[str, Callable[[Request], ServedPage]]
-"""Path → the function that answers there."""
-
-Render = Callable[[str], tuple[str, bytes]]
-"""``Accept`` header → content type and text of a scrape."""
-
-
-def health_pages(health: LoopHealth) -> Pages:
-    """The three probes. ``/healthz`` is the old name of ``/livez``, and HCCM's."""
-    return MappingProxyType(
-        {
-            "/livez": lambda request: _probe("livez", health.liveness(), request),
-            "/readyz": lambda request: _probe("readyz", health.readiness(), request),
-            "/healthz": lambda request: _probe("healthz", health.liveness(), request),
-        }
-    )
-
-
-def metrics_pages(render: Render) -> Pages:
-    """The page of metrics."""
-
-    def metrics(request: Request) -> ServedPage:
-        content_type, text = render(request.accept)
-        return ServedPage(200, text, content_type)
-
-    return MappingProxyType({"/metrics": metrics})
-
-
-def _probe(name: str, checks: tuple[Check, ...], request: Request) -> ServedPage:
-    """``ok``; a line for each check when something failed, or with ``?verbose`` (Kubernetes API health endpoints)."""
-    is_fine = all(check.problem is None for check in checks)
-    if is_fine and "verbose" not in parse_qs(request.query, keep_blank_values=True):
-        return ServedPage(200, b"ok")
-    lines = [printable(check.line) for check in checks]
-    lines.append(f"{name} check {'passed' if is_fine else 'failed'}")
-    return ServedPage(200 if is_fine else 500, "".join(f"{line}\n" for line in lines).encode())

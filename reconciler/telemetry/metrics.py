@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from prometheus_client import (
@@ -15,9 +16,8 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
-    generate_latest,
+    make_wsgi_app,
 )
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder
 
 from actuators.http.requests import Observe, RequestEnded
 from actuators.http.robot import ENDPOINTS
@@ -37,6 +37,9 @@ from reconciler.telemetry.pass_metrics import (
     section_of,
     trigger_of,
 )
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 _NUMBER = re.compile(r"\d+")
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "WATCH"})
@@ -218,13 +221,9 @@ class Metrics:
             self._oscillations.labels(section_of(change)).inc()
         self._last_pass.shown = gauges(report, self._clock(), interval_s, self._last_pass.shown)
 
-    def render(self, accept: str = "") -> tuple[str, bytes]:
-        """Content type and text of a scrape, in the format that the ``Accept`` header prefers."""
-        try:
-            encode, content_type = choose_encoder(accept)
-        except Exception:  # noqa: BLE001 - a malformed header gets the common format
-            encode, content_type = generate_latest, CONTENT_TYPE_PLAIN_0_0_4
-        return content_type, encode(self.registry)
+    def application(self) -> "WSGIApplication":
+        """The WSGI application of prometheus-client, which answers scrapes in the format that a client prefers."""
+        return make_wsgi_app(self.registry)
 
     def _begin_at_zero(self) -> None:
         """Set counters of what has not happened yet to 0, so that its first time is seen as an increase."""

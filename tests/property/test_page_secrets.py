@@ -28,7 +28,7 @@ from reconciler.sandbox.exchange import Request, Response, Simulator
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from reconciler.telemetry import logs
-from reconciler.telemetry.health import Request as Asked
+from reconciler.telemetry.serving import Request as Asked
 from tests.property.balancer_worlds import worlds
 from tests.property.strategies import law_of_passes, some
 from tests.support.direct import DirectSimulation

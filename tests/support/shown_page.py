@@ -22,8 +22,8 @@ from reconciler.runtime import Runtime, build_runtime
 from reconciler.sandbox.demo_world import CLUSTER_CIDR
 from reconciler.sandbox.hetzner import HetznerSimulator
 from reconciler.sandbox.running import Sandbox, SandboxOptions
-from reconciler.telemetry.http_server import serve_page
 from reconciler.telemetry.pass_logger import Meter
+from reconciler.telemetry.serving import serve_page
 from tests.support.passes import Ears
 from tests.support.stage import clean_environment
 from tests.support.warm_start import start_command

@@ -27,7 +27,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "reconciler/cli/run.py": "ends a single pass that takes too long, by the real clock",
         "reconciler/cli/stopping.py": "waits for signals, which the system sends to a real process",
         "reconciler/live_page/serving.py": "makes pages in the threads of the server that answers browsers",
-        "reconciler/telemetry/http_server.py": "answers over real sockets, and decides on nothing in a pass",
+        "reconciler/telemetry/serving.py": "answers over real sockets, and decides on nothing in a pass",
     }
 )
 """Module → what it makes by itself, and why a scheduler need not know of it."""

@@ -10,7 +10,8 @@ from desired.model.snapshot import RobotAccount, Snapshot
 from desired.plan.change import Change
 from desired.section import Section
 from reconciler.result import Report
-from reconciler.telemetry.health import Check, LoopHealth, Request, health_pages
+from reconciler.telemetry.health import Check, LoopHealth
+from reconciler.telemetry.serving import Request, health_pages
 from tests.builders import a_change, a_server, a_snapshot, incomplete, servers_of
 
 INTERVAL_S = 60.0

@@ -20,14 +20,13 @@ from reconciler.config.config import ConfigurationError
 from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.report.page.policy import asset
 from reconciler.result import Line, Report, Requests
-from reconciler.telemetry import http_server, logs
-from reconciler.telemetry.health import Request, ServedPage
-from reconciler.telemetry.http_server import serve_page
+from reconciler.telemetry import logs
+from reconciler.telemetry.serving import Limits, Request, ServedPage, serve_page
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot, incomplete
 from tests.support.judging import decided
 from tests.support.pages import Element, read_page
-from tests.unit.reconciler.test_http_server import send
+from tests.unit.reconciler.test_serving import send
 
 HERE = ("127.0.0.1", 0)
 REPORT = decided(
@@ -252,7 +251,7 @@ def test_what_is_made_already_waits_for_nothing() -> None:
     goes_on.set()
     for reader in readers:
         reader.join(20)
-    assert Counter(statuses) == {200: 32, 503: 168}
+    assert Counter(statuses) == {200: 8, 503: 192}
 
 
 def test_a_pass_waits_for_no_reader() -> None:
@@ -438,12 +437,11 @@ def test_many_who_ask_and_do_not_read() -> None:
     assert body.endswith(b"</html>\n")
 
 
-def test_a_slow_reader_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_reader_is_given_up() -> None:
     """Who takes the answer byte by byte gets no more time than who takes it at once."""
-    monkeypatch.setattr(http_server, "_PATIENCE_S", 0.2)
-    monkeypatch.setattr(http_server.Exchange, "timeout", 0.2)
     long = ServedPage(200, b"x" * 32_000_000)
-    with closing(serve_page(lambda _: long, HERE, HEADERS)) as server, socket.socket() as connection:
+    limits = Limits(patience_s=0.2)
+    with closing(serve_page(lambda _: long, HERE, HEADERS, limits)) as server, socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(20)
         connection.connect(("127.0.0.1", server.ports()[0]))

@@ -103,7 +103,7 @@ def test_only_the_loop_pays(code: str) -> None:
     """Neither metrics nor their server are loaded by who serves none."""
     look = (
         "import sys\n"
-        "heavy = ('prometheus_client', 'reconciler.telemetry.http_server', 'reconciler.telemetry.metrics')\n"
+        "heavy = ('prometheus_client', 'waitress', 'reconciler.telemetry.serving', 'reconciler.telemetry.metrics')\n"
         "sys.stderr.write(' '.join(module for module in heavy if module in sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code + look], capture_output=True, text=True, check=True)

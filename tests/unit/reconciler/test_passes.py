@@ -16,9 +16,10 @@ from reconciler.controller import Pacing, Passes
 from reconciler.live_page.serving import LivePage
 from reconciler.passes.history import History
 from reconciler.result import Line, Report, Requests
-from reconciler.telemetry.health import LoopHealth, Request
+from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.metrics import Metrics
 from reconciler.telemetry.pass_logger import Meter
+from reconciler.telemetry.serving import Request
 from reconciler.triggers.relevance import EventFilter
 from reconciler.triggers.running import Triggers
 from tests.builders import a_change, a_snapshot

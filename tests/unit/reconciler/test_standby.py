@@ -9,7 +9,8 @@ from actuators.wire.lease import LeaseClaim
 from reconciler.controller import Standby
 from reconciler.live_page.serving import LivePage
 from reconciler.result import Report
-from reconciler.telemetry.health import LoopHealth, Request
+from reconciler.telemetry.health import LoopHealth
+from reconciler.telemetry.serving import Request
 from tests.support.leases import NAME, THEIRS, LeaseInMemory, Replica, Timeline, nothing
 
 INTERVAL_S, TIMEOUT_S = 1.0, 1.0
