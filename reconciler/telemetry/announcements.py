@@ -5,7 +5,9 @@ Nodes whose addresses are not known yet; this product does not. Sending is in ``
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby, islice, product
+from types import MappingProxyType
 
 from actuators.outcome import Applied, Failed, Outcome
 from desired.annotations.warnings import Lack
@@ -13,15 +15,15 @@ from desired.guards.history import suspension_of
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.listener_losses import listener_losses
 from desired.load_balancers.membership import Membership, NodeTarget
-from desired.model.key import PLAN
+from desired.model.key import PLAN, ObjectKind
 from desired.model.load_balancer import Listener
 from desired.model.route import Route
 from desired.model.service import Service
-from desired.model.snapshot import Snapshot
+from desired.model.snapshot import Node, Snapshot
 from desired.names import IDENTITY_NAMESPACE
 from desired.nodes.node import is_uninitialized
 from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
-from desired.plan.kinds import ChangeKind
+from desired.plan.kinds import KINDS, ChangeKind
 from desired.plan.notes import Note, NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.planner import DesiredState
@@ -80,54 +82,104 @@ def _shown(names: list[str]) -> str:
 
 _OF_PORTS = frozenset({Lack.PORT, Lack.EVERY_PORT})
 """Ports of another protocol than TCP, which Hetzner does not balance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The Event about the end of a change. ``text`` may have ``{node}``, ``{destination}``, ``{reason}``, ``{lost}``
+    and ``{error}``."""
+
+    reason: str
+    text: str
+    type: EventType = EventType.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """The Events about the ends of changes of one kind; None for none. Those on Nodes are sent at once, those on
+    Services at the end of a pass."""
+
+    failed: Told | None = None
+    applied: Told | None = None
+    lost: Told | None = None
+    """For what has consequences that stay true afterwards."""
+
+
+def _normal(reason: str, text: str) -> Told:
+    return Told(reason, text, EventType.NORMAL)
+
+
+_DELETE_FAILED = Told("DeleteLoadBalancerFailed", "Error deleting load balancer")
+_NO_ROUTE = Told("FailedToCreateRoute", "Could not create route {destination} for node {node}: {error}")
+_OF_BALANCERS = Endings(Told("SyncLoadBalancerFailed", "Error syncing load balancer"))
+
+ENDINGS: Mapping[ChangeKind, Endings] = MappingProxyType(
+    dict.fromkeys(ChangeKind, _OF_BALANCERS)
+    | dict.fromkeys(
+        (kind for kind in ChangeKind if KINDS[kind].object in (ObjectKind.NODE, ObjectKind.ROUTE)), Endings()
+    )
+    | {
+        ChangeKind.NODE_INITIALISE: Endings(
+            failed=Told("InitialisationFailed", "{error}"), applied=_normal("Synced", "Node synced successfully")
+        ),
+        ChangeKind.NODE_DELETE: Endings(
+            failed=Told("DeletingNodeFailed", "Failed deleting node {node}: {error}"),
+            applied=_normal("DeletingNode", "Deleting node {node} because it does not exist in the cloud provider"),
+        ),
+        ChangeKind.SERVICE_CLAIM: Endings(
+            failed=_OF_BALANCERS.failed, lost=Told("FinalizerRestored", "Added the finalizer again: {lost}")
+        ),
+        ChangeKind.SERVICE_RELEASE: Endings(
+            failed=_DELETE_FAILED, lost=Told("LoadBalancerLeftBehind", "Released the Service: {lost}")
+        ),
+        ChangeKind.LB_CREATE: Endings(
+            failed=_OF_BALANCERS.failed, lost=Told("LoadBalancerReplaced", "Created it anew: {lost}")
+        ),
+        ChangeKind.LB_TARGET: Endings(
+            failed=Told("UpdateLoadBalancerFailed", "Error updating load balancer with new hosts")
+        ),
+        ChangeKind.LB_RETAIN: Endings(
+            failed=_DELETE_FAILED, applied=_normal("RetainedLoadBalancer", "Retained load balancer: {reason}")
+        ),
+        ChangeKind.LB_DELETE: Endings(
+            failed=_DELETE_FAILED, applied=_normal("DeletedLoadBalancer", "Deleted load balancer: {reason}")
+        ),
+        ChangeKind.ROUTE_CREATE: Endings(failed=_NO_ROUTE),
+        ChangeKind.ROUTE_REPLACE: Endings(failed=_NO_ROUTE),
+    }
+)
+"""Kind of change → its Events, with HCCM's reasons and texts where it has one. HCCM's text on a route has the Node's
+uid and a duration as well, so that no two are alike."""
 _GOING = frozenset({ChangeKind.LB_DELETE, ChangeKind.LB_RETAIN, ChangeKind.SERVICE_RELEASE})
-_NODES = frozenset({ChangeKind.LB_TARGET})
-"""The kinds of changes of what HCCM calls an update: only Nodes were added or removed."""
-_DONE = {
-    ChangeKind.LB_DELETE: ("DeletedLoadBalancer", "Deleted load balancer"),
-    ChangeKind.LB_RETAIN: ("RetainedLoadBalancer", "Retained load balancer"),
-}
-
-_WARNED = {
-    ChangeKind.LB_CREATE: ("LoadBalancerReplaced", "Created it anew"),
-    ChangeKind.SERVICE_CLAIM: ("FinalizerRestored", "Added the finalizer again"),
-    ChangeKind.SERVICE_RELEASE: ("LoadBalancerLeftBehind", "Released the Service"),
-}
-"""Kinds of changes with consequences that stay true afterwards → the event's reason, and how it begins."""
-
+_UPDATED = _normal("UpdatedLoadBalancer", "Updated load balancer with new hosts")
+"""What HCCM calls an update: only Nodes were added or removed."""
+_ENSURED = _normal("EnsuredLoadBalancer", "Ensured load balancer")
 
 _GAP = GuardName.INCOMPLETE_SNAPSHOT
 """The guard that waits for a complete snapshot."""
 
 
-def done(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
+def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
     """Events on what a pass did for Services, once for each of them, whatever the number of changes.
 
-    ``tried`` are the changes that it tried, with how each ended; ``snapshot`` has the Services as the pass found them,
-    as those that were released are gone by now. A Service is not reported as ensured where part of it failed, or is
-    still to be done by ``plan``, the last one.
+    ``tried`` are the changes that it tried, with how each ended; ``snapshot`` is the pass's first, as Services that
+    were released are gone by now. A Service is not reported as ensured where part of it failed, or is still to be done
+    by ``plan``, the last one.
     """
     unfinished = _unfinished(plan)
     for service, lines in _by_service(tried, snapshot):
-        for line in lines:
-            if line.change.kind in _DONE and isinstance(line.outcome, Applied):
-                reason, text = _DONE[line.change.kind]
-                yield Event(subject_of(service), EventType.NORMAL, reason, f"{text}: {line.change.reason}")
-            if line.change.kind in _WARNED and line.change.consequences and isinstance(line.outcome, Applied):
-                reason, text = _WARNED[line.change.kind]
-                lost = "; ".join(line.change.consequences)
-                yield Event(subject_of(service), EventType.WARNING, reason, f"{text}: {lost}")
-            losses = _lost(line.change) if isinstance(line.outcome, Applied) else ""
-            if losses:
+        applied = [line.change for line in lines if isinstance(line.outcome, Applied)]
+        for change in applied:
+            row, lost = ENDINGS[change.kind], "; ".join(change.consequences)
+            if row.applied is not None:
+                yield _event(row.applied, service, reason=change.reason)
+            if row.lost is not None and lost:
+                yield _event(row.lost, service, lost=lost)
+            if losses := _lost(change):
                 yield Event(subject_of(service), EventType.WARNING, "ListenerChanged", losses)
         kinds = {line.change.kind for line in lines} - _GOING
-        if kinds and service.key not in unfinished and all(isinstance(line.outcome, Applied) for line in lines):
-            reason, text = (
-                ("UpdatedLoadBalancer", "Updated load balancer with new hosts")
-                if kinds <= _NODES
-                else ("EnsuredLoadBalancer", "Ensured load balancer")
-            )
-            yield Event(subject_of(service), EventType.NORMAL, reason, text)
+        if kinds and service.key not in unfinished and len(applied) == len(lines):
+            yield _event(_UPDATED if kinds == {ChangeKind.LB_TARGET} else _ENSURED, service)
 
 
 def _lost(change: Change) -> str:
@@ -143,14 +195,15 @@ def failures(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[Event]:
     """Warnings about what could not be done for Services: one for each of them and each kind of failure that HCCM
     distinguishes."""
     for service, lines in _by_service(tried, snapshot):
-        errors: dict[tuple[str, str], list[str]] = {}
+        errors: dict[Told, list[str]] = {}
         for line in lines:
-            if isinstance(line.outcome, Failed):
-                errors.setdefault(_failed(line.change), []).append(line.outcome.error)
-        for (reason, text), found in errors.items():
+            told = ENDINGS[line.change.kind].failed
+            if isinstance(line.outcome, Failed) and told is not None:
+                errors.setdefault(told, []).append(line.outcome.error)
+        for told, found in errors.items():
             first, *others = dict.fromkeys(found)
             more = f" (and {len(others)} more)" if others else ""
-            yield Event(subject_of(service), EventType.WARNING, reason, f"{text}: {first}{more}")
+            yield Event(subject_of(service), told.type, told.reason, f"{told.text}: {first}{more}")
 
 
 def warnings_on_services(plan: Plan, snapshot: Snapshot) -> Iterator[Event]:
@@ -183,13 +236,8 @@ def _by_service(tried: Iterable[Line], snapshot: Snapshot) -> Iterator[tuple[Ser
             yield service, list(lines)
 
 
-def _failed(change: Change) -> tuple[str, str]:
-    """Reason and beginning of the message for a change that failed."""
-    if change.kind in _GOING:
-        return "DeleteLoadBalancerFailed", "Error deleting load balancer"
-    if change.kind in _NODES:
-        return "UpdateLoadBalancerFailed", "Error updating load balancer with new hosts"
-    return "SyncLoadBalancerFailed", "Error syncing load balancer"
+def _event(told: Told, thing: Node | Service, **facts: str) -> Event:
+    return Event(subject_of(thing), told.type, told.reason, told.text.format_map(facts))
 
 
 def _reason(note: Note) -> str:
@@ -203,28 +251,19 @@ MOST_EVENTS = 10
 
 
 def on_outcome(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
-    """HCCM's event for a Node that was initialized with all its writes, or deleted; a warning for one where that
-    failed, or the route to its pods; else None. Events on Services are sent once, at the end of the pass."""
+    """The event on a Node whose change has ended so, or on one whose route has; None where there is none. One that is
+    initialized in this pass is told nothing of its route. Events on Services are sent once, at the end of the pass."""
     node = snapshot.node(change.owner)
-    if node is None:
+    if node is None or (KINDS[change.kind].object is ObjectKind.ROUTE and is_uninitialized(node)):
         return None
-    match change.kind, outcome:
-        case ChangeKind.NODE_INITIALISE, Applied():
-            return Event(subject_of(node), EventType.NORMAL, "Synced", "Node synced successfully")
-        case ChangeKind.NODE_INITIALISE, Failed(error):
-            return Event(subject_of(node), EventType.WARNING, "InitialisationFailed", error)
-        case ChangeKind.NODE_DELETE, Applied():
-            why = f"Deleting node {node.name} because it does not exist in the cloud provider"
-            return Event(subject_of(node), EventType.NORMAL, "DeletingNode", why)
-        case ChangeKind.NODE_DELETE, Failed(error):
-            why = f"Failed deleting node {node.name}: {error}"
-            return Event(subject_of(node), EventType.WARNING, "DeletingNodeFailed", why)
-    return refusal(change, outcome, snapshot)
-
-
-def on_pass(tried: Iterable[Line], snapshot: Snapshot, plan: Plan) -> Iterator[Event]:
-    """Events on what a pass did for Services, once for each; ``snapshot`` is the pass's first, ``plan`` its last."""
-    return done(tried, snapshot, plan)
+    row = ENDINGS[change.kind]
+    destination = str(change.after.destination) if isinstance(change.after, Route) else ""
+    match outcome:
+        case Applied() if row.applied is not None:
+            return _event(row.applied, node, node=node.name)
+        case Failed(error) if row.failed is not None:
+            return _event(row.failed, node, node=node.name, destination=destination, error=error)
+    return None
 
 
 def warnings(
@@ -329,21 +368,4 @@ def _subject_of(change: Change, snapshot: Snapshot) -> Subject | None:
         return subject_of(owner)
     if change.is_of_no_service and isinstance(snapshot.cluster_uid, Present):
         return Subject("Namespace", IDENTITY_NAMESPACE, snapshot.cluster_uid.value)
-    return None
-
-
-_FAILED = "FailedToCreateRoute"
-
-
-def refusal(change: Change, outcome: Outcome, snapshot: Snapshot) -> Event | None:
-    """A warning for the Node whose route was refused; None for any other change, for one that only waits or gives way,
-    and for a Node that is initialized in this pass. HCCM's text without the Node's uid and the duration, so that the
-    text is stable."""
-    node = snapshot.node(change.owner)
-    if node is None or is_uninitialized(node):
-        return None
-    match change.after, outcome:
-        case Route(destination), Failed(error):
-            text = f"Could not create route {destination} for node {node.name}: {error}"
-            return Event(subject_of(node), EventType.WARNING, _FAILED, text)
     return None
