@@ -9,10 +9,8 @@ from desired.explain.document import NodeExplanation
 from desired.model.key import Key
 from desired.plan.change import Plan
 from desired.rules.rule import Basis
-from reconciler.report.explanation_text import render_explanation
-from reconciler.report.page.document import Document, document_of, explanation_of
-from reconciler.report.page.markup import with_texts
-from reconciler.report.page.model import Page, page_of
+from reconciler.report.explanation import render_explanation
+from reconciler.report.page.page import Document, Page, document_of, explanation_of, page_of
 from reconciler.report.page.ring import PassRecord
 from reconciler.result import Explained, Report
 from reconciler.telemetry.logs import masked
@@ -20,7 +18,11 @@ from reconciler.telemetry.logs import masked
 
 @dataclass(slots=True)
 class Maker:
-    """Makes documents of one report, from one thread at a time. What they share is computed once."""
+    """Makes documents of one report, from one thread at a time. What they share is computed once.
+
+    Secrets are masked: an error repeats what an API or a proxy answered, and more people look at the page than read the
+    log.
+    """
 
     report: Report | None
     """None while there is none: ``why_empty`` says why."""
@@ -31,13 +33,13 @@ class Maker:
 
     def page(self) -> Document:
         """The page."""
-        return _without_secrets(document_of(self._model(), is_live=True))
+        return document_of(self._model()).with_texts(masked)
 
     def explanation(self, key: Key) -> Document | str:
         """The explanation of a Node or Service; a text says why there is none."""
         report = self.report
         if report is None or report.facts is None:
-            return _without_secrets(explanation_of(self._model(), key, ()))
+            return explanation_of(self._model(), key, ()).with_texts(masked)
         left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
         plan = Plan(left, report.notes, report.holds)
         found = explain_object(key, plan, report.facts, report.results)
@@ -46,15 +48,10 @@ class Maker:
         if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster
             found = replace(found, labels=tuple(fact for fact in found.labels if fact.rule is not Basis.FOREIGN))
         lines = tuple(render_explanation(Explained(key, report, found)))
-        return _without_secrets(explanation_of(self._model(), key, lines))
+        return explanation_of(self._model(), key, lines).with_texts(masked)
 
     def _model(self) -> Page:
         if self._page is None:
             told = {"leader": self.leader, "why_empty": self.why_empty}
-            self._page = page_of(self.report, self.passes, **told, is_watched=True)
+            self._page = page_of(self.report, self.passes, **told, is_live=True)
         return self._page
-
-
-def _without_secrets(document: Document) -> Document:
-    """An error repeats what an API or a proxy answered, and more people look at the page than read the log."""
-    return replace(document, title=masked(document.title), body=with_texts(document.body, masked))

@@ -24,7 +24,7 @@ from reconciler.telemetry.serving import NOT_FOUND, Limits, Request, ServedPage
 
 if TYPE_CHECKING:
     from reconciler.live_page.making import Maker
-    from reconciler.report.page.document import Document
+    from reconciler.report.page.page import Document
 
 HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",

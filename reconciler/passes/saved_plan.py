@@ -25,8 +25,8 @@ from desired.syntax.bounds import listed, shown_text
 from reconciler import __version__
 from reconciler.config.config import shown_file
 from reconciler.passes.agreement import Agreement, Permission
+from reconciler.report.documents import SavedPart, report_as_json
 from reconciler.report.escaping import json_text
-from reconciler.report.json_report import SavedPart, report_as_json
 from reconciler.result import Report, Result
 
 LIFETIME = timedelta(hours=1)

@@ -1,20 +1,24 @@
 """Folding: like changes become one block; of many names and values the first are told. Pure, for every renderer.
 
-``blocks`` puts each change into exactly one place. ``names`` says which objects a fold is about, ``shown_values`` which
-values a field has in it. What a fold leaves out, ``--full`` shows; JSON never folds.
+What a fold leaves out ``--full`` shows; JSON never folds.
 """
 
+import json
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, TypeVar
 
-from actuators.outcome import Failed
-from desired.model.key import ObjectKind
+from actuators.outcome import Applied, Failed, Pending, Skipped
+from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
-from desired.plan.change import Verdict
+from desired.plan.change import Change, GuardDecision, Verdict, shown_seconds
 from desired.plan.kinds import ChangeKind, Verb
 from desired.syntax.bounds import listed
+from reconciler.config.flags import Detail
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.result import Line
 
@@ -24,6 +28,8 @@ ALIKE = 3
 """How many names or values a fold shows at most."""
 _FIELDS = 3
 """How many fields a fold shows at most, and one more where that is the last."""
+_LONGEST = 8
+"""How many entries are shown of a list that comes or goes as a whole. JSON has them all."""
 _GONE_FOR_GOOD = frozenset({ObjectKind.NODE, ObjectKind.LOAD_BALANCER, ObjectKind.CERTIFICATE})
 """Objects whose deletion is always shown by itself."""
 _TELLING = (
@@ -35,116 +41,17 @@ _TELLING = (
 )
 """Fields by which a person knows what such changes are about, the most telling first. A fold that has any of them shows
 no others."""
+SYMBOLS: Mapping[str, str] = {Verb.ADD: "+", Verb.MODIFY: "~", Verb.REMOVE: "-"}
+
+Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldFold:
-    """One field of a fold, with its change in each member."""
-
-    path: str
-    members: tuple[FieldChange, ...]
-    """In the order of the fold's lines."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Like changes, five or more: equal but for their objects, reasons and values."""
-
-    lines: tuple[Line, ...]
-    """Its members by their keys, numbers in these by value."""
-    fields: tuple[FieldFold, ...]
-    """All fields, the most telling first."""
-
-    @property
-    def first(self) -> Line:
-        """The member that speaks for the others."""
-        return self.lines[0]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of its members."""
-        return tuple(line.change.key for line in self.lines)
-
-    @property
-    def cost(self) -> Cost | None:
-        """What all of them together make of the price a month; None where they have no cost."""
-        costs = [line.change.cost for line in self.lines if line.change.cost is not None]
-        return sum(costs, Cost()) if costs else None
-
-    @property
-    def shown_fields(self) -> tuple[FieldFold, ...]:
-        """The fields that are worth a line each; the rest is only counted, unless that is a single one."""
-        telling = [field for field in self.fields if field.path in _TELLING] or self.fields
-        shown = tuple(telling[:_FIELDS])
-        return self.fields if len(self.fields) == len(shown) + 1 else shown
-
-
-Block = Line | Fold
-"""What has a place of its own in a report: one change, or many alike."""
-
-
-def blocks(lines: Iterable[Line]) -> tuple[Block, ...]:
-    """Each change in exactly one place: first those that stand alone, in their order, then the folds."""
-    every = tuple(lines)
-    kin: dict[Hashable, list[int]] = {}
-    for place, line in enumerate(every):
-        if may_fold(line):
-            kin.setdefault(_likeness(line), []).append(place)
-    folds: list[Fold] = []
-    folded: set[int] = set()
-    for places in kin.values():
-        for alike in _with_equal_fields(every, places) if len(places) >= LEAST else ():
-            if len(alike) >= LEAST:
-                folds.append(_fold([(every[place], fields) for place, fields in alike]))
-                folded.update(place for place, _ in alike)
-    return (*(line for place, line in enumerate(every) if place not in folded), *folds)
-
-
-def may_fold(line: Line) -> bool:
-    """Whether a change may stand for others: none that somebody has to look at by itself, because it loses something
-    for good, is withheld until a person acts, has failed, or warns of a consequence."""
-    change = line.change
-    is_deletion = change.verb is Verb.REMOVE and change.key.kind in _GONE_FOR_GOOD and not change.key.parts
-    return not (
-        is_deletion
-        or change.kind is ChangeKind.LB_TYPE
-        or change.decision.verdict in (Verdict.HELD, Verdict.REFUSED)
-        or isinstance(line.outcome, Failed)
-        or change.consequences
-    )
-
-
-def _likeness(line: Line) -> Hashable:
-    """What is equal for all members of a fold, but for the fields, which take long to compare."""
-    change = line.change
-    return change.key.kind, change.verb, change.kind, change.decision.verdict, change.decision.rule, line.outcome
-
-
-def _with_equal_fields(
-    lines: Sequence[Line], places: Iterable[int]
-) -> Iterable[list[tuple[int, tuple[FieldChange, ...]]]]:
-    """The places by the set of fields that change there."""
-    found: dict[tuple[str, ...], list[tuple[int, tuple[FieldChange, ...]]]] = {}
-    for place in places:
-        fields = field_changes(lines[place].change)
-        found.setdefault(tuple(field.path for field in fields), []).append((place, fields))
-    return found.values()
-
-
-def _fold(members: Sequence[tuple[Line, tuple[FieldChange, ...]]]) -> Fold:
-    ordered = sorted(members, key=lambda member: natural_order(member[0].change.key))
-    columns = zip(*(fields for _, fields in ordered), strict=True)
-    fields = (FieldFold(column[0].path, column) for column in columns)
-    return Fold(tuple(line for line, _ in ordered), tuple(sorted(fields, key=_tells)))
-
-
-def _tells(field: FieldFold) -> tuple[int, str]:
-    return _TELLING.index(field.path) if field.path in _TELLING else len(_TELLING), field.path
-
-
-def reasons(fold: Fold) -> frozenset[str]:
-    """Why its members are wanted."""
-    return frozenset(line.change.reason for line in fold.lines)
+def alike(rows: Iterable[Row], likeness: Callable[[Row], Hashable]) -> tuple[tuple[Row, ...], ...]:
+    """The rows of equal likeness together, in the order of the first of each."""
+    found: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        found.setdefault(likeness(row), []).append(row)
+    return tuple(map(tuple, found.values()))
 
 
 _NUMBER = re.compile(r"([0-9]+)")
@@ -173,10 +80,255 @@ def shown_values(values: Iterable[str]) -> str:
     return names({f'"{value}"' if ", " in value else value for value in values})
 
 
-def shown_values_of_sides(sides: Iterable[tuple[str, str]]) -> str:
-    """The values of a field before and after, ``(none) -> cpx32, cpx42``. Where both differ from member to member the
-    pairs are told, as each side alone might look as if nothing changed."""
-    befores, afters = ({pair[place] for pair in pairs} for place in (0, 1)) if (pairs := tuple(sides)) else ((), ())
-    if len(befores) > 1 and len(afters) > 1:
-        return names({f"{before} -> {after}" for before, after in pairs})
-    return f"{shown_values(befores)} -> {shown_values(afters)}"
+def shown_value(value: Any) -> str:
+    """``(none)`` for what is not there; an empty text in quotes, so that it can be seen."""
+    if isinstance(value, str) and value:
+        return value
+    return "(none)" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def shown_sides(field: FieldChange) -> tuple[str, str]:
+    """A field before and after, as people read it."""
+    before, after = (_for_people(field.path, side) for side in (field.before, field.after))
+    return _side(before, after), _side(after, before)
+
+
+def _for_people(path: str, value: Any) -> Any:
+    """A time as sentences have it; any other value as it is."""
+    if path != "not_ready_since" or not isinstance(value, str):
+        return value
+    return f"{datetime.fromisoformat(value).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _side(value: Any, other: Any) -> str:
+    """One side of a field. What comes or goes as a whole and is long is told by its number and its first entries."""
+    if not isinstance(value, list):
+        return shown_value(value)
+    shown = [str(entry) for entry in value]
+    if other is None and len(shown) > _LONGEST:
+        return f"{len(shown)} in all: {', '.join(shown[:_LONGEST])}, ..."
+    return ", ".join(shown)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a block."""
+
+    path: str
+    members: tuple[FieldChange, ...]
+    """Its change in each member, in the order of these."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no member has it before."""
+        return all(member.before is None for member in self.members)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether no member has it after."""
+        return all(member.after is None for member in self.members)
+
+    @cached_property
+    def sides(self) -> tuple[tuple[str, str], ...]:
+        """Before and after, in each member."""
+        return tuple(map(shown_sides, self.members))
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """``1 -> 2`` of each member where both sides differ from member to member, as each side alone might look as if
+        nothing changed; else none."""
+        befores, afters = map(set, zip(*self.sides, strict=True))
+        return tuple(map(" -> ".join, self.sides)) if len(befores) > 1 and len(afters) > 1 else ()
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Before and after; of many members the different values."""
+        if len(self.members) == 1:
+            return self.sides[0]
+        befores, afters = zip(*self.sides, strict=True)
+        return shown_values(befores), shown_values(self.pairs or afters)
+
+    @property
+    def text(self) -> str:
+        """``(none) -> cpx32, cpx42``."""
+        return names(set(self.pairs)) if self.pairs else " -> ".join(self.shown)
+
+
+@dataclass(frozen=True, eq=False)
+class ShownChange:
+    """One change, with its differences."""
+
+    line: Line
+
+    @property
+    def change(self) -> Change:
+        """The change itself."""
+        return self.line.change
+
+    @property
+    def decision(self) -> GuardDecision:
+        """What guards say of it."""
+        return self.line.change.decision
+
+    @cached_property
+    def fields(self) -> tuple[FieldChange, ...]:
+        """The fields in which its sides differ, by path."""
+        return field_changes(self.line.change)
+
+    @property
+    def symbol(self) -> str:
+        """What it does, or that it is withheld."""
+        return symbol_of(self.line.change)
+
+    @property
+    def fate(self) -> str:
+        """The outcome, or what withholds it; "" for what is to be done."""
+        match self.line.outcome:
+            case Applied():
+                return "applied"
+            case Pending(why):
+                return f"pending: {why}"
+            case Skipped(reason):
+                return f"skipped: {reason}"
+            case Failed(error):
+                return f"FAILED: {error}"
+        if self.decision.verdict is Verdict.HELD:
+            return f"held by {self.decision.rule}"
+        return "" if self.decision.verdict is Verdict.ALLOWED else str(self.decision.verdict)
+
+
+def symbol_of(change: Change) -> str:
+    """What a change does, or that it is withheld: ``+``, ``~``, ``-``, ``!`` or ``?``."""
+    match change.decision.verdict:
+        case Verdict.HELD | Verdict.REFUSED:
+            return "!"
+        case Verdict.WAITING:
+            return "?"
+        case _:
+            return SYMBOLS[change.verb]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What has a place of its own in a report: one change, or five and more that are equal but for their objects,
+    reasons and values."""
+
+    changes: tuple[ShownChange, ...]
+    """By their keys, numbers in these by value."""
+
+    @property
+    def is_fold(self) -> bool:
+        """Whether it is of many."""
+        return len(self.changes) > 1
+
+    @property
+    def first(self) -> ShownChange:
+        """The one that speaks for the others."""
+        return self.changes[0]
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The changes with their outcomes."""
+        return tuple(each.line for each in self.changes)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Of the members."""
+        return tuple(each.change.key for each in self.changes)
+
+    @property
+    def has_reasons(self) -> bool:
+        """Whether its members are wanted for different reasons."""
+        return len({each.change.reason for each in self.changes}) > 1
+
+    @property
+    def reason(self) -> str:
+        """Why it is wanted."""
+        return ("the first: " if self.has_reasons else "") + self.first.change.reason
+
+    @property
+    def withheld(self) -> str:
+        """What withholds it, unless its fate or a hold says that; "" for nothing."""
+        decision = self.first.decision
+        if not decision.why or decision.verdict is Verdict.HELD:
+            return ""
+        whose = ", the first's" if len({each.decision for each in self.changes}) > 1 else ""
+        return f"{decision.verdict} by {decision.rule}{whose}: {decision.why}{shown_due(decision.due_in_s)}"
+
+    @property
+    def cost(self) -> Cost | None:
+        """What all of it makes of the price a month; None where it has no cost."""
+        costs = [each.change.cost for each in self.changes if each.change.cost is not None]
+        return sum(costs, Cost()) if costs else None
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """All fields; of many the most telling first."""
+        columns = zip(*(each.fields for each in self.changes), strict=True)
+        fields = tuple(Field(column[0].path, column) for column in columns)
+        return tuple(sorted(fields, key=_tells)) if self.is_fold else fields
+
+    @property
+    def shown_fields(self) -> tuple[Field, ...]:
+        """The fields that are worth a line each; of many members the rest is only counted, unless that is a single one.
+        None of what is refused, as that cannot be approved."""
+        if self.first.decision.verdict is Verdict.REFUSED:
+            return ()
+        if not self.is_fold:
+            return self.fields
+        telling = [field for field in self.fields if field.path in _TELLING] or self.fields
+        shown = tuple(telling[:_FIELDS])
+        return self.fields if len(self.fields) == len(shown) + 1 else shown
+
+    @property
+    def more_fields(self) -> int:
+        """How many fields more are counted."""
+        return len(self.fields) - len(self.shown_fields) if self.is_fold else 0
+
+
+def _tells(field: Field) -> tuple[int, str]:
+    return _TELLING.index(field.path) if field.path in _TELLING else len(_TELLING), field.path
+
+
+def shown_due(due_in_s: float | None) -> str:
+    """When another look is worth it; "" at once, or when that is not known."""
+    return f"; due in {shown_seconds(due_in_s)}" if due_in_s else ""
+
+
+def blocks(lines: Iterable[Line], detail: Detail = Detail.FOLDED) -> tuple[Block, ...]:
+    """Each change in exactly one place: first those that stand alone, in their order, then the folds; none of these in
+    full ``detail``."""
+    every = [ShownChange(line) for line in lines]
+    folds: list[tuple[ShownChange, ...]] = []
+    if detail is not Detail.FULL:  # fields take long to compare
+        kin = (members for members in alike(filter(may_fold, every), _likeness) if len(members) >= LEAST)
+        folds = [group for members in kin for group in alike(members, _paths) if len(group) >= LEAST]
+    folded = {each for group in folds for each in group}
+    return (
+        *(Block((each,)) for each in every if each not in folded),
+        *(Block(tuple(sorted(group, key=lambda each: natural_order(each.change.key)))) for group in folds),
+    )
+
+
+def may_fold(shown: ShownChange) -> bool:
+    """Whether a change may stand for others: none that somebody has to look at by itself, because it loses something
+    for good, is withheld until a person acts, has failed, or warns of a consequence."""
+    change = shown.change
+    is_deletion = change.verb is Verb.REMOVE and change.key.kind in _GONE_FOR_GOOD and not change.key.parts
+    return not (
+        is_deletion
+        or change.kind is ChangeKind.LB_TYPE
+        or shown.decision.verdict in (Verdict.HELD, Verdict.REFUSED)
+        or isinstance(shown.line.outcome, Failed)
+        or change.consequences
+    )
+
+
+def _likeness(shown: ShownChange) -> Hashable:
+    """What is equal for all members of a fold, but for the fields."""
+    change = shown.change
+    return change.key.kind, change.verb, change.kind, change.decision.verdict, change.decision.rule, shown.line.outcome
+
+
+def _paths(shown: ShownChange) -> Hashable:
+    return tuple(field.path for field in shown.fields)

@@ -13,9 +13,9 @@ from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import program_name
 from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
-from reconciler.report.folding import names
+from reconciler.report.folding import SYMBOLS, names, shown_value
 from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
-from reconciler.report.text_report import SYMBOLS, TONES, TextLine, Tone, approve_line, shown_value, with_moments
+from reconciler.report.text import TONES, TextLine, Tone, approve_line, with_moments
 from reconciler.result import approve_command, look_command
 
 _MINUTE = timedelta(minutes=1)

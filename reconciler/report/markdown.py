@@ -6,41 +6,21 @@ have rendered. What is over its budget loses parts of it whole, the least import
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from desired.load_balancers.primary_ips import lost_with
 from desired.plan.change import Hold, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
-from desired.section import Present
 from desired.syntax.bounds import counted
 from reconciler.config.flags import Detail
 from reconciler.report.escaping import visible
-from reconciler.report.fields import field_changes
-from reconciler.report.folding import Block, Fold, names, reasons, shown_values
+from reconciler.report.folding import Block, Field, names
 from reconciler.report.money import shown_delta, shown_total
-from reconciler.report.outline import AFTER_APPROVAL, removals, section_counts, sections
-from reconciler.report.text_report import (
-    EXPLANATION,
-    MOST_REMOVALS,
-    TextLine,
-    Tone,
-    are_folded,
-    blocks_of,
-    header_lines,
-    like_notes,
-    next_step_of,
-    opening_switch,
-    section_heading,
-    shown_fate,
-    shown_price,
-    shown_sides,
-    symbol_of,
-    warning_lines,
-    with_moments,
-)
-from reconciler.result import Line, Report, Result, approve_command, needing_a_person, summary
+from reconciler.report.text import dated
+from reconciler.report.view import AFTER_APPROVAL, MEANS, MOST_REMOVALS, are_folded, view_of
+from reconciler.result import Line, Report, Result, approve_command, needing_a_person
 
 MARK = "hcloud-reconciler:plan"
 """What the first line has, before the cluster: by it a pipeline finds the comment that it is to edit."""
@@ -162,11 +142,8 @@ class _Page:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._lines = {heading: tuple(lines) for heading, lines in sections(report.lines).items()}
-        self._blocks = {heading: blocks_of(lines, report.detail) for heading, lines in self._lines.items()}
-        self._entries: dict[str, tuple[_Entry, ...]] = {
-            heading: tuple(self._entry(block) for block in found) for heading, found in self._blocks.items()
-        }
+        self._view = view_of(report)
+        self._entries = [(part, tuple(map(self._entry, part.blocks))) for part in self._view.parts]
 
     def text(self, extent: _Extent) -> str:
         """The page in this extent."""
@@ -182,13 +159,12 @@ class _Page:
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def _mark(self) -> str:
-        uid = self._report.snapshot.cluster_uid if self._report.snapshot else None
-        known = re.sub(r"[^0-9A-Za-z]", "", uid.value.partition("-")[0])[:8] if isinstance(uid, Present) else ""
+        known = re.sub(r"[^0-9A-Za-z]", "", self._view.head.cluster.partition("-")[0])[:8]
         return f"<!-- {MARK}:{known or 'unknown'} -->"
 
     def _title(self) -> str:
         report = self._report
-        pieces = list(_counts(report))
+        pieces = list(_counts(report.lines, self._view.counts))
         if wrong := len(needing_a_person(report)):
             pieces.append(f"**{counted(wrong, 'object')} need{'s' * (wrong == 1)} a person**")
         if report.errors:
@@ -201,14 +177,14 @@ class _Page:
         return f"{word}: {', '.join(pieces or [str(report.result)])}"
 
     def _table(self) -> Iterator[str]:
-        counts = section_counts(self._report)
-        if not counts:
+        parts = self._view.parts
+        if not parts:
             return
-        words = [*_VERBS, *(word for word in next(iter(counts.values())) if word not in _VERBS)]
+        words = [*_VERBS, *(word for word in parts[0].counts if word not in _VERBS)]
         yield _row("", *words)
         yield f"|---|{'--:|' * len(words)}"
-        for heading, found in counts.items():
-            yield _row(heading, *(str(found.get(word) or "") for word in words))
+        for part in parts:
+            yield _row(part.heading, *(str(part.counts.get(word) or "") for word in words))
 
     def _troubles(self, extent: _Extent) -> Iterator[str]:
         """What went wrong, and what could not be read."""
@@ -216,17 +192,17 @@ class _Page:
         yield from _some([f"**Error:** {prose(self._dated(error))}" for error in report.errors], extent, "error")
         if report.not_leader:
             yield f"**Not leader:** {prose(self._dated(report.not_leader))}"
-        gaps = [line.text.strip() for line in header_lines(report) if line.tone is Tone.WARNING]
-        yield from _some([f"**Not read:** {prose(gap)}" for gap in gaps], extent, "gap")
-        if EXPLANATION[report.result] and not report.errors:
-            yield f"**Result:** {report.result}{EXPLANATION[report.result]}"
+        gaps = [f"**Not read:** {prose(gap)}" for gap in self._view.head.told_gaps]
+        yield from _some(gaps, extent, "gap")
+        if MEANS[report.result] and not report.errors:
+            yield f"**Result:** {report.result}: {MEANS[report.result]}"
 
     def _removals(self, extent: _Extent) -> Iterator[str]:
         """Each removal by name: of all that is planned it is what must not be overlooked."""
         most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
         is_full = self._report.detail is Detail.FULL and extent.most is None
         losses = {line.change.key: self._loss(line) for line in self._report.lines}
-        for end, keys in removals(self._report.lines).items():
+        for end, keys in self._view.goes.items():
             if end == AFTER_APPROVAL:  # each of these stands with its hold
                 continue
             if is_full or len(keys) <= most:
@@ -260,7 +236,7 @@ class _Page:
             yield f"Changes: {code(names(hold.keys, most)) if most else len(hold.keys)}"
 
     def _notes(self, extent: _Extent) -> str:
-        lines = [self._note(notes) for notes in like_notes(self._report)]
+        lines = [self._note(notes) for notes in self._view.notes]
         return "\n".join(("**Notes**", "", *(f"- {line}" for line in _some(lines, extent, "note")))) if lines else ""
 
     def _note(self, notes: Sequence[Note]) -> str:
@@ -269,69 +245,65 @@ class _Page:
         return f"{what} {notes[0].kind}: {prose(self._dated(notes[0].text))}"
 
     def _details(self, extent: _Extent) -> Iterator[str]:
-        for heading, entries in self._entries.items() if extent.has_details else ():
-            counts = ", ".join(_counts(replace(self._report, lines=self._lines[heading]), bold=""))
+        for part, entries in self._entries if extent.has_details else ():
+            counts = ", ".join(_counts(part.lines, part.counts, bold=""))
             yield (
-                f"<details><summary>{section_heading(heading, self._report.snapshot)}: {counts}</summary>\n\n"
+                f"<details><summary>{part.title}: {counts}</summary>\n\n"
                 + "\n".join(_entry_table(entries, extent))
                 + "\n</details>"
             )
 
     def _entry(self, block: Block) -> _Entry:
         is_short = self._report.detail is Detail.SUMMARY
-        if isinstance(block, Fold):
-            line, key = block.first, f"{len(block.lines)} x {code(names(block.keys), in_table=True)}"
-            fields = () if is_short else tuple(_fold_fields(block))
-        else:
-            line, key = block, code(block.change.key, in_table=True)
-            fields = () if is_short else tuple(_fields(block))
+        first = block.first
+        key = code(names(block.keys), in_table=True)
         # What a warning says in full needs no word before it.
-        fate = "" if line.outcome is None and line.change.decision.verdict in _EXPLAINED else shown_fate(line).strip()
-        remarks = [fate, *([] if is_short else [_reason(block)])]
-        remarks += (each.text.strip() for each in warning_lines(line, _whose(block)))
-        price = shown_price(block, self._report)  # there is nothing foreign in it
+        fate = "" if first.line.outcome is None and first.decision.verdict in _EXPLAINED else first.fate
+        remarks = [fate, *([] if is_short else [block.reason]), block.withheld]
+        remarks += (f"consequence: {each}" for each in first.change.consequences)
+        price = self._view.price(block.cost)  # there is nothing foreign in it
         told = (price, *(prose(self._dated(remark), in_table=True) for remark in remarks))
-        return _Entry(symbol_of(line.change), key, tuple(filter(None, told)), fields, isinstance(block, Fold))
+        return _Entry(
+            symbol=first.symbol,
+            key=f"{len(block.changes)} x {key}" if block.is_fold else key,
+            remarks=tuple(filter(None, told)),
+            fields=() if is_short else tuple(_fields(block)),
+            is_fold=block.is_fold,
+        )
 
     def _foot(self, extent: _Extent) -> str:
         """When all of it was read, what was left out, and what to do next."""
-        report, snapshot = self._report, self._report.snapshot
-        pieces = []
-        if snapshot is not None and extent.most != 0:
-            uid = snapshot.cluster_uid
-            cluster = code(uid.value) if isinstance(uid, Present) else "unknown"
-            pieces.append(f"Cluster {cluster}, read at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC.")
-        has_folds = any(entry.is_fold for entries in self._entries.values() for entry in entries)
-        if opening := opening_switch(report, has_folds=has_folds).strip():
-            word, _, switch = opening.rpartition(" ")
+        view, pieces = self._view, []
+        if view.head.read_at is not None and extent.most != 0:
+            cluster = code(view.head.cluster) if view.head.cluster else "unknown"
+            pieces.append(f"Cluster {cluster}, read at {view.head.read_at:%Y-%m-%d %H:%M:%S} UTC.")
+        if view.opening:
+            word, _, switch = view.opening.rpartition(" ")
             pieces.append(f"{word} {code(switch)}.")
         if extent != _EXTENTS[0]:
             pieces.append("There was no room for all of it: the whole plan is in the artifact.")
-        if (command := next_step_of(report)) and extent.most != 0:
-            pieces.append(f"Next: {code(command)}")
+        if view.next_step and extent.most != 0:
+            pieces.append(f"Next: {code(view.next_step)}")
         return " ".join(pieces)
 
     def _dated(self, text: str) -> str:
-        """A sentence with its times as people read them."""
-        now = self._report.snapshot.taken_at if self._report.snapshot else None
-        return next(iter(with_moments([TextLine(text)], now))).text
+        return visible(dated(text, self._view.head.read_at)).rstrip()
 
 
 def _is_applied(lines: Iterable[Line]) -> bool:
     return any(line.outcome is not None for line in lines)
 
 
-def _counts(report: Report, bold: str = "**") -> Iterator[str]:
+def _counts(lines: Sequence[Line], counts: Mapping[str, int], bold: str = "**") -> Iterator[str]:
     """What there is to do, or what was done and what was left."""
-    counts = summary(report)
-    if _is_applied(report.lines):
-        left = len(report.lines) - counts["applied"] - counts["failed"]
+    if _is_applied(lines):
+        left = len(lines) - counts.get("applied", 0) - counts.get("failed", 0)
         said = {"applied": "applied", "failed": "failed", "left": "left", "held": "held", "refused": "refused"}
         counts = {**counts, "left": left}
     else:
         said = {verb: f"to {verb}" for verb in _VERBS} | {word: word for word in ("held", "waiting", "refused")}
     for word, told in said.items():
-        if counts[word]:
+        if counts.get(word):
             mark = bold if word in _URGENT else ""
             yield f"{mark}{counts[word]} {told}{mark}"
 
@@ -362,40 +334,15 @@ def _entry_table(entries: Sequence[_Entry], extent: _Extent) -> Iterator[str]:
         yield from (_row("", "", *field) for field in others)
 
 
-def _reason(block: Block) -> str:
-    """Why a change is wanted, or the first of a fold."""
-    if isinstance(block, Fold):
-        return ("the first: " if len(reasons(block)) > 1 else "") + block.first.change.reason
-    return block.change.reason
+def _fields(block: Block) -> Iterator[tuple[str, str, str]]:
+    """Path, before and after of each field that is told; nothing for a side that is not there in any member."""
+    for field in block.shown_fields:
+        before, after = field.shown
+        yield _cells(field, "" if field.is_new else before, "" if field.is_gone else after)
+    if block.more_fields:
+        yield counted(block.more_fields, "more field"), "", ""
 
 
-def _whose(block: Block) -> str:
-    """Of which change a decision is told, where those of a fold differ."""
-    is_one_of_many = isinstance(block, Fold) and len({line.change.decision for line in block.lines}) > 1
-    return ", the first's" if is_one_of_many else ""
-
-
-def _fields(line: Line) -> Iterator[tuple[str, str, str]]:
-    """Those of one change; but not of what is refused, as that cannot be approved."""
-    for field in field_changes(line.change) if line.change.decision.verdict is not Verdict.REFUSED else ():
-        before, after = shown_sides(field)
-        yield _cells(field.path, "" if field.before is None else before, "" if field.after is None else after)
-
-
-def _fold_fields(fold: Fold) -> Iterator[tuple[str, str, str]]:
-    """Those of many like changes, as far as they are told. Where both sides differ from member to member the last cell
-    has the pairs, as each side alone might look as if nothing changed."""
-    for field in fold.shown_fields:
-        pairs = [shown_sides(member) for member in field.members]
-        befores, afters = zip(*pairs, strict=True)
-        if len(set(befores)) > 1 and len(set(afters)) > 1:
-            afters = tuple(f"{before} -> {after}" for before, after in pairs)
-        is_new = all(member.before is None for member in field.members)
-        is_gone = all(member.after is None for member in field.members)
-        yield _cells(field.path, "" if is_new else shown_values(befores), "" if is_gone else shown_values(afters))
-    if rest := len(fold.fields) - len(fold.shown_fields):
-        yield counted(rest, "more field"), "", ""
-
-
-def _cells(path: str, before: str, after: str) -> tuple[str, str, str]:
-    return code(path, in_table=True), code(before, in_table=True), code(after, in_table=True)
+def _cells(field: Field, *sides: str) -> tuple[str, str, str]:
+    path, before, after = (code(text, in_table=True) for text in (field.path, *sides))
+    return path, before, after

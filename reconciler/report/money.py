@@ -1,14 +1,11 @@
 """Money as people and machines read it: the one place that rounds, and that knows what to say of what is not known."""
 
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
-
-from desired.model.price import Cost, Price
+from desired.model.price import Cost
 from reconciler.result import MonthlyCost
 
-_CENT = Decimal("0.01")
+CENT = Decimal("0.01")
 UNKNOWN = "price not known"
 LIST_PRICE = "gross list price, without traffic"
 """What every amount is, said once in a text."""
@@ -16,7 +13,7 @@ LIST_PRICE = "gross list price, without traffic"
 
 def money(amount: Decimal, *, is_signed: bool = False) -> str:
     """An amount to the cent, half a cent up; with a sign if it is a difference of anything."""
-    rounded = amount.quantize(_CENT, ROUND_HALF_UP) + 0  # no negative zero
+    rounded = amount.quantize(CENT, ROUND_HALF_UP) + 0  # no negative zero
     return f"{rounded:+}" if is_signed and rounded else str(rounded)
 
 
@@ -73,77 +70,3 @@ def _difference(cost: Cost) -> str:
 
 def _from_to(least: str, most: str) -> str:
     return least if least == most else f"{least} to {most}"
-
-
-Amount = Annotated[str, Meta(pattern=r"^-?[0-9]+\.[0-9]{2,}$")]
-"""An exact amount; text, so that nothing rounds it."""
-
-
-class PriceDocument(Struct, frozen=True):
-    """A list price in the currency of the project, without traffic."""
-
-    net: Amount | None
-    """A month. None where the API did not say."""
-    gross: Amount
-    hourly_net: Amount | None
-    hourly_gross: Amount | None
-
-    @classmethod
-    def of(cls, price: Price) -> "PriceDocument":
-        """A price, or a difference of two."""
-        return cls(_exact(price.net), exact(price.gross), _exact(price.hourly_net), _exact(price.hourly_gross))
-
-
-class CostDocument(Struct, frozen=True):
-    """The price before and after a change. Where there is no load balancer it is nothing, 0.00."""
-
-    before: PriceDocument | None
-    after: PriceDocument | None
-    """None where the price is not known. Where Hetzner chooses the location: that of the cheapest one."""
-    after_most: PriceDocument | UnsetType = UNSET
-    """That of the dearest location; only there where it differs."""
-
-    @classmethod
-    def of(cls, cost: Cost) -> "CostDocument":
-        """The cost of one change."""
-        before = PriceDocument.of(cost.before) if cost.is_before_known else None
-        after = PriceDocument.of(cost.after) if cost.is_after_known else None
-        return cls(before, after, _most(cost))
-
-
-class MonthlyCostDocument(Struct, frozen=True):
-    """The price of all load balancers of the cluster before and after the changes that would be, or were, made."""
-
-    currency: str | None
-    """Its code; None when it is not known."""
-    before: PriceDocument
-    after: PriceDocument
-    delta: PriceDocument | None
-    """None where the price of a changed load balancer is not known."""
-    complete: bool
-    """Whether all prices are known. Otherwise it is at least that much."""
-    after_most: PriceDocument | UnsetType = UNSET
-    """What it comes to where Hetzner chooses the dearest location; only there where that differs."""
-
-    @classmethod
-    def of(cls, cost: MonthlyCost) -> "MonthlyCostDocument | None":
-        """That of a report; None where no change has a cost."""
-        changes, whole = cost.changes, cost.cluster
-        if changes is None:
-            return None
-        delta = PriceDocument.of(changes.delta) if changes.is_known else None
-        sides = PriceDocument.of(whole.before), PriceDocument.of(whole.after)
-        return cls(cost.currency, *sides, delta, whole.is_known, _most(whole))
-
-
-def _most(cost: Cost) -> PriceDocument | UnsetType:
-    return UNSET if cost.most == cost.after else PriceDocument.of(cost.most)
-
-
-def exact(amount: Decimal) -> str:
-    """All of an amount, with two decimals at least."""
-    return f"{amount.normalize():f}" if amount != amount.quantize(_CENT) else f"{amount.quantize(_CENT) + 0:f}"
-
-
-def _exact(amount: Decimal | None) -> str | None:
-    return None if amount is None else exact(amount)

@@ -17,7 +17,7 @@ from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
 from reconciler.report.money import UNKNOWN, a_month, money
-from reconciler.report.text_report import TextLine, Tone, with_moments
+from reconciler.report.text import TextLine, Tone, with_moments
 
 
 class OrphansResult(StrEnum):

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
-from reconciler.report.explanation_json import explanation_as_json
-from reconciler.report.explanation_text import render_explanation
+from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.report.holds import HoldsReport, holds_as_json, render_holds
 from reconciler.report.orphans import OrphanReport, orphans_as_json, render_orphans
 from reconciler.report.status import StatusReport, render_status, status_as_json
-from reconciler.report.text_report import TextLine
+from reconciler.report.text import TextLine
 from reconciler.report.validation import Validation, render_validation, validation_as_json
 from reconciler.result import Explained
 

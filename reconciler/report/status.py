@@ -14,7 +14,7 @@ from reconciler.config.program import program_name
 from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
 from reconciler.report.holds import ago, origin
 from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStatus
-from reconciler.report.text_report import TextLine, Tone, with_moments
+from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Result
 
 _LATE = RENEWED + timedelta(minutes=10)

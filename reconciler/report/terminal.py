@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from reconciler.config.flags import Color, Output
+from reconciler.report.documents import report_as_json
 from reconciler.report.escaping import json_text, visible
-from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import TextLine, Tone, render_lines
+from reconciler.report.text import TextLine, Tone, render_lines
 from reconciler.result import Report
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> s
         case Output.NAME if isinstance(said, Report):
             return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
         case Output.HTML if isinstance(said, Report):
-            from reconciler.report.page.document import document_of  # noqa: PLC0415 - few ask for it
-            from reconciler.report.page.model import page_of  # noqa: PLC0415
+            from reconciler.report.page.page import document_of, page_of  # noqa: PLC0415 - few ask for it
 
             return document_of(page_of(said)).file()
     return "".join(f"{line.text}\n" for line in _text(said))

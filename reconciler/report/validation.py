@@ -11,7 +11,7 @@ from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
 from reconciler.report.escaping import visible
-from reconciler.report.text_report import TextLine, Tone
+from reconciler.report.text import TextLine, Tone
 
 
 class CheckedConfiguration(Struct, frozen=True):

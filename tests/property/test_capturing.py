@@ -20,8 +20,8 @@ from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import explain_once, plan_once
-from reconciler.report.explanation_json import explanation_as_json
-from reconciler.report.json_report import report_as_json
+from reconciler.report.documents import report_as_json
+from reconciler.report.explanation import explanation_as_json
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.kubernetes import KubernetesSimulator

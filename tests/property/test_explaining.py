@@ -11,8 +11,7 @@ from desired.model.settings import Settings
 from desired.plan.change import Change
 from desired.planner import compute_plan
 from reconciler.observe.world import observe_world
-from reconciler.report.explanation_json import explanation_as_json
-from reconciler.report.explanation_text import render_explanation
+from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.result import Explained, Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerSimulator

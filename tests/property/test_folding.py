@@ -11,8 +11,8 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from reconciler.config.flags import Detail
-from reconciler.report.folding import LEAST, Fold, blocks, names
-from reconciler.report.text_report import render_lines
+from reconciler.report.folding import LEAST, blocks, names
+from reconciler.report.text import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change, an_identity
 from tests.property.strategies import law, some
@@ -62,12 +62,12 @@ def _reports(draw: st.DrawFn) -> tuple[Line, ...]:
 def test_unfolded_it_is_the_plan(lines: tuple[Line, ...]) -> None:
     """Each change is in exactly one place, and a fold's members differ in nothing that a person would miss."""
     found = blocks(lines)
-    premise("a fold", is_met=any(isinstance(block, Fold) for block in found))
-    placed = [line for block in found for line in (block.lines if isinstance(block, Fold) else (block,))]
+    premise("a fold", is_met=any(block.is_fold for block in found))
+    placed = [line for block in found for line in block.lines]
 
     assert len(placed) == len(lines)
     assert {line.change.key: line for line in placed} == {line.change.key: line for line in lines}
-    for fold in (block for block in found if isinstance(block, Fold)):
+    for fold in (block for block in found if block.is_fold):
         assert len(fold.lines) >= LEAST
         assert len({_shown_once(line) for line in fold.lines}) == 1
         assert not any(map(_stands_alone, fold.lines))
@@ -93,7 +93,7 @@ def _stands_alone(line: Line) -> bool:
 @given(_reports())
 def test_names_are_those_of_the_members(lines: tuple[Line, ...]) -> None:
     """Those that are named and those that are counted are exactly the members of the fold."""
-    folds = [block for block in blocks(lines) if isinstance(block, Fold)]
+    folds = [block for block in blocks(lines) if block.is_fold]
     premise("a fold", is_met=bool(folds))
     for fold in folds:
         assert names(fold.keys) == f"{', '.join(fold.keys[:3])} and {len(fold.lines) - 3} more"

@@ -37,8 +37,8 @@ from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from reconciler.config.flags import Detail
 from reconciler.passes.agreement import Agreement
-from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import render_lines
+from reconciler.report.documents import report_as_json
+from reconciler.report.text import render_lines
 from reconciler.result import Line, Report, Result
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator

@@ -19,7 +19,7 @@ from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import plan_once
-from reconciler.report.json_report import report_as_json
+from reconciler.report.documents import report_as_json
 
 FILE = Path(__file__).resolve().parents[1] / "property" / "corpus.json.xz"
 NAMESPACE = "kube-system"

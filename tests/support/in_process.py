@@ -12,7 +12,7 @@ from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.passes.context import Progress
 from reconciler.passes.one_pass import converge, plan_once
-from reconciler.report.json_report import report_as_json
+from reconciler.report.documents import report_as_json
 from reconciler.runtime import Runtime, build_runtime
 from tests.support.passes import Ears
 from tests.support.simulators import ImpatientStop

@@ -41,9 +41,8 @@ from desired.plan.change import Claimed, LostNode, NodeIdentity
 from desired.plan.notes import NOTES, NoteKind
 from desired.rules.rule import Basis
 from desired.section import Unmanaged
-from reconciler.report.documents import members_of, to_json
-from reconciler.report.explanation_json import EXPLANATIONS, ExplanationHead, ExplanationTail
-from reconciler.report.json_report import SHOWN, ChangeDocument, ReportDocument
+from reconciler.report.documents import SHOWN, ChangeDocument, ReportDocument, members_of, to_json
+from reconciler.report.explanation import EXPLANATIONS, ExplanationHead, ExplanationTail
 from reconciler.report.orphans import OrphansDocument
 from reconciler.report.validation import ValidationDocument
 

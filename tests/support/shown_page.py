@@ -15,9 +15,8 @@ from reconciler.config.config import load_config
 from reconciler.config.flags import Command
 from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.passes.one_pass import plan_once
-from reconciler.report.json_report import report_as_json
-from reconciler.report.page.document import document_of
-from reconciler.report.page.model import page_of
+from reconciler.report.documents import report_as_json
+from reconciler.report.page.page import document_of, page_of
 from reconciler.runtime import Runtime, build_runtime
 from reconciler.sandbox.demo_world import CLUSTER_CIDR
 from reconciler.sandbox.hetzner import HetznerSimulator

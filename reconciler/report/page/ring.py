@@ -9,7 +9,7 @@ from datetime import datetime
 from msgspec import UNSET
 
 from actuators.outcome import Outcome
-from reconciler.report.json_report import OutcomeDocument
+from reconciler.report.documents import OutcomeDocument
 from reconciler.result import Report, Requests, Result, summary
 
 PASSES = 200
@@ -54,6 +54,16 @@ class PassRecord:
     def changes(self) -> int:
         """How many changes its report has."""
         return sum(self.counts[verb] for verb in ("add", "modify", "remove"))
+
+    @property
+    def sent(self) -> int:
+        """How many requests it sent."""
+        return self.requests.kubernetes + self.requests.hetzner + (self.requests.robot or 0)
+
+    @property
+    def tried(self) -> int:
+        """How many changes it tried to make."""
+        return len(self.outcomes) + self.left_out
 
 
 class Ring:

@@ -14,8 +14,8 @@ from desired.plan.change import GuardName, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.notes import NoteKind
 from reconciler.passes.loop import went_wrong
-from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import render_lines
+from reconciler.report.documents import report_as_json
+from reconciler.report.text import render_lines
 from reconciler.result import Report, Result
 from reconciler.sandbox.exchange import Request, Response
 from reconciler.telemetry.pass_logger import Meter, PassLogger

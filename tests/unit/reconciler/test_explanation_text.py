@@ -47,9 +47,8 @@ from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
 from reconciler.config.flags import Output
-from reconciler.report.explanation_json import explanation_as_json
-from reconciler.report.explanation_text import render_explanation
-from reconciler.report.text_report import TextLine, Tone, with_moments
+from reconciler.report.explanation import explanation_as_json, render_explanation
+from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.keys import key_of

@@ -12,8 +12,8 @@ from actuators.outcome import Applied
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from reconciler.config.flags import Detail, Output
-from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import render_lines
+from reconciler.report.documents import report_as_json
+from reconciler.report.text import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change, a_snapshot
 from tests.routes import a_route, a_routed_world, routes_of

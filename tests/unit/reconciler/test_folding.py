@@ -9,7 +9,8 @@ import pytest
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
-from reconciler.report.folding import Block, Fold, blocks, names, natural_order, shown_values_of_sides
+from reconciler.report.fields import FieldChange
+from reconciler.report.folding import Block, Field, blocks, names, natural_order
 from reconciler.result import Line
 from tests.builders import a_change, an_identity
 
@@ -51,17 +52,17 @@ def test_natural_order() -> None:
 @pytest.mark.parametrize(
     ("sides", "told"),
     [
-        pytest.param([], " -> ", id="none"),
-        pytest.param([("(none)", "a")] * 3, "(none) -> a", id="one"),
-        pytest.param([("(none)", "b"), ("(none)", "a")], "(none) -> a, b", id="what comes differs"),
+        pytest.param([("a", "1, 2")], "a -> 1, 2", id="of one change"),
+        pytest.param([(None, "a")] * 3, "(none) -> a", id="one"),
+        pytest.param([(None, "b"), (None, "a")], "(none) -> a, b", id="what comes differs"),
         pytest.param([("a", "b"), ("b", "a")], "a -> b, b -> a", id="an exchange"),
         pytest.param([(f"a{n}", f"b{n}") for n in range(9)], "a0 -> b0, a1 -> b1, a2 -> b2 and 6 more", id="many"),
-        pytest.param([("(none)", "1, 2"), ("(none)", "1")], '(none) -> 1, "1, 2"', id="lists"),
+        pytest.param([(None, "1, 2"), (None, "1")], '(none) -> 1, "1, 2"', id="lists"),
     ],
 )
-def test_both_sides_of_values(sides: list[tuple[str, str]], told: str) -> None:
+def test_both_sides_of_values(sides: list[tuple[str | None, str]], told: str) -> None:
     """The different values, the first three; what changes never looks as if nothing did."""
-    assert shown_values_of_sides(sides) == told
+    assert Field("a", tuple(FieldChange("a", *pair) for pair in sides)).text == told
 
 
 def like(number: int = 5, key: str = "node/w-{}", **overrides: Any) -> list[Line]:
@@ -72,7 +73,7 @@ def like(number: int = 5, key: str = "node/w-{}", **overrides: Any) -> list[Line
 
 def sizes(found: tuple[Block, ...]) -> list[int]:
     """How many changes each block has, 1 for one by itself."""
-    return [len(block.lines) if isinstance(block, Fold) else 1 for block in found]
+    return [len(block.lines) for block in found]
 
 
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
@@ -117,7 +118,6 @@ def test_a_fold_has_the_order_of_people() -> None:
     """The first by its number speaks for the others."""
     (fold,) = blocks(reversed(like(11)))
 
-    assert isinstance(fold, Fold)
     assert (fold.first.change.key, fold.keys[2], fold.keys[10]) == ("node/w-0", "node/w-2", "node/w-10")
 
 
@@ -146,14 +146,13 @@ def test_fields(labels: list[str], shown: list[str]) -> None:
     """A few are shown, the most telling first, and no line says that there is one more."""
     (fold,) = blocks(like(**joined(**dict.fromkeys(labels, "x"))))
 
-    assert isinstance(fold, Fold)
     assert [field.path for field in fold.shown_fields] == [f"labels[{label}]" for label in shown]
     assert len(fold.fields) == len(labels)
 
 
 def changes_in(found: tuple[Block, ...]) -> list[Change]:
     """All changes of blocks."""
-    return [line.change for block in found for line in (block.lines if isinstance(block, Fold) else (block,))]
+    return [line.change for block in found for line in block.lines]
 
 
 def test_each_field_has_every_member() -> None:
@@ -163,5 +162,4 @@ def test_each_field_has_every_member() -> None:
 
     assert changes_in(found) == [line.change for line in lines]
     (fold,) = found
-    assert isinstance(fold, Fold)
     assert [field.after for field in fold.fields[0].members] == ["0", "1", "2", "3", "4", "5"]

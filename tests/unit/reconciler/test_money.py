@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from desired.model.price import FREE, Cost, Price
-from reconciler.report.documents import to_json
-from reconciler.report.money import CostDocument, MonthlyCostDocument, money, shown_cost, shown_delta, shown_total
+from reconciler.report.documents import CostDocument, MonthlyCostDocument, to_json
+from reconciler.report.money import money, shown_cost, shown_delta, shown_total
 from reconciler.result import MonthlyCost
 
 

@@ -13,11 +13,11 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Present
-from reconciler.report.page.document import document_of
-from reconciler.report.page.drawing import NODES, draw_map, fitted, plan_drawing
-from reconciler.report.page.model import page_of
-from reconciler.report.page.world_map import ServiceRow, State, TargetRow, WorldMap, map_of
-from reconciler.result import Line, Report
+from reconciler.report.page.map import ServiceRow, State, TargetRow, WorldMap, map_of
+from reconciler.report.page.page import Page, document_of, page_of
+from reconciler.report.page.picture import NODES, drawing_of, fitted
+from reconciler.report.view import view_of
+from reconciler.result import Line, Report, Result
 from tests.balancers import (
     IN_NETWORK,
     NETWORK,
@@ -94,7 +94,7 @@ def test_nothing_was_read() -> None:
 
 def test_many_alike_are_one_box() -> None:
     """Four hundred Nodes behind sixty load balancers are read at a glance; what does not answer stands alone."""
-    drawing = plan_drawing(a_map(400, ill=(7,), services=60))
+    drawing = drawing_of(a_map(400, ill=(7,), services=60))
 
     assert [box.texts[0] for column in drawing.columns for box in column] == [
         "60 Services",
@@ -108,7 +108,7 @@ def test_many_alike_are_one_box() -> None:
 
 def test_four_alike_are_four_boxes() -> None:
     """Fewer are read faster one by one."""
-    drawing = plan_drawing(a_map(4, services=4))
+    drawing = drawing_of(a_map(4, services=4))
 
     assert [len(column) for column in drawing.columns] == [4, 4, 4, 0]
 
@@ -118,7 +118,7 @@ def test_what_is_not_alike_is_drawn_or_counted(count: int) -> None:
     """Where each Node is behind a load balancer of its own, so many are drawn, first what somebody should look at."""
     ill = count - 1
     rows = [row for number in range(count) for row in _one_of(a_map(count), number, ill)]
-    drawing = plan_drawing(replace(a_map(count), services=tuple(rows)))
+    drawing = drawing_of(replace(a_map(count), services=tuple(rows)))
     first, second, third, _ = drawing.columns
 
     assert len(first) == len(second) == NODES + (count > NODES)  # those behind the Nodes that are counted are alike
@@ -137,7 +137,7 @@ def test_targets_that_are_no_nodes_are_drawn_or_counted() -> None:
         TargetRow(f"ip:10.0.0.{number}", None, State.BAD if number == last else State.OK, "")
         for number in range(last + 1)
     )
-    drawing = plan_drawing(replace(world, services=(replace(row, balancer=replace(row.balancer, targets=targets)),)))
+    drawing = drawing_of(replace(world, services=(replace(row, balancer=replace(row.balancer, targets=targets)),)))
 
     strangers = [box for box in drawing.columns[2] if "no Node" in box.texts[1]]
     assert len(strangers) == NODES + 1
@@ -161,7 +161,8 @@ def _one_of(world: WorldMap, number: int, ill: int) -> list[ServiceRow]:
 def test_the_picture() -> None:
     """Each box has its texts within, and a line for each pair of boxes; its words stand in the table as well."""
     world = a_map(3, ill=(2,))
-    picture = read_page(draw_map(world))
+    page = Page(view_of(Report()), Result.NO_CHANGES, world)
+    picture = read_page(document_of(page).file()).by_id("map/picture")
 
     assert "!! web-002" in picture.text
     assert len([path for path in picture.named("path") if "edge" in (path.attributes["class"] or "")]) == 4
@@ -203,7 +204,7 @@ def test_a_service_that_needs_a_person_says_so() -> None:
     note = Note(service.key, NoteKind.MALFORMED, "no such type")
     report = decided(Report(snapshot=a_world([service], []), notes=(note,)))
 
-    (box,) = plan_drawing(map_of(report)).columns[0]
+    (box,) = drawing_of(map_of(report)).columns[0]
 
     assert (box.texts, box.state) == (("default/web", "none yet", "needs a person: malformed"), State.BAD)
     assert "needs a person: malformed" in read_page(document_of(page_of(report)).file()).by_id("map/services").text
@@ -218,7 +219,7 @@ def test_a_node_whose_server_is_gone_says_so() -> None:
         (incomplete(servers_of()), "server 7 cpx32"),
     ):
         world = mapped(Report(snapshot=replace(a_snapshot([node]), servers=servers)))
-        (box,) = plan_drawing(world).columns[2]
+        (box,) = drawing_of(world).columns[2]
         assert (box.texts[1], box.state) == (told, State.BAD if "gone" in told else None), told
 
 

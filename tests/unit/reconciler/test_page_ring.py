@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from actuators.outcome import Applied, Failed, Outcome
-from reconciler.report.page.document import document_of
-from reconciler.report.page.model import page_of
+from reconciler.report.page.page import document_of, page_of
 from reconciler.report.page.ring import OUTCOMES, PASSES, Ring
 from reconciler.result import Line, Report, Requests, Result
 from tests.builders import NOW, a_change, a_snapshot
@@ -73,7 +72,7 @@ def test_the_page_shows_them() -> None:
     """As bars, and in a table with a row for each."""
     ring = Ring()
     ring.add(a_pass(2), 0.84, "the start")
-    page = read_page(document_of(page_of(a_pass(), ring.last, is_watched=True)).file())
+    page = read_page(document_of(page_of(a_pass(), ring.last, is_live=True)).file())
 
     passes = page.by_id("passes")
     assert len([bar for bar in passes.named("rect") if (bar.attributes["class"] or "").startswith("bar")]) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from desired.model.settings import Policy, Settings
 from reconciler.config.flags import Detail
-from reconciler.report.json_report import report_as_json
+from reconciler.report.documents import report_as_json
 from reconciler.report.markdown import render_markdown
 from reconciler.result import MonthlyCost, Report
 from tests.routes import gateway_of, pods_of

@@ -18,9 +18,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from desired.plan.kinds import KINDS
 from desired.section import UNMANAGED, Unmanaged
-from reconciler.report.documents import to_json
-from reconciler.report.explanation_json import explanation_as_json
-from reconciler.report.json_report import report_as_json
+from reconciler.report.documents import report_as_json, to_json
+from reconciler.report.explanation import explanation_as_json
 from reconciler.result import Explained, Report
 from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import invalid

@@ -17,8 +17,9 @@ from desired.plan.change import Change, GuardDecision, GuardName, Hold, NodeIden
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from reconciler.config.flags import Output
-from reconciler.report.json_report import report_as_json
-from reconciler.report.text_report import TextLine, Tone, change_lines, render_lines, with_moments
+from reconciler.report.documents import report_as_json
+from reconciler.report.folding import blocks
+from reconciler.report.text import TextLine, Tone, block_lines, render_lines, with_moments
 from reconciler.result import Line, Report, Requests
 from tests.balancers import a_balancer, a_certificate, a_service, a_world
 from tests.builders import NOW, a_change, a_server, a_snapshot, an_identity, incomplete
@@ -298,7 +299,8 @@ def test_how_many_changes() -> None:
 def test_outcomes(outcome: Outcome, fate: str) -> None:
     """How the attempt at a change ended stands behind its kind."""
     change = a_change()
-    first, *_ = change_lines(Line(change, outcome))
+    (block,) = blocks([Line(change, outcome)])
+    first, *_ = block_lines(block)
 
     assert first.text == f"  + {change.key}  {change.kind}  {fate}"
 
@@ -322,7 +324,7 @@ def test_what_is_refused_is_not_shown_in_detail(verdict: Verdict) -> None:
     """Nobody can let it pass, so that its fields are of no use; JSON has them."""
     line = Line(replace(a_creation(), decision=GuardDecision(verdict, GuardName.FOREIGN_OWNER, "why")))
 
-    shown = [each.text for each in change_lines(line)]
+    shown = [each.text for block in blocks([line]) for each in block_lines(block)]
 
     assert any("listeners" in text for text in shown) is (verdict is not Verdict.REFUSED)
 

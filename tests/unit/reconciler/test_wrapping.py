@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from reconciler.report.terminal import wrapped
-from reconciler.report.text_report import TextLine
+from reconciler.report.text import TextLine
 
 LONG = "n" * 253
 

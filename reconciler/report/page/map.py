@@ -30,8 +30,7 @@ from desired.section import Absent, Present
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 from reconciler.report.escaping import LIMITS
-from reconciler.report.folding import natural_order
-from reconciler.report.text_report import symbol_of
+from reconciler.report.folding import natural_order, symbol_of
 from reconciler.result import Line, Report
 
 
@@ -46,12 +45,19 @@ class State(StrEnum):
 
 
 _WORST = (State.BAD, State.UNKNOWN, State.OK, State.PLANNED)
+_WORDS = {State.OK: "healthy", State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.PLANNED: "planned"}
 
 
 def worst(states: Iterable[State]) -> State:
     """The one of several states that a person has to see first; PLANNED for none at all."""
     found = set(states)
     return next((state for state in _WORST if state in found), State.PLANNED)
+
+
+def shown_health(states: Iterable[State], words: Mapping[State, str] = _WORDS) -> str:
+    """``3 healthy, 1 unhealthy``."""
+    counts = Counter(states)
+    return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state])
 
 
 _WEIGHTS = "!-+~?"
@@ -103,9 +109,7 @@ class BalancerRow:
     @property
     def health(self) -> str:
         """``3 healthy, 1 unhealthy``."""
-        counts = Counter(target.state for target in self.targets)
-        words = {State.OK: "healthy", State.BAD: "unhealthy", State.UNKNOWN: "unknown", State.PLANNED: "planned"}
-        return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state]) or "no target"
+        return shown_health(target.state for target in self.targets) or "no target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,11 @@ class NodeRow:
     def state(self) -> State:
         """Whether it is Ready."""
         return {Readiness.TRUE: State.OK, Readiness.FALSE: State.BAD}.get(self.ready, State.UNKNOWN)
+
+    @property
+    def shown_server(self) -> str:
+        """``server 102``, ``server 102 is gone``."""
+        return f"{self.server} is gone" if self.is_gone else self.server or "no server"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,17 @@
-"""Text of explanations, of a Node and of a Service: what it is, what happens to it and why, then its parts.
+"""Explanations of a Node and of a Service: as text, what it is, what happens to it and why, then its parts; as JSON its
+fields as they are, between a head and a tail.
 
-A table of sections says which field of the explanation stands where; a table of layouts, for each type of fact, what
-stands in its line.
+A table of sections says which field of the explanation stands where in the text; a table of layouts, for each type of
+fact, what stands in its line.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, Literal, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from desired.annotations.options import PREFIX
 from desired.annotations.reading import Origin
@@ -41,17 +45,21 @@ from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
+from reconciler import __version__
+from reconciler.config.flags import Detail
 from reconciler.config.program import program_name
-from reconciler.report.escaping import visible
-from reconciler.report.text_report import (
-    TextLine,
-    Tone,
-    change_lines,
-    header_lines,
-    shown_due,
-    shown_value,
-    with_moments,
+from reconciler.report.documents import (
+    FORMAT_VERSION,
+    ClusterDocument,
+    FormatVersion,
+    RequestsDocument,
+    shown,
+    to_json,
 )
+from reconciler.report.escaping import visible
+from reconciler.report.folding import blocks, shown_due, shown_value
+from reconciler.report.text import TextLine, Tone, block_lines, header_lines, with_moments
+from reconciler.report.view import Head, head_of
 from reconciler.result import Explained, Line, approve_command
 
 TextMark = tuple[str, Tone]
@@ -283,8 +291,8 @@ def _routes(routes: NodeRoutes, explained: Explained) -> Iterator[TextLine]:
 
 def _changes(changes: Iterable[Change], explained: Explained) -> Iterator[TextLine]:
     """The changes as in a plan; what initialization writes and deletion removes stands below, field by field."""
-    for change in changes:
-        yield from change_lines(Line(change), fields=change.key != explained.key)
+    for block in blocks(map(Line, changes), Detail.FULL):
+        yield from block_lines(block, fields=block.first.change.key != explained.key)
 
 
 def _guards(guards: Collection[GuardFact], explained: Explained) -> Iterator[TextLine]:
@@ -391,17 +399,61 @@ _TONES: Mapping[str, Tone] = {
 
 def render_explanation(explained: Explained) -> Iterator[TextLine]:
     """The lines of an explanation: what the object is, what happens to it and why, then its parts."""
-    snapshot = explained.report.snapshot
-    yield from with_moments(_lines(explained), snapshot.taken_at if snapshot else None)
+    head = head_of(explained.report)
+    yield from with_moments(_lines(explained, head), head.read_at)
 
 
-def _lines(explained: Explained) -> Iterator[TextLine]:
-    explanation, report = explained.explanation, explained.report
+def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
+    explanation = explained.explanation
     if explanation is not None:
         yield TextLine(f"{explained.key}  {explanation.stage}", _TONES.get(explanation.stage, Tone.HEADING))
         yield TextLine(f"  {explanation.why}")
         yield TextLine("")
-    yield from header_lines(report)
+    yield from header_lines(head)
     if explanation is not None:
         for section in SECTIONS:
             yield from section.shown(explained)
+
+
+class ExplanationHead(Struct, frozen=True):
+    """What stands before the members of an explanation."""
+
+    format_version: FormatVersion
+    tool_version: str
+    kind: Literal["node", "service"]
+    key: str
+    """As in a plan, node/NAME or service/NAMESPACE/NAME; as it was given, when there is no such object."""
+    taken_at: datetime | None
+    """The API server's clock; None when it could not be read."""
+    cluster: ClusterDocument
+
+
+class ExplanationTail(Struct, frozen=True):
+    """What stands behind the members of an explanation."""
+
+    errors: tuple[str, ...]
+    """What went wrong; where there is nothing to explain, why."""
+    requests: RequestsDocument
+
+
+EXPLANATIONS: Mapping[Literal["node", "service"], type[NodeExplanation | ServiceExplanation]] = {
+    "node": NodeExplanation,
+    "service": ServiceExplanation,
+}
+"""Kind of an object → its explanation. What cannot be explained has the same members: null, and empty lists."""
+
+
+def explanation_as_json(explained: Explained) -> Mapping[str, Any]:
+    """The explanation in JSON values."""
+    report, kind = explained.report, explained.kind
+    taken_at = report.snapshot.taken_at if report.snapshot else None
+    cluster = ClusterDocument.of(report.snapshot)
+    head = ExplanationHead(FORMAT_VERSION, __version__, kind, explained.key, taken_at, cluster)
+    tail = ExplanationTail(report.errors, RequestsDocument.of(report))
+    members = get_type_hints(EXPLANATIONS[kind])
+    empty: Mapping[str, Any] = {name: [] if get_origin(hint) is tuple else None for name, hint in members.items()}
+    return {
+        **to_json(head),
+        **(to_json(explained.explanation, shown(report)) if explained.explanation else empty),
+        **to_json(tail),
+    }

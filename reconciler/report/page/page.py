@@ -1,0 +1,336 @@
+"""The whole page: what is on it, and its HTML, of which ``page.html`` is the template.
+
+In a file the policy stands in the document, and nothing is fetched. A server sends it as a header, and the page asks
+again for what is new.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache, partial
+from html import escape, unescape
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from actuators.outcome import Failed
+from desired.model.key import Key, ObjectKind
+from desired.plan.change import Verdict
+from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
+from desired.syntax.bounds import counted
+from reconciler import __version__
+from reconciler.config.program import PROGRAM
+from reconciler.report.escaping import visible
+from reconciler.report.fields import FieldChange
+from reconciler.report.folding import LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
+from reconciler.report.money import LIST_PRICE, a_month, money, shown_total
+from reconciler.report.page.map import BalancerRow, WorldMap, map_of
+from reconciler.report.page.picture import BAR_HEIGHT, BAR_STEP, bars_of, picture_of, tone_of
+from reconciler.report.page.policy import asset, policy
+from reconciler.report.page.ring import PassRecord
+from reconciler.report.text import TONES, TextLine, Tone
+from reconciler.report.view import MEANS, View, like_notes, measure_of, view_of
+from reconciler.result import Report, Result, approve_command, look_command, needing_a_person
+
+OPEN = 12
+"""Up to so many changes all of them are shown with their fields at once."""
+TALL = 40
+"""Up to so many rows of a table stand on the page; a longer one scrolls in a box of its own."""
+_WORDS = {"+": "add", "~": "modify", "-": "remove", "!": "withheld", "?": "waits", "": "nothing planned"}
+_NAMES = 20
+"""How many names stand for the targets of a load balancer at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of the page."""
+
+    name: str
+    """Its anchor, and the macro that makes it."""
+    title: str
+    count: int | None = None
+    """What the navigation shows beside its title; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that is on the page."""
+
+    view: View
+    result: Result | None
+    """None while no pass has ended."""
+    map: WorldMap = field(default_factory=WorldMap)
+    notes: tuple[tuple[Note, ...], ...] = ()
+    """All notes, alike ones together, what a person has to correct first."""
+    total: str = ""
+    """What the load balancers cost a month, and what changes make of it; "" where nothing has a cost."""
+    passes: tuple[PassRecord, ...] = ()
+    """The latest first."""
+    leader: str = ""
+    """Who leads, in a sentence; "" where none has to."""
+    why_empty: str = ""
+    """Why there is nothing else on the page; "" where there is."""
+    is_live: bool = False
+    """Whether passes go on, so that some are to be shown even where none has ended, and an explanation is a link away;
+    else the command is named that tells it."""
+
+    @property
+    def changes(self) -> int:
+        """How many changes there are."""
+        return len(self.view.report.lines)
+
+    @property
+    def in_need(self) -> int:
+        """How many objects wait for a person to correct them."""
+        return len(needing_a_person(self.view.report))
+
+    @property
+    def title(self) -> str:
+        """Of the document."""
+        told = "no plan" if self.result is None else counts_of(self.view.counts) or str(self.result)
+        return f"{told} - {self.view.head.cluster[:8] or 'cluster unknown'} - hcloud-reconciler"
+
+    @property
+    def tone(self) -> str:
+        """The class of the line that says the result: nothing is fine while a change waits for a person."""
+        tone = tone_of(self.result)
+        return "warning" if self.in_need and tone in ("good", "plain") else tone
+
+    @property
+    def nothing_planned(self) -> str:
+        """Why there is no change: that there is none to make is said only by a pass that has seen all."""
+        if self.view.report.errors:
+            return "Nothing could be planned"
+        return "Nothing is planned by what could be read" if self.view.head.gaps else "Nothing is planned"
+
+    @property
+    def prices(self) -> tuple[tuple[Key, str], ...]:
+        """Key of a change, and what it makes of the price."""
+        told = ((line.change.key, self.view.price(line.change.cost)) for line in self.view.report.lines)
+        return tuple((key, price) for key, price in told if price)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections, in the order in which people read them."""
+        passes = (Section("passes", "Passes"),) if self.is_live else ()
+        if self.result is None:
+            return passes
+        holds = (Section("holds", "Holds", len(self.view.holds)),)
+        routes = (Section("routes", "Routes", len(self.map.routes)),) if self.map.routes_used is not None else ()
+        return (
+            *(holds if self.view.holds else ()),  # before all that it keeps from being done
+            Section("plan", "Plan", self.changes),
+            Section("map", "Map"),
+            *routes,
+            *(() if self.view.holds else holds),
+            *passes,
+            *((Section("cost", "Cost"),) if self.total or self.prices else ()),
+            Section("notes", "Notes", sum(map(len, self.notes))),
+        )
+
+    def is_open(self, shown: ShownChange) -> bool:
+        """Whether a change is: where all of them are read at once, and where a person has to look at it."""
+        is_pressing = shown.decision.verdict in (Verdict.HELD, Verdict.REFUSED) or isinstance(
+            shown.line.outcome, Failed
+        )
+        return self.changes <= OPEN or is_pressing or bool(shown.change.consequences)
+
+    def hold_of(self, shown: ShownChange) -> str:
+        """The hash of the hold that holds a change; "" where none does."""
+        if shown.decision.verdict is not Verdict.HELD:
+            return ""
+        of_rule = (hold for hold in self.view.holds if hold.rule is shown.decision.rule)
+        return next((hold.hash for hold in of_rule if shown.change.key in hold.keys), "")
+
+
+def page_of(
+    report: Report | None,
+    passes: Sequence[PassRecord] = (),
+    *,
+    leader: str = "",
+    why_empty: str = "",
+    is_live: bool = False,
+) -> Page:
+    """The page of a report. Where there is none, ``why_empty`` says why. ``leader`` is a sentence, ``passes`` come
+    latest first."""
+    if report is None:
+        return Page(view_of(Report()), None, passes=tuple(passes), leader=leader, why_empty=why_empty, is_live=is_live)
+    notes = sorted(
+        like_notes(report.notes), key=lambda like: (like[0].kind is not NoteKind.ANCHOR, not needs_a_person(like))
+    )
+    return Page(
+        view_of(report),
+        report.result,
+        map_of(report),
+        tuple(notes),
+        _total(report),
+        tuple(passes),
+        leader,
+        is_live=is_live,
+    )
+
+
+def needs_a_person(notes: Sequence[Note]) -> bool:
+    """Whether any of these has to be corrected by a person."""
+    return any(note.needs_a_person for note in notes)
+
+
+def _total(report: Report) -> str:
+    whole = report.cost.cluster
+    total = shown_total(report.cost)
+    if not total and whole.is_known and whole.before.gross:
+        total = f"{a_month(money(whole.before.gross), report.cost.currency)}, {LIST_PRICE}"
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document whose parts are made: one that a server sends whole once, and then only what has changed of it."""
+
+    title: str
+    body: Markup
+    """All that a script replaces, and what stands between."""
+    root: str = "./"
+    """Where the page is, as seen from this document."""
+
+    def file(self) -> str:
+        """The whole document, which loads nothing."""
+        return _written("whole", self.title, self.body, policy(is_live=False))
+
+    def served(self, path: str, etag: str) -> str:
+        """The whole document as a server sends it at ``path``, which begins with no slash. The script asks below
+        ``main`` for another one than ``etag``; without scripts it is loaded again and again."""
+        return _written("whole", self.title, self.body, poll=f"{self.root}main/{path}", tag=etag)
+
+    def fragment(self) -> str:
+        """What the script takes its parts from."""
+        return _written("fragment", self.title, self.body)
+
+    def with_texts(self, change: Callable[[str], str]) -> "Document":
+        """The same elements, each text in them changed."""
+        body, whole = self.body, unescape(self.body)
+        if change(whole) != whole:  # it mostly is equal, and each text alone takes ten times as long
+            body = Markup(_TEXT.sub(lambda found: escape(change(unescape(found[0]))), body))  # noqa: S704 - escaped
+        return Document(change(self.title), body, self.root)
+
+
+_TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+"""A text between two tags: those have no other angle brackets."""
+
+
+def document_of(page: Page) -> Document:
+    """The page as a document."""
+    return Document(page.title, _made("body", page))
+
+
+def explanation_of(page: Page, key: Key, lines: Sequence[TextLine]) -> Document:
+    """The explanation of one object on a live page, whose ``lines`` are those of the command; there are none where
+    nothing is known of it."""
+    root = "../" * key.count("/")
+    return Document(f"{key}: {page.title}", _made("explanation", page, key, root, lines), root)
+
+
+def anchor(key: str, prefix: str = "") -> str:
+    """The id of an element that is about this key, and what stands behind ``#`` in a link to it."""
+    return quote(f"{prefix}{key}", safe="/:.-_~", errors="backslashreplace")
+
+
+def counts_of(counts: Mapping[str, int], before_verbs: str = "") -> str:
+    """``2 to add, 1 held``; only what occurs."""
+    told = ((word, count) for word, count in counts.items() if count)
+    return ", ".join(f"{count} {before_verbs if word in set(Verb) else ''}{word}" for word, count in told)
+
+
+def _utc(moment: datetime, form: str) -> str:
+    return f"{moment.astimezone(UTC):{form}}"
+
+
+def _whole_sides(change: FieldChange) -> tuple[str, str]:
+    """Both sides with all of their entries: the page is where they are looked up."""
+    before, after = (
+        ", ".join(map(str, side)) if isinstance(side, list) else shown
+        for side, shown in zip((change.before, change.after), shown_sides(change), strict=True)
+    )
+    return before, after
+
+
+def _members(block: Block, number: int) -> list[FieldChange]:
+    """The fields of one member, in the order of those of the block."""
+    return [each.members[number] for each in block.fields]
+
+
+def _shown_targets(row: BalancerRow) -> list[tuple[str, str, str]]:
+    """Symbol, name and health of each target; of many those of the same health together, of which the first are
+    named."""
+    if len(row.targets) <= OPEN:
+        return [(target.mark, target.shown, target.health) for target in row.targets]
+    groups = alike(row.targets, lambda target: (target.mark, target.health))
+    return [
+        (group[0].mark, _first_names(tuple(target.shown for target in group)), f"{len(group)} {group[0].health}")
+        for group in groups
+    ]
+
+
+def _made(macro: str, *told: object, **named: object) -> Markup:
+    """What a macro of the template makes of this. Everything in it is escaped."""
+    made: Markup = getattr(_template(), macro)(*told, **named)
+    return made
+
+
+def _written(macro: str, *told: object, **named: object) -> str:
+    return f"<!doctype html>\n{_made(macro, *told, **named)}\n"
+
+
+@cache
+def _template() -> Any:
+    """The macros of the template."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_printable)
+    environment.globals.update(_GLOBALS)
+    # A line's end is for who reads the template: between elements it would be text.
+    return environment.from_string("".join(map(str.strip, asset("page.html").splitlines()))).module
+
+
+def _printable(value: object) -> object:
+    """What is written of a value: of a text that is no HTML yet also what is not printable, as an escape."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_first_names = cache(partial(names, most=_NAMES))
+"""Most load balancers lead to the same Nodes."""
+_GLOBALS: Mapping[str, Any] = {
+    "BAR_HEIGHT": BAR_HEIGHT,
+    "BAR_STEP": BAR_STEP,
+    "HEADING": Tone.HEADING,
+    "LEAST": LEAST,
+    "MEANS": MEANS,
+    "OPEN": OPEN,
+    "PROGRAM": PROGRAM,
+    "TALL": TALL,
+    "VERSION": __version__,
+    "anchor": anchor,
+    "approve_command": approve_command,
+    "asset": asset,
+    "bars_of": bars_of,
+    "counted": counted,
+    "counts_of": counts_of,
+    "is_explained": lambda key: key.kind in (ObjectKind.NODE, ObjectKind.SERVICE),
+    "look_command": look_command,
+    "measure_of": measure_of,
+    "members_of": _members,
+    "names": names,
+    "needs_a_person": needs_a_person,
+    "picture_of": picture_of,
+    "shown_due": shown_due,
+    "targets_of": _shown_targets,
+    "tone_classes": {Tone.PLAIN: "", Tone.DETAIL: "dim"},
+    "tone_of": tone_of,
+    "tones": {"": "", **{symbol: tone.value for symbol, tone in TONES.items()}},
+    "utc": _utc,
+    "whole_sides": _whole_sides,
+    "words": _WORDS,
+}
+"""What the template may use."""

@@ -1,0 +1,259 @@
+"""View of a report: what a text, Markdown and the page show of it, computed once. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+
+from actuators.outcome import Applied
+from desired.model.key import Key, ObjectKind
+from desired.model.price import Cost
+from desired.plan.change import GuardName, Hold, Verdict
+from desired.plan.kinds import Verb
+from desired.plan.notes import Note, NoteKind
+from desired.rules.nodes import NODE_SERVER_UNKNOWN
+from desired.section import Present
+from reconciler.config.flags import Detail
+from reconciler.report.escaping import LIMITS, shown_use
+from reconciler.report.folding import LEAST, Block, alike, blocks, natural_order
+from reconciler.report.money import shown_cost
+from reconciler.result import Line, Report, Requests, Result, summary
+
+MOST_REMOVALS = 20
+"""How many removals are named one by one."""
+_HEADINGS = {
+    ObjectKind.NODE: "nodes",
+    ObjectKind.LOAD_BALANCER: "load balancers",
+    ObjectKind.CERTIFICATE: "certificates",
+    ObjectKind.SERVICE: "services",
+    ObjectKind.ROUTE: "routes",
+}
+"""What changes are of → what stands above them all, in the order in which people read them."""
+GONE, GOES, LATER, AFTER_APPROVAL, STAYED = "Gone", "Goes", "Goes, after waiting", "Goes, when approved", "Not gone yet"
+"""What a removal comes to: it is done, is to be done, waits, is held, or was tried and is not done."""
+MEANS: Mapping[Result, str] = {
+    Result.ERROR: "",
+    Result.NOT_LEADER: "another process leads, and does the same within its interval",
+    Result.INCOMPLETE: "some data is incomplete, and nothing that depends on it is done",
+    Result.REFUSED: "a guard stands in the way; nothing that it covers is done",
+    Result.PARTIAL: "part of it is not done yet",
+    Result.CHANGES: "",
+    Result.NO_CHANGES: "",
+}
+"""What a result means; "" where its name says enough."""
+OF_AN_ERROR = NoteKind.UNKNOWN
+"""Notes that most likely follow from what the error kept from being read."""
+_WORDS = {"robot": "Robot servers"}
+"""Sections whose name alone does not say what is in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The changes of one kind of object."""
+
+    heading: str
+    title: str
+    """With what is used of a limit: ``routes, 97/100 used``."""
+    blocks: tuple[Block, ...]
+    """Each change in exactly one place."""
+    counts: Mapping[str, int]
+    """Verb, verdict or outcome → how many; what occurs in any part, in the order of the summary."""
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The changes."""
+        return tuple(line for block in self.blocks for line in block.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A section that was not read whole."""
+
+    name: str
+    """In words."""
+    read: str
+    """``3 of 5``."""
+    why: str
+    is_of_an_error: bool
+    """Whether nothing of it was read for the reason that the error has, which is said once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Which world was read when, what is missing of it, and what that took."""
+
+    cluster: str
+    """UID; "" where it could not be read."""
+    why_unknown: str
+    """Why it could not."""
+    read_at: datetime | None
+    gaps: tuple[Gap, ...]
+    requests: str
+    """``5 to Kubernetes, 4 to Hetzner``."""
+    left: str
+    """``3590 of 3600``; "" where Hetzner did not say."""
+
+    @property
+    def told_gaps(self) -> Iterator[str]:
+        """Of all that was not read whole, a sentence each."""
+        if unread := [gap.name for gap in self.gaps if gap.is_of_an_error]:
+            yield f"{', '.join(unread)}: INCOMPLETE, not read"
+        for gap in self.gaps:
+            if not gap.is_of_an_error:
+                yield f"{gap.name}: {gap.read} read, INCOMPLETE: {gap.why}"
+
+
+def head_of(report: Report) -> Head:
+    """The head of a report."""
+    snapshot, sent = report.snapshot, report.requests
+    uid = snapshot.cluster_uid if snapshot else None
+    gaps = (
+        Gap(
+            worded(name),
+            str(len(section)) if section.expected is None else f"{len(section)} of {section.expected}",
+            section.why_incomplete or "",
+            bool(report.obstacles or section.why_incomplete in report.errors) and not section.total,
+        )
+        for name, section in (snapshot.sections() if snapshot else {}).items()
+        if not section.complete
+    )
+    return Head(
+        cluster=uid.value if isinstance(uid, Present) else "",
+        why_unknown="" if uid is None or isinstance(uid, Present) else uid.why,
+        read_at=snapshot.taken_at if snapshot else None,
+        gaps=tuple(gaps),
+        requests=_requests(sent),
+        left="" if sent.remaining is None else f"{sent.remaining} of {sent.limit}",
+    )
+
+
+def _requests(sent: Requests) -> str:
+    robot = "" if sent.robot is None else f", {sent.robot} to Robot"
+    return f"{sent.kubernetes} to Kubernetes{robot}, {sent.hetzner} to Hetzner"
+
+
+def worded(section: str) -> str:
+    """A section's name as people write it."""
+    return _WORDS.get(section, section.replace("_", " "))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that is shown of a report."""
+
+    report: Report
+    head: Head
+    counts: Mapping[str, int]
+    """As in the summary."""
+    parts: tuple[Part, ...]
+    goes: Mapping[str, tuple[Key, ...]]
+    """What a removal comes to → the keys of all such removals. What is refused stays, and is not told."""
+    holds: tuple[Hold, ...]
+    """In the order of reading: the anchor explains most of the others, so it comes first."""
+    notes: tuple[tuple[Note, ...], ...]
+    """Those worth telling: of one kind that say the same together; each alone in full detail."""
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether any change stands for others."""
+        return any(block.is_fold for part in self.parts for block in part.blocks)
+
+    @property
+    def opening(self) -> str:
+        """Which switch shows what is folded: ``Each change: --full``; "" when nothing is."""
+        if self.has_folds:
+            return "Each change: --full"
+        if any(map(are_folded, self.notes)):
+            return "Each note: --full"
+        return "Each name: --full" if any(map(self.is_long, self.goes.values())) else ""
+
+    @property
+    def next_step(self) -> str:
+        """What to type so that the plan is carried out; "" where that would do nothing, or something else is to be done
+        first."""
+        is_due = any(line.change.decision.verdict is Verdict.ALLOWED for line in self.report.lines)
+        return self.report.next_step if self.report.result is Result.CHANGES and is_due else ""
+
+    def is_long(self, keys: Sequence[str]) -> bool:
+        """Whether so much goes that the first names are read faster than all."""
+        return self.report.detail is not Detail.FULL and len(keys) > MOST_REMOVALS
+
+    def price(self, cost: Cost | None) -> str:
+        """What changes with this cost make of the price a month; "" where they have none."""
+        return "" if cost is None else shown_cost(cost, self.report.cost.currency)
+
+
+def view_of(report: Report) -> View:
+    """The view of a report."""
+    counts = summary(report)
+    return View(
+        report=report,
+        head=head_of(report),
+        counts=counts,
+        parts=tuple(_parts(report, [word for word, count in counts.items() if count])),
+        goes=_removals(report.lines),
+        holds=tuple(sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)),
+        notes=_notes(report),
+    )
+
+
+def _parts(report: Report, words: Sequence[str]) -> Iterator[Part]:
+    sections = report.snapshot.sections() if report.snapshot else {}
+    for kind, group in groupby(sorted(report.lines, key=_place), key=lambda line: line.change.key.kind):
+        heading, lines = _HEADINGS.get(kind, str(kind)), tuple(group)
+        limited = sections.get(heading) if heading in LIMITS else None
+        title = heading if limited is None else f"{heading}, {shown_use(heading, limited)} used"
+        found = summary(replace(report, lines=lines))
+        yield Part(heading, title, blocks(lines, report.detail), {word: found[word] for word in words})
+
+
+def _place(line: Line) -> tuple[int, str]:
+    """Objects without a heading of their own come last."""
+    kind, order = line.change.key.kind, list(_HEADINGS)
+    return order.index(kind) if kind in order else len(order), kind
+
+
+def _removals(lines: Iterable[Line]) -> Mapping[str, tuple[Key, ...]]:
+    found: dict[str, list[Key]] = {word: [] for word in (GONE, GOES, LATER, AFTER_APPROVAL, STAYED)}
+    for line in lines:
+        if line.change.verb is Verb.REMOVE and line.change.decision.verdict is not Verdict.REFUSED:
+            found[_end(line)].append(line.change.key)
+    return {word: tuple(sorted(keys, key=natural_order)) for word, keys in found.items() if keys}
+
+
+def _end(line: Line) -> str:
+    if line.outcome is not None:
+        return GONE if isinstance(line.outcome, Applied) else STAYED
+    return {Verdict.WAITING: LATER, Verdict.HELD: AFTER_APPROVAL}.get(line.change.decision.verdict, GOES)
+
+
+def measure_of(hold: Hold) -> str:
+    """What a hold's guard has measured, and its limit."""
+    return f"measured {hold.value}, limit {hold.limit}"
+
+
+def like_notes(notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
+    """The notes, those of one kind that say the same together. That on the anchor comes first, as it explains most of
+    the others."""
+    return alike(sorted(notes, key=lambda note: note.kind is not NoteKind.ANCHOR), lambda note: (note.kind, note.text))
+
+
+def are_folded(notes: Sequence[Note]) -> bool:
+    """Whether a few names stand for like notes; never for those of objects that need a person."""
+    return len(notes) >= LEAST and not any(note.needs_a_person for note in notes)
+
+
+def _notes(report: Report) -> tuple[tuple[Note, ...], ...]:
+    """The notes that do not follow from something else that is shown."""
+    said = {*(hold.said for hold in report.holds), *report.errors}
+    said |= {NODE_SERVER_UNKNOWN.text(cause=error) for error in report.errors}
+    seems_foreign = any(note.kind is NoteKind.ANCHOR for note in report.notes)
+
+    def follows(note: Note) -> bool:
+        is_of_an_error = bool(report.obstacles) and note.kind is OF_AN_ERROR
+        return note.text in said or is_of_an_error or (seems_foreign and note.row.is_of_the_project)
+
+    worth_telling = [note for note in report.notes if not follows(note)]
+    if report.detail is Detail.FULL:
+        return tuple((note,) for note in sorted(worth_telling, key=lambda note: note.kind is not NoteKind.ANCHOR))
+    return like_notes(worth_telling)
