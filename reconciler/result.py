@@ -14,7 +14,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName, Hold, Verdict
 from desired.plan.notes import Note
 from desired.section import Absent, Unknown
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.config.program import PROGRAM
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Command line. The only package that writes to stdout.
 
-``dispatch`` finds the command and runs it. Importing this package loads nothing that takes time, so that Ctrl-C is
+``app`` finds the command and runs it. Importing this package loads nothing that takes time, so that Ctrl-C is
 answered in order from the very start.
 """
 
@@ -15,8 +15,6 @@ from reconciler.config.program import program_name
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
 
-_FIRST_PAGE = (["--help"], ["-h"], ["help"])
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``reconcile`` and return its exit code. Never raises but SystemExit for ``--help`` and bad usage.
@@ -28,7 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, _end_at_once)
     try:
         try:
-            return _dispatch(sys.argv[1:] if argv is None else argv)
+            from reconciler.cli.app import run_command_line  # noqa: PLC0415 - see the module's docstring
+
+            return run_command_line(sys.argv[1:] if argv is None else argv)
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()  # a page of help as well: the interpreter would complain at its end
@@ -46,28 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(f"stdout cannot be written: {error.strerror or error}", code=1)
 
 
-def _dispatch(argv: Sequence[str]) -> int:
-    """As ``dispatch``; the first page of help waits for no table of flags."""
-    if list(argv) in _FIRST_PAGE:
-        from reconciler.config.help import root_help  # noqa: PLC0415 - see the module's docstring
-
-        print(root_help(), end="")  # noqa: T201
-        return 0
-    from reconciler.cli.dispatch import dispatch  # noqa: PLC0415
-
-    return dispatch(argv)
-
-
 def complete_for_kubectl() -> int:
     """Tell kubectl what may stand behind ``kubectl hcloud-reconciler``; the exit code of that process."""
-    from reconciler.cli.completion import WordSource, answer  # noqa: PLC0415
+    from reconciler.cli.app import APP  # noqa: PLC0415 - see the module's docstring
+    from reconciler.cli.completion import VARIABLE, Kubectl  # noqa: PLC0415
 
-    def asked(source: WordSource, prefix: str) -> list[str]:
-        from reconciler.cli.names import names  # noqa: PLC0415 - what needs no cluster need not wait for its client
-
-        return names(source, prefix, sys.argv[1:], os.environ)
-
-    print(answer(sys.argv[1:], asked), end="")  # noqa: T201
+    sys.stdout.write(Kubectl(APP, {}, program_name(), VARIABLE).complete())
     return 0
 
 

@@ -21,9 +21,8 @@ from reconciler.cli import INTERRUPTED
 from reconciler.cli.holds import digits_of, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
 from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
-from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
-from reconciler.config.flags import Output
+from reconciler.config.options import Command, Output
 from reconciler.config.program import BAD_USAGE
 from reconciler.report.escaping import visible
 from reconciler.report.holds import HoldsReport, told

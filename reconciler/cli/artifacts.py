@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reconciler.cli.files import SHARED, check_file, write_file
 from reconciler.config.config import Config
-from reconciler.config.flags import Artifact, Output
+from reconciler.config.options import Artifact, Output
 from reconciler.report.terminal import rendered
 from reconciler.result import Report
 

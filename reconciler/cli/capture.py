@@ -16,7 +16,7 @@ from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot
 
 

@@ -1,29 +1,25 @@
-"""Completion: what may stand at a place of the command line, made from the tables of commands and flags.
+"""Completion for bash, zsh, fish and kubectl: click finds out what stands at a place of the command line, the tables
+say what may stand there, and ``names`` asks the cluster.
 
-``script`` writes that down for a shell, which then knows commands, flags and values by itself, and starts the program
-for names from the cluster alone (``names``). kubectl has no script of ours, and asks each time.
+No script evaluates a text: candidates are read line by line.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
-from reconciler.config.commands import COMMANDS, Operand
-from reconciler.config.flags import FLAGS, Command, Flag
+import click
+from click.shell_completion import CompletionItem, ShellComplete, add_completion_class
 
+from reconciler.cli.commands import Operand
+from reconciler.cli.words import WordSource, given_flags, words_for_click
+from reconciler.config.options import Command, Flag
 
-class WordSource(StrEnum):
-    """Where the words come from that only the moment knows; the value is what scripts ask ``__complete`` for."""
-
-    FILE = "file"
-    CONTEXT = "context"
-    NODE = "node"
-    SERVICE = "service"
-    HOLD = "hold"
-    KEY = "key"
-    NAMED = "named"
-    """An object of the kind that stands before it."""
-
+VARIABLE = "_RECONCILE_COMPLETE"
+"""Where a script says what it wants: ``zsh_complete``."""
+Names = Callable[[WordSource, str, click.Context], Iterable[str]]
+"""Names from the cluster that the command line means: of which kind, and how they begin."""
 
 _SOURCES = {
     "FILE": WordSource.FILE,
@@ -31,128 +27,165 @@ _SOURCES = {
     "HASH": WordSource.HOLD,
     "HASH[,HASH]": WordSource.HOLD,
     "KEY[,KEY]": WordSource.KEY,
+    "KIND": WordSource.KEY,
+    "NAME": WordSource.NAMED,
 }
-"""What stands for a value in help → where its words come from."""
-_EXPLAINED = {"KIND": WordSource.KEY, "NAME": WordSource.NAMED}
-"""Operands of ``explain``, which is also content with a key of a plan."""
+"""What stands for a value in help → where its words come from. ``explain`` is also content with a key of a plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A place for a value: the words that it may have, and where others come from; both are none where a person has to
-    know."""
-
-    values: tuple[str, ...] = ()
-    source: WordSource | None = None
-    takes_list: bool = False
-
-
-SPELLED: Mapping[str, Flag] = {spelling: row for row in FLAGS.values() for spelling in row.spellings}
-"""How a flag may be written → the flag."""
+def words_of_flag(
+    flag: Flag, command: Command, context: click.Context, _param: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """What may be the value of a flag; nothing for a switch, and where a person has to know."""
+    before, comma, last = typed.rpartition(",") if flag.takes_list else ("", "", typed)
+    found = _candidates(flag.values_for(command), _SOURCES.get(flag.metavar), last, context)
+    return [CompletionItem(f"{before}{comma}{item.value}", type=item.type) for item in found]
 
 
-def slot_of(flag: Flag, command: Command) -> Slot | None:
-    """The place behind a flag of a command; None for a switch."""
-    if not flag.metavar:
-        return None
-    return Slot(flag.values_for(command), _SOURCES.get(flag.metavar), flag.takes_list)
+def words_of_operand(
+    operand: Operand, context: click.Context, _param: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """What may stand at the place of an operand."""
+    return _candidates(operand.choices, _SOURCES.get(operand.metavar), typed, context)
 
 
-def slot_at(command: Command, place: int) -> Slot | None:
-    """The place of an operand, of which 0 is the first; None where no more are taken."""
-    operands = COMMANDS[command].operands
-    operand: Operand | None = operands[place] if place < len(operands) else None
-    if operand is None and operands and operands[-1].many:
-        operand = operands[-1]
-    if operand is None:
-        return None
-    sources = _EXPLAINED if command is Command.EXPLAIN else _SOURCES
-    return Slot(operand.choices, sources.get(operand.metavar))
-
-
-def flags_of(command: Command) -> Iterator[tuple[str, str]]:
-    """Flags that may stand behind the command's name, each with its meaning; behind none, those that need none."""
-    if command is Command.BARE:
-        yield "--version", "show the version"
-    yield "--help", "show the page of help"
-    yield from ((row.name, row.meaning) for row in FLAGS.values() if command in row.commands and command)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The words that may stand at a place."""
-
-    words: Mapping[str, str]
-    """Word → its meaning, which may be ""."""
-    are_files: bool = False
-    """Whether names of files are welcome instead."""
-
-
-Names = Callable[[WordSource, str], Iterable[str]]
-"""Names from the cluster: of which kind, and how they begin."""
-
-
-_FILES, _NO_FILES = ":0", ":4"
-"""What ends an answer to kubectl, which has it from cobra: the shell may offer files, or it may not."""
-
-
-def answer(words: Sequence[str], names: Names) -> str:
-    """What ``kubectl`` is told, which gives the words behind the plugin's name, the last one being typed: a candidate a
-    line, with its meaning behind a tab, and a line that says what else may be offered."""
-    found = complete(words[:-1], words[-1] if words else "", names)
-    lines = [f"{word}\t{meaning}" if meaning else word for word, meaning in found.words.items()]
-    return "\n".join([*lines, _FILES if found.are_files else _NO_FILES, ""])
-
-
-def complete(words: Sequence[str], current: str, names: Names) -> Candidates:
-    """The candidates for ``current``, which stands behind ``words`` on the command line, the program's name left out.
-    A flag's name before its value, ``--flag=``, is no part of a candidate."""
-    command, operands, awaiting = _walk(words)
-    head, equals, value = current.partition("=")
-    if awaiting is None and current.startswith("-"):
-        if not equals:
-            return _of(dict(flags_of(command)), current)
-        awaiting, current = SPELLED.get(head), value
-        slot = slot_of(awaiting, command) if awaiting else None
-    elif awaiting is not None:
-        slot = slot_of(awaiting, command)
-    elif command is Command.BARE:
-        return _of({name: row.brief for name, row in COMMANDS.items()}, current)
-    else:
-        slot = slot_at(command, len(operands))
-    return _of_slot(slot, current, operands, names)
-
-
-def _walk(words: Sequence[str]) -> tuple[Command, tuple[str, ...], Flag | None]:
-    """The command, its operands, and the flag that awaits its value."""
-    command, operands, awaiting = Command.BARE, list[str](), None
-    for word in words:
-        if awaiting is not None:
-            awaiting = None
-        elif word.startswith("-"):
-            flag = SPELLED.get(word)
-            awaiting = flag if flag is not None and flag.metavar else None
-        elif command is Command.BARE:
-            command = Command(word) if word in COMMANDS else command
-        else:
-            operands.append(word)
-    return command, tuple(operands), awaiting
-
-
-def _of_slot(slot: Slot | None, current: str, operands: Sequence[str], names: Names) -> Candidates:
-    if slot is None:
-        return Candidates({})
-    if slot.source is WordSource.FILE:
-        return Candidates({}, are_files=True)
-    before, comma, last = current.rpartition(",") if slot.takes_list else ("", "", current)
-    source: WordSource | None = slot.source
+def _candidates(
+    values: Sequence[str], source: WordSource | None, typed: str, context: click.Context
+) -> list[CompletionItem]:
+    if source is WordSource.FILE:
+        return [CompletionItem("", type="file")]
     if source is WordSource.NAMED:
-        source = WordSource(operands[-1]) if operands[-1] in (WordSource.NODE, WordSource.SERVICE) else None
-    if slot.values and "/" not in last:  # a key has a slash
+        kind = context.params.get("kind")
+        source = WordSource(kind) if kind else None
+    if values and "/" not in typed:  # a key has a slash
         source = None
-    found = [*slot.values, *(names(source, last) if source else ())]
-    return _of({f"{before}{comma}{word}": "" for word in found}, current)
+    names: Names = context.obj or _names_in_the_cluster
+    found = [*values, *(names(source, typed, context) if source else ())]
+    return [CompletionItem(word) for word in found if word.startswith(typed)]
 
 
-def _of(words: Mapping[str, str], current: str) -> Candidates:
-    return Candidates({word: meaning for word, meaning in words.items() if word.startswith(current)})
+def _names_in_the_cluster(source: WordSource, typed: str, context: click.Context) -> Iterable[str]:
+    from reconciler.cli.names import names  # noqa: PLC0415 - what needs no cluster need not wait for its client
+
+    return names(source, typed, given_flags(context), os.environ)
+
+
+class Completion(ShellComplete):
+    """How a shell asks, with the words of the command line as arguments, and how it is told."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        return sys.argv[1:-1], sys.argv[-1]
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        return super().get_completions(list(words_for_click(args)), incomplete)
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return f"{item.type}\t{item.value}\t{item.help or ''}"
+
+    def source(self) -> str:
+        return self.source_template.lstrip()
+
+
+class Bash(Completion):
+    name: ClassVar[str] = "bash"
+    source_template: ClassVar[str] = r"""
+# Completion of reconcile for bash 3.2 and newer: source <(reconcile completion bash)
+
+_hcloud_reconciler() {
+    local line=${COMP_LINE:0:COMP_POINT} head='' breaks='' cut='' type word meaning
+    local -a words
+    read -r -a words <<<"$line"
+    case $line in *[[:blank:]]) words+=('') ;; esac
+    local current=${words[${#words[@]} - 1]}
+    [[ $current != -*=* ]] || head=${current%%=*}=
+    # The shell replaces only what stands behind the last = or : of the word.
+    [[ $COMP_WORDBREAKS != *=* ]] || breaks+='='
+    [[ $COMP_WORDBREAKS != *:* ]] || breaks+=':'
+    [ -z "$breaks" ] || cut=${current%"${current##*[$breaks]}"}
+    COMPREPLY=()
+    while IFS=$'\t' read -r type word meaning; do
+        word=$head$word
+        case $type:$word in
+        file:*) compopt -o default 2>/dev/null ;;
+        plain:"$current"*) COMPREPLY+=("${word#"$cut"}") ;;
+        esac
+    done < <(_RECONCILE_COMPLETE=bash_complete "${COMP_WORDS[0]}" "${words[@]:1}" 2>/dev/null)
+}
+
+if type compopt >/dev/null 2>&1; then
+    complete -F _hcloud_reconciler reconcile hcloud-reconciler
+else
+    complete -o default -F _hcloud_reconciler reconcile hcloud-reconciler
+fi
+"""
+
+
+class Zsh(Completion):
+    name: ClassVar[str] = "zsh"
+    source_template: ClassVar[str] = r"""
+#compdef reconcile hcloud-reconciler
+# Completion of reconcile for zsh: source <(reconcile completion zsh), or this text as _reconcile in a folder of $fpath.
+
+_hcloud_reconciler() {
+    local type word meaning
+    local -a typed described plain
+    typed=("${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}")
+    compset -P '--*='
+    while IFS=$'\t' read -r type word meaning; do
+        case $type in
+        file) _files ;;
+        plain) if [[ -n $meaning ]]; then described+=("${word//:/\\:}:$meaning"); else plain+=("$word"); fi ;;
+        esac
+    done < <(_RECONCILE_COMPLETE=zsh_complete "${typed[@]}" 2>/dev/null)
+    [[ ${#described} -eq 0 ]] || _describe -V '' described
+    [[ ${#plain} -eq 0 ]] || compadd -- "${plain[@]}"
+}
+
+if [[ $funcstack[1] == _* ]]; then
+    _hcloud_reconciler "$@"
+else
+    compdef _hcloud_reconciler reconcile hcloud-reconciler
+fi
+"""
+
+
+class Fish(Completion):
+    name: ClassVar[str] = "fish"
+    source_template: ClassVar[str] = r"""
+# Completion of reconcile for fish: reconcile completion fish | source
+
+function __hcloud_reconciler
+    set -l current (commandline -ct)
+    set -l head (string match -r -- '^--[^=]*=' "$current")
+    for line in (env _RECONCILE_COMPLETE=fish_complete (commandline -opc) "$current" 2>/dev/null)
+        set -l found (string split \t -- $line)
+        switch $found[1]
+            case file
+                __fish_complete_path "$current"
+            case plain
+                printf '%s%s\t%s\n' "$head" $found[2] "$found[3]"
+        end
+    end
+end
+
+complete -c reconcile -f -a '(__hcloud_reconciler)'
+complete -c hcloud-reconciler -w reconcile
+"""
+
+
+SHELLS: Mapping[str, type[Completion]] = {each.name: add_completion_class(each) for each in (Bash, Zsh, Fish)}
+"""Shell → how it asks; click knows them in the place of its own."""
+
+
+class Kubectl(Completion):
+    """kubectl has no script of ours, and asks each time, with the words behind the plugin's name: a candidate a line,
+    with its meaning behind a tab, and a line that says what else may be offered, as cobra has it."""
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return f"{item.value}\t{item.help}" if item.help else item.value
+
+    def complete(self) -> str:
+        found = self.get_completions(*self.get_completion_args())
+        files = [item for item in found if item.type == "file"]
+        lines = [self.format_completion(item) for item in found if item not in files]
+        return "\n".join([*lines, ":0" if files else ":4", ""])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reconciler.cli.run import run
 from reconciler.cli.stopping import stop_on_signals
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.config.program import CALLED, PROGRAM
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import CLUSTER_CIDR, demo_world

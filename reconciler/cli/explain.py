@@ -9,7 +9,7 @@ from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish
 from reconciler.config.config import Config, ConfigurationError, load_config
-from reconciler.config.flags import Command, Output, asked
+from reconciler.config.options import Command, Output, asked
 from reconciler.passes.one_pass import explain_once
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import Explained, Report

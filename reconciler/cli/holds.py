@@ -14,8 +14,8 @@ from desired.syntax.bounds import shown_text
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import begin, fail, publish
-from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.options import Command
 from reconciler.config.program import BAD_USAGE
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import observe_config_map

@@ -21,8 +21,8 @@ from actuators.http.retry import NO_PATIENCE, Retry
 from desired.model.key import Key, ObjectKind
 from desired.names import STATUS_CONFIG_MAP
 from reconciler import __version__
-from reconciler.cli.completion import WordSource
-from reconciler.config.flags import Command, read_flags
+from reconciler.cli.words import WordSource
+from reconciler.config.options import Command, read_flags
 
 _LONGEST_S = 1.0
 """How long the cluster, or a credential plugin, may take: a person waits no longer for what a key shows."""
@@ -64,20 +64,22 @@ class _Status(msgspec.Struct):
 
 
 def print_names(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Answer a script, which gives the kind of names, how they begin, and the words of the command line: a name a line.
-    Returns 0, whatever the trouble."""
+    """Answer a script of a former version, which gives the kind of names, how they begin, and the words of the command
+    line: a name a line. Returns 0, whatever the trouble."""
     if len(arguments) > 1 and arguments[0] in list(WordSource):
         kind, prefix, *words = arguments
-        sys.stdout.write("".join(f"{name}\n" for name in names(WordSource(kind), prefix, words, environ)))
+        parts = [(*word.partition("="), after) for word, after in zip(words, [*words[1:], ""], strict=False)]
+        given = {name: value if equals else after for name, equals, value, after in parts if name in _OF_CLUSTER}
+        sys.stdout.write("".join(f"{name}\n" for name in names(WordSource(kind), prefix, given, environ)))
     return 0
 
 
-def names(source: WordSource, prefix: str, words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """The names that begin with ``prefix``, a thousand at most, in the cluster that the words of the command line or
-    the environment mean; none where there is any trouble. Ends the process when that takes too long, and leaves it
-    without stdin and stderr."""
+def names(source: WordSource, prefix: str, given: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """The names that begin with ``prefix``, a thousand at most, in the cluster that the flags or the environment mean;
+    none where there is any trouble. Ends the process when that takes too long, and leaves it without stdin and
+    stderr."""
     with _quietly():
-        return _read(source, prefix, words, environ)
+        return _read(source, prefix, given, environ)
     return []
 
 
@@ -98,12 +100,9 @@ def _quietly() -> Iterator[None]:
     limit.cancel()
 
 
-def _read(source: WordSource, prefix: str, words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def _read(source: WordSource, prefix: str, given: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
     """Raises whatever the trouble is."""
-    following = zip(words, [*words[1:], ""], strict=False)
-    parts = [(*word.partition("="), after) for word, after in following]
-    given = {name: value if equals else after for name, equals, value, after in parts if name in _OF_CLUSTER}
-    flags = read_flags(Command.APPROVE, given, environ, [], [])
+    flags = read_flags(Command.APPROVE, given, environ, [], [], _OF_CLUSTER)
     kubeconfig = flags["--kubeconfig"] and os.path.expanduser(flags["--kubeconfig"])  # noqa: PTH111 - keeps the rest
     if source is WordSource.CONTEXT:
         return _listed(filter(_CONTEXT.fullmatch, contexts_of(kubeconfig)), prefix)

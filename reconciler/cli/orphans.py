@@ -27,7 +27,7 @@ from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, publish, say
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, Output, asked
+from reconciler.config.options import Command, Output, asked
 from reconciler.config.program import BAD_USAGE
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers

@@ -24,9 +24,8 @@ from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
-from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import LogFormat, Output, asked
+from reconciler.config.options import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.asking import why_void

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from reconciler.cli.stopping import stop_on_signals
 from reconciler.cli.streams import fail, swallow_stdout
-from reconciler.config.flags import FLAGS, Command, read_flags
+from reconciler.config.options import FLAGS, Command, read_flags
 from reconciler.config.program import BAD_USAGE
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import demo_world

@@ -11,8 +11,8 @@ from reconciler.cli.holds import read_holds, reader_of
 from reconciler.cli.run import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, stop_within
 from reconciler.cli.streams import begin, fail, publish
-from reconciler.config.commands import Command
 from reconciler.config.config import Config, ConfigurationError, load_config
+from reconciler.config.options import Command
 from reconciler.report.status import StatusReport
 from reconciler.report.terminal import Writer
 

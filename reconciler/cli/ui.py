@@ -11,7 +11,7 @@ from reconciler.cli.run import guarded
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.live_page.serving import HEADERS, LIMITS, LivePage
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import plan_once

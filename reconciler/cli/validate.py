@@ -17,9 +17,9 @@ from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import AnnotationWarning
 from reconciler.cli.streams import fail, publish
 from reconciler.config.config import ConfigurationError, load_config
-from reconciler.config.flags import Color, Command, Output, asked
+from reconciler.config.environment import read_variables
+from reconciler.config.options import Color, Command, Output, asked
 from reconciler.config.program import BAD_USAGE
-from reconciler.config.variables import read_variables
 from reconciler.observe.manifests import FoundAnnotations, FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
 from reconciler.report.terminal import Writer

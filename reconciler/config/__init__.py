@@ -1,4 +1,4 @@
-"""Configuration of a run: flags, variables, the command line, the token.
+"""Configuration of a run: flags, variables, the token.
 
-Read ``flags`` (the one table) first, then ``config``.
+Read ``options`` (the one table) first, then ``config``.
 """

@@ -19,7 +19,9 @@ from desired.names import LEASE, LEASE_NAMESPACE
 from desired.plan.grants import LIFETIME
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
-from reconciler.config.flags import (
+from reconciler.config.environment import VARIABLES, former_variables, passwords_in, read_variables
+from reconciler.config.hccm_flags import without_effect
+from reconciler.config.options import (
     FLAGS,
     OF_ALL,
     Artifact,
@@ -31,9 +33,7 @@ from reconciler.config.flags import (
     read_flags,
     unknown_variables,
 )
-from reconciler.config.hccm_flags import without_effect
 from reconciler.config.program import BAD_USAGE, program_name
-from reconciler.config.variables import VARIABLES, former_variables, passwords_in, read_variables
 from reconciler.leader_election.leadership import LEAST_TRIES, Timings
 
 _TOKEN_LENGTH = 64

@@ -15,7 +15,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from desired.plan.grants import Grant
 from desired.plan.setbacks import Setbacks
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.observe.world import Readers
 from reconciler.passes.agreement import Agreement
 from reconciler.passes.records import Records, unkept

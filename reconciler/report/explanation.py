@@ -46,7 +46,7 @@ from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
 from reconciler import __version__
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.config.program import program_name
 from reconciler.report.documents import (
     FORMAT_VERSION,

@@ -18,7 +18,7 @@ from desired.names import LABEL_INSTANCE_TYPE, LABEL_REGION
 from desired.plan.change import Change, GuardDecision, Verdict, shown_seconds
 from desired.plan.kinds import ChangeKind, Verb
 from desired.syntax.bounds import listed
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.report.fields import FieldChange, field_changes
 from reconciler.result import Line
 

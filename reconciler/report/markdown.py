@@ -14,7 +14,7 @@ from desired.plan.change import Hold, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
 from desired.syntax.bounds import counted
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.report.escaping import visible
 from reconciler.report.folding import Block, Field, names
 from reconciler.report.money import shown_delta, shown_total

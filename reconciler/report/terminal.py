@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from actuators.outcome import Outcome
 from desired.plan.change import Change
-from reconciler.config.flags import Color, Output
+from reconciler.config.options import Color, Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.escaping import json_text, visible
 from reconciler.report.text import TextLine, Tone, render_lines

@@ -12,7 +12,7 @@ from desired.plan.change import Hold, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import Section
 from desired.syntax.bounds import counted
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.config.program import program_name
 from reconciler.report.escaping import LIMITS, shown_use, visible
 from reconciler.report.folding import Block, names

@@ -13,7 +13,7 @@ from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
 from desired.rules.nodes import NODE_SERVER_UNKNOWN
 from desired.section import Present
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.report.escaping import LIMITS, shown_use
 from reconciler.report.folding import LEAST, Block, alike, blocks, natural_order
 from reconciler.report.money import shown_cost

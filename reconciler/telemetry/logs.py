@@ -12,7 +12,7 @@ from typing import TextIO
 from urllib.parse import quote, quote_plus
 
 from actuators.http.shown import escaped_json, with_shown_addresses
-from reconciler.config.flags import LogFormat
+from reconciler.config.options import LogFormat
 
 _log = logging.getLogger("hcloud-reconciler.logs")
 

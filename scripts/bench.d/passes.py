@@ -15,7 +15,7 @@ from dataclasses import replace
 from measured import calibrate, mebibytes
 
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge
 from reconciler.report.terminal import TerminalProgress

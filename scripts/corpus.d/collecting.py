@@ -24,7 +24,7 @@ from desired.plan.setbacks import Setbacks
 from desired.section import UNMANAGED
 from reconciler.capture.reading import capture_world
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.passes import one_pass
 from reconciler.passes.context import PlanContext
 from reconciler.passes.judging import JudgedPlan, judge_world

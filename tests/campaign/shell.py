@@ -23,8 +23,8 @@ import urllib3
 from actuators.http.kubernetes import KubernetesConnection
 from actuators.wire.lease import Leases
 from reconciler.cli.run import guarded
-from reconciler.config.commands import Command
 from reconciler.config.config import Config, load_config
+from reconciler.config.options import Command
 from reconciler.controller import run_controller
 from reconciler.leader_election.elector import Elector
 from reconciler.passes.loop import Wake

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.config.command_line import parse_command_line
+from reconciler.cli.app import parse_command_line
 from reconciler.config.config import load_config
 from tests.support.apiserver import ApiServer
 from tests.support.chart import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.config.command_line import parse_command_line
+from reconciler.cli.app import parse_command_line
 from reconciler.config.config import load_config
 from tests.support.chart import RefusedError, by_kind, container_in, rendered
 

@@ -43,10 +43,10 @@ def world(stage: Stage) -> Stage:
     stage.register(*map(joining_node, ("web-1", "web-2", "db-1")))
     for name in ("manifest-1.yaml", "manifest-2.yaml"):
         (stage.folder / name).touch()
-    (stage.folder / "hostile").write_text("".join(f"{name}\n" for name in HOSTILE))
+    (stage.folder / "hostile").write_text("".join(f"plain\t{name}\t\n" for name in HOSTILE))
     program = stage.folder / "bin" / "reconcile"
     program.parent.mkdir()
-    lies = f'[ "$1" != __complete ] || cat {stage.folder}/hostile\n'
+    lies = f'[ -z "$_RECONCILE_COMPLETE" ] || cat {stage.folder}/hostile\n'
     program.write_text(f'#!/bin/sh\n{sys.executable} -m reconciler "$@"\n{lies}')
     program.chmod(0o755)
     return stage

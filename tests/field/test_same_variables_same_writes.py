@@ -11,7 +11,7 @@ import pytest
 
 from desired.model.route import CONDITION_NETWORK
 from reconciler.config.config import ConfigurationError
-from reconciler.config.variables import VARIABLES
+from reconciler.config.environment import VARIABLES
 from tests.support.in_process import ONCE, one_pass
 from tests.support.objects import UNROUTED, a_service, ingress, network_condition
 from tests.support.stage import Stage

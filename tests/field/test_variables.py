@@ -2,7 +2,7 @@
 
 import yaml
 
-from reconciler.config.variables import unread_variables
+from reconciler.config.environment import unread_variables
 from tests.field.conftest import FOLDER
 
 

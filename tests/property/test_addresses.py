@@ -19,7 +19,7 @@ from actuators.http.retry import NO_PATIENCE, Retry
 from actuators.http.robot import RobotLogin, RobotReader
 from actuators.http.shown import shown_address, with_shown_addresses
 from reconciler.config.config import ConfigurationError, load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from tests.property.strategies import law, some
 from tests.support.premises import premise
 from tests.support.simulators import ImpatientStop

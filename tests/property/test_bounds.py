@@ -20,7 +20,7 @@ from desired.syntax import bounds
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
 from desired.syntax.provider_id import MalformedID, parse_provider_id
 from desired.syntax.selector import is_label_key, is_label_value, parse_selector
-from reconciler.config import grammar
+from reconciler.config import options
 from tests.property.strategies import law
 from tests.support.options import parse_options
 from tests.support.premises import ALWAYS, premise
@@ -74,18 +74,18 @@ _PARSERS: tuple[tuple[Callable[[str], Any], str], ...] = (
     (parse_duration, "1s"),
     (parse_cidr, "10.0.0.0/8"),
     (parse_selector, "a=b"),
-    (grammar.parse_positive_duration, "1s"),
-    (grammar.parse_wait, "1s"),
-    (grammar.parse_positive_wait, "1s"),
-    (grammar.parse_label_prefix, "servers.example.com"),
-    (grammar.parse_object_name, "web"),
-    (grammar.parse_int, "1"),
-    (grammar.parse_port, "1"),
-    (grammar.parse_cidrs, "10.0.0.0/8"),
-    (grammar.parse_controllers, "*"),
-    (grammar.parse_keys, "node/web-1"),
-    (grammar.parse_hashes, f"sha256:{'0' * 16}"),
-    (grammar.parse_address, ":80"),
+    (options.parse_positive_duration, "1s"),
+    (options.parse_wait, "1s"),
+    (options.parse_positive_wait, "1s"),
+    (options.parse_label_prefix, "servers.example.com"),
+    (options.parse_object_name, "web"),
+    (options.parse_int, "1"),
+    (options.parse_port, "1"),
+    (options.parse_cidrs, "10.0.0.0/8"),
+    (options.parse_controllers, "*"),
+    (options.parse_keys, "node/web-1"),
+    (options.parse_hashes, f"sha256:{'0' * 16}"),
+    (options.parse_address, ":80"),
 )
 _ALPHABETS = (
     "9", "9.", "1h", "1ns", "-", "a,", ",", "(", ")", "a in (", "a in (b),", "!a,", "a.", "a-", " ", "a/", "*.", "0",
@@ -121,7 +121,7 @@ def test_what_is_no_error_is_not_looked_at_either() -> None:
     assert not is_label_key(Endless("a"))
     assert not is_label_value(Endless("a"))
     assert not is_hash(Endless(f"sha256:{'0' * 16}"))
-    assert not grammar.is_service_link(Endless("WEB_SERVICE_HOST"))
+    assert not options.is_service_link(Endless("WEB_SERVICE_HOST"))
     approval = '{"approver": "me", "approved_at": "2026-07-01T12:00:00+00:00", "used_at": null}'
     assert len(parse_approvals({f"sha256.{'0' * 16}": approval})) == 1
     assert parse_approvals({f"sha256.{'0' * 16}": Endless(approval)}) == ()

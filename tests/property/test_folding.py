@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.report.folding import LEAST, blocks, names
 from reconciler.report.text import render_lines
 from reconciler.result import Line, Report

@@ -35,7 +35,7 @@ from desired.model.load_balancer import KNOWN_AFTER_APPLY, Listener
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import KINDS, ChangeKind, Verb
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.passes.agreement import Agreement
 from reconciler.report.documents import report_as_json
 from reconciler.report.text import render_lines

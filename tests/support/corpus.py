@@ -16,7 +16,7 @@ from desired.plan.setbacks import Setbacks
 from reconciler.capture.offline import readers_of
 from reconciler.capture.world_file import World
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.documents import report_as_json

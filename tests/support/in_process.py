@@ -9,7 +9,7 @@ from typing import Any
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.passes.context import Progress
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.report.documents import report_as_json

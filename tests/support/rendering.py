@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.renderers import Other
 from reconciler.report.terminal import Writer
 from reconciler.result import Report

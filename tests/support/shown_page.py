@@ -12,7 +12,7 @@ from typing import Any
 import requests
 
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.live_page.serving import HEADERS, LivePage
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.documents import report_as_json

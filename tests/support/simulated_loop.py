@@ -12,7 +12,7 @@ from actuators.http.own_writes import OwnWrites
 from actuators.http.retry import RetryBudget
 from desired.model.settings import Settings
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.controller import Pacing, Passes
 from reconciler.leader_election.leadership import NoElection
 from reconciler.passes.history import History

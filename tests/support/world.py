@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any
 
 from desired.model.settings import Settings
-from reconciler.config.commands import Command
 from reconciler.config.config import load_config
+from reconciler.config.options import Command
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.exchange import Request
 from reconciler.sandbox.hetzner import HetznerSimulator

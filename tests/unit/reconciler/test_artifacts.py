@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from reconciler.config.config import ConfigurationError, load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.report.markdown import MARK
 from tests.support.capture_command import Shell, a_world
 from tests.support.simulators import Simulation

@@ -6,7 +6,7 @@ import pty
 
 import pytest
 
-from reconciler.config.flags import Color, Output
+from reconciler.config.options import Color, Output
 from reconciler.report.terminal import TerminalProgress, Writer, columns, is_colored
 from tests.builders import a_change
 from tests.support.rendering import ESCAPES, Terminal

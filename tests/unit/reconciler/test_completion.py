@@ -5,22 +5,30 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import click
 import pytest
+from click.shell_completion import CompletionItem
 
-from reconciler.cli.completion import WordSource, complete
-from reconciler.cli.completion_scripts import script
+from reconciler.cli.app import APP
+from reconciler.cli.commands import COMMANDS
+from reconciler.cli.completion import VARIABLE, Completion
 from reconciler.cli.names import _read
-from reconciler.config.commands import COMMANDS
-from reconciler.config.flags import FLAGS, Command
-from reconciler.config.hccm_flags import INSTEAD
+from reconciler.cli.words import WordSource
+from reconciler.config.options import FLAGS
 from tests.support.objects import joining_node
 from tests.support.passes import load_balancer_service
 from tests.support.simulators import Simulation
 
 
-def names(source: WordSource, prefix: str) -> Iterable[str]:
+def names(source: WordSource, prefix: str, _context: click.Context) -> Iterable[str]:
     """What a cluster would say, marked with what it was asked for."""
     return (f"{prefix}<{source}>",)
+
+
+def candidates(line: str) -> list[CompletionItem]:
+    """What may stand at the end of a line."""
+    *before, current = line.split(" ")
+    return Completion(APP, {"obj": names}, "reconcile", VARIABLE).get_completions(before, current)
 
 
 @pytest.mark.parametrize(
@@ -56,32 +64,20 @@ def names(source: WordSource, prefix: str) -> Iterable[str]:
 )
 def test_candidates(line: str, words: list[str]) -> None:
     """They follow from the tables alone, but for names."""
-    *before, current = line.split(" ")
-
-    found = complete(before, current, names)
-
-    assert (list(found.words), found.are_files) == (words, False)
+    assert [(item.value, item.type) for item in candidates(line)] == [(word, "plain") for word in words]
 
 
 @pytest.mark.parametrize("line", ["plan --from ", "plan --from=a", "validate a b", "--kubeconfig "])
 def test_files(line: str) -> None:
     """They are the shell's to complete."""
-    *before, current = line.split(" ")
-
-    assert complete(before, current, names).are_files
+    assert [item.type for item in candidates(line)] == ["file"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_scripts_know_the_tables(shell: str) -> None:
-    """Every command and flag, and none that is only accepted because HCCM has it."""
-    text = script(shell)
-    dashes = "-l " if shell == "fish" else "--"
-
-    shown = [row.name for row in FLAGS.values() if row.commands - {Command.BARE}]
-    assert [name for name in shown if f"{dashes}{name.removeprefix('--')}" not in text] == []
-    assert [name for name in COMMANDS if name not in text] == []
-    assert [name for name in INSTEAD if f"{dashes}{name.removeprefix('--')} " in text] == []
-    assert "@" not in text.replace("${(@", "").replace("[@]", "").replace('"$@"', "")
+def test_flags_are_those_of_the_command() -> None:
+    """Each flag that a command takes, and none that is only accepted because HCCM has it."""
+    for command in COMMANDS:
+        taken = ["--help", *(name for name, row in FLAGS.items() if command in row.commands)]
+        assert [item.value for item in candidates(f"{command} --")] == taken
 
 
 def hostile(name: str) -> dict[str, Any]:
@@ -121,11 +117,10 @@ def cluster(simulate: Callable[..., Simulation]) -> Simulation:
 )
 def test_names_from_the_cluster(cluster: Simulation, source: WordSource, prefix: str, found: list[str]) -> None:
     """By the kubeconfig that the command line names, and no token; only what begins alike, in order."""
-    words = ["reconcile", "explain", f"--kubeconfig={cluster.kubeconfig()}"]
+    kubeconfig = str(cluster.kubeconfig())
 
-    assert _read(source, prefix, words, {}) == found
-    assert _read(source, prefix, ["--kubeconfig", str(cluster.kubeconfig())], {}) == found
-    assert _read(source, prefix, [], {"RECONCILER_KUBECONFIG": str(cluster.kubeconfig())}) == found
+    assert _read(source, prefix, {"--kubeconfig": kubeconfig}, {}) == found
+    assert _read(source, prefix, {}, {"RECONCILER_KUBECONFIG": kubeconfig}) == found
     assert cluster.sent_to_hetzner() == []
 
 
@@ -137,7 +132,7 @@ def test_names_that_no_cluster_has(cluster: Simulation, source: WordSource) -> N
     body = {"kind": "List", "metadata": {}, "items": [hostile(name) for name in (*evil, *many)]}
     cluster.spoil_kubernetes("status", method="GET", code=200, body=body, count=None)
 
-    found = _read(source, "", ["--kubeconfig", str(cluster.kubeconfig())], dict(os.environ))
+    found = _read(source, "", {"--kubeconfig": str(cluster.kubeconfig())}, dict(os.environ))
 
     assert len(found) == 1_000
     assert {name.rpartition("/")[2] for name in found} <= set(many)

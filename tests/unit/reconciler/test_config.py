@@ -14,7 +14,7 @@ from desired.annotations.options import Options
 from desired.model.settings import AddressFamily, Controller, Policy, Settings, Waits
 from desired.syntax.selector import parse_selector
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, Output
+from reconciler.config.options import Command, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
 PLAIN_HTTP = (

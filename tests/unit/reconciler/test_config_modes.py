@@ -7,7 +7,7 @@ import pytest
 
 from desired.model.settings import Settings, Waits
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.flags import Command, Detail, Output
+from reconciler.config.options import Command, Detail, Output
 
 TOKEN = "T0k3n".ljust(64, "x")
 

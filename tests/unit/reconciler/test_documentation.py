@@ -12,9 +12,9 @@ from desired.model.key import ObjectKind
 from desired.plan.change import GuardName
 from desired.plan.notes import NOTES, NoteKind, NoteRow
 from desired.rules.rule import Rule
-from reconciler.config.flags import FLAGS, Command, Flag
+from reconciler.config.environment import VARIABLES, Variable
 from reconciler.config.hccm_flags import INSTEAD
-from reconciler.config.variables import VARIABLES, Variable
+from reconciler.config.options import FLAGS, Command, Flag
 from tests.support.rules import rules_by_table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +29,7 @@ SOURCES_OF_REASONS = (
 INTRODUCTION = """\
 # Configuration
 
-Made from the tables in `reconciler/config/flags.py` and `reconciler/config/variables.py`.
+Made from the tables in `reconciler/config/options.py` and `reconciler/config/environment.py`.
 
 Booleans are written as Go writes them (`1 t T TRUE true True 0 f F FALSE false False`), durations as `30s`, `1m30s` or
 `500ms`. All problems are reported together. An unknown `RECONCILER_*` name, and a name that nothing reads and that

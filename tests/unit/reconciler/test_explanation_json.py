@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler import __version__
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import golden, written
 from tests.support.service_explanations import SERVICE_EXPLANATIONS

@@ -46,7 +46,7 @@ from desired.routes.claims import RouteStatus
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Explained

@@ -1,5 +1,6 @@
 """The command line and its variables: how they are split, read, refused, and compared with what is known."""
 
+import shlex
 import sys
 from datetime import timedelta
 from ipaddress import ip_network
@@ -10,10 +11,9 @@ import pytest
 from desired.model.settings import Controller, Policy
 from desired.syntax.selector import parse_selector
 from reconciler import __version__
-from reconciler.config.command_line import parse_command_line
-from reconciler.config.commands import COMMANDS
-from reconciler.config.flags import FLAGS, Color, Command, LogFormat, Output, read_flags, unknown_variables
-from reconciler.config.help import command_help, root_help
+from reconciler.cli.app import parse_command_line
+from reconciler.cli.commands import COMMANDS
+from reconciler.config.options import FLAGS, Color, Command, LogFormat, Output, read_flags, unknown_variables
 from reconciler.config.program import BAD_USAGE
 
 HASH = "sha256:0123456789abcdef"
@@ -122,6 +122,10 @@ RESET_IS_GONE = "it is gone: notes of kind kept name what nothing asks for; set 
         (["--leader-elect-resource-namespace", "ops"], "--leader-elect-resource-namespace", "ops"),
         (["--ignore-nodes", "team in (a,b),!x"], "--ignore-nodes", parse_selector("team in (a,b),!x")),
         (["--ignore-nodes", "a=b", "--ignore-nodes", "c"], "--ignore-nodes", parse_selector("c")),
+        (["--only", "node/a", "plan", "--only", "node/b"], "--only", ("node/a", "node/b")),
+        (["--policy", "observe", "plan", "--policy", "upsert"], "--policy", Policy.UPSERT),
+        (["-o=yaml"], "--output", Output.YAML),
+        (["plan", "--from", "-"], "--from", "-"),
         (["--mirror-labels", "servers.example.com"], "--mirror-labels", "servers.example.com"),
         (["--keep-internal-ips"], "--keep-internal-ips", True),
         (["--keep-internal-ips=false"], "--keep-internal-ips", False),
@@ -219,7 +223,7 @@ def test_what_decides_is_of_every_plan(flag: str, variable: str, text: str, valu
         assert (by_flag[flag], by_variable[flag], usage, errors) == (value, value, [], [])
 
     values, usage, _ = read(f"{flag}={text}", "approve", HASH, **{variable: text})
-    assert (values[flag], usage) == (FLAGS[flag].default, [f"{flag} has no meaning for 'reconcile approve'"])
+    assert (values[flag], usage) == (FLAGS[flag].usual, [f"{flag} has no meaning for 'reconcile approve'"])
 
 
 def test_variables() -> None:
@@ -290,6 +294,10 @@ def test_switches(name: str) -> None:
         (["explain", "service", "node/web"], Command.EXPLAIN, {}, ("service", "node/web")),
         (["validate"], Command.VALIDATE, {}, ()),
         (["validate", "a.yaml", "-"], Command.VALIDATE, {}, ("a.yaml", "-")),
+        (["validate", "a.yaml", "--once", "b.yaml"], Command.VALIDATE, {"--once": "true"}, ("a.yaml", "b.yaml")),
+        (["orphans", "4", "-1", "5", "--delete"], Command.ORPHANS, {"--delete": "true"}, ("4", "-1", "5")),
+        (["approve", HASH, "--reason", "- as agreed"], Command.APPROVE, {"--reason": "- as agreed"}, (HASH,)),
+        (["approve", "--wait", HASH], Command.APPROVE, {"--wait": "true"}, (HASH,)),
         (
             ["validate", "--once", "a.yaml", "--output", "json"],
             Command.VALIDATE,
@@ -327,6 +335,8 @@ def test_commands(words: list[str], command: Command, flags: dict[str, str], arg
         ["demo", "extra"],
         ["validate", "--world", "w.json"],
         ["-x"],
+        ["--"],
+        ["--", "plan"],
     ],
 )
 def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -402,6 +412,8 @@ def test_a_misspelt_flag(words: list[str], said: str, capsys: pytest.CaptureFixt
         (["apply", "--dry-run"], "--dry-run (it goes with no command)"),
         (["apply", "--", "a", "--b"], "--b"),
         (["plan", "f"], "f"),
+        (["plan", "f", "g"], "f, g"),
+        (["plan", "-xyz"], "-xyz"),
     ],
 )
 def test_a_flag_behind_another_command(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -411,6 +423,29 @@ def test_a_flag_behind_another_command(words: list[str], said: str, capsys: pyte
 
     assert left.value.code == 64
     assert capsys.readouterr().err.splitlines()[0] == f"reconcile: unrecognized arguments: {said}"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--output"], "argument -o/--output: expected one argument"),
+        (["--interval", "-1s"], "argument --interval: expected one argument"),
+        (["plan", "--kubeconfig", "--only=node/a"], "argument --kubeconfig: expected one argument"),
+        (["run", "-v"], "argument -v/--v: expected one argument"),
+        (["approve"], "the following arguments are required: HASH"),
+        (["explain"], "the following arguments are required: KIND, NAME"),
+        (["explain", "node"], "the following arguments are required: NAME"),
+        (["explain", "pod", "a"], "argument KIND: invalid choice: 'pod' (choose from 'node', 'service')"),
+        (["completion", "ksh"], "argument SHELL: invalid choice: 'ksh' (choose from 'bash', 'zsh', 'fish')"),
+    ],
+)
+def test_what_is_missing(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A value that was forgotten is not the flag that follows it."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line(words)
+
+    assert left.value.code == 64
+    assert capsys.readouterr().err == f"reconcile: {said}\nTry 'reconcile --help'.\n"
 
 
 def test_what_comes_after_two_dashes_is_no_flag() -> None:
@@ -425,28 +460,51 @@ def test_a_flag_of_another_command() -> None:
     assert usage == ["--dry-run has no meaning for 'reconcile demo'"]
 
 
+def page_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The page of help that these words show."""
+    with pytest.raises(SystemExit) as left:
+        parse_command_line(words)
+    assert left.value.code == 0
+    return capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
-@pytest.mark.parametrize("width", ["80", "20"])
-def test_help_of_a_command(command: Command, width: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has each operand and flag that the command takes and no other, with its meaning, and fits the terminal but
-    for words that cannot be broken."""
+@pytest.mark.parametrize("width", ["80", "60"])
+def test_help_of_a_command(
+    command: Command, width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says what the command does, has three examples, and each operand and flag that the command takes and no other,
+    by what they are about; it fits the terminal but for words that cannot be broken."""
     monkeypatch.setenv("COLUMNS", width)
 
-    text = command_help(command)
+    text = page_of(capsys, command, "--help")
 
-    said = " ".join(text.split())
+    said, row = " ".join(text.split()), COMMANDS[command]
     named = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
-    taken = [row for row in FLAGS.values() if command in row.commands]
+    taken = [flag for flag in FLAGS.values() if command in flag.commands]
+    assert row.description in said
     assert named == [
-        *(operand.metavar for operand in COMMANDS[command].operands),
-        *(", ".join(row.spellings).split()[0] for row in taken),
+        *(operand.metavar for operand in row.operands),
+        *("reconcile" for _ in row.examples),
+        *(", ".join(flag.spellings).split()[0] for flag in taken),
         "-h,",
     ]
-    assert all(row.meaning in said for row in taken)
-    too_wide = [
-        line for line in text.splitlines() if len(line) > int(width) and line.strip().replace(", ", ",").count(" ") > 1
-    ]
-    assert [line for line in too_wide if not line.startswith("usage: ") and not line.endswith(":")] == []
+    assert [typed for typed, meaning in row.examples.items() if f"reconcile {typed} {meaning}" not in said] == []
+    assert all(flag.meaning in said for flag in taken)
+    too_wide = [line for line in text.splitlines() if len(line) > int(width) and not line.startswith("usage: ")]
+    assert [line for line in too_wide if line.startswith(" " * 30) or "  " in line.strip()] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=str)
+def test_examples_can_be_typed(command: Command) -> None:
+    """Three of each command, whose flags it takes and whose values it reads."""
+    examples = [shlex.split(typed.partition("|")[0]) for typed in COMMANDS[command].examples]
+
+    assert len(examples) == 3
+    for words in examples:
+        values, usage, errors = read(*words)
+        assert (words[0] in (command, "sandbox"), usage, errors) == (True, [], [])
+        assert values["--output"] in Output
 
 
 @pytest.mark.parametrize(
@@ -461,11 +519,7 @@ def test_help_of_a_command(command: Command, width: str, monkeypatch: pytest.Mon
 )
 def test_pages_of_help(words: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """``help COMMAND`` is ``COMMAND --help``."""
-    with pytest.raises(SystemExit) as left:
-        parse_command_line(words)
-
-    assert left.value.code == 0
-    assert capsys.readouterr().out == (command_help(Command(page)) if page else root_help())
+    assert page_of(capsys, *words) == page_of(capsys, *filter(None, [page]), "--help")
 
 
 def test_values_for_completion_can_be_read() -> None:
@@ -483,14 +537,11 @@ def test_what_a_run_takes_can_be_validated() -> None:
 
 def test_the_first_page_of_help(capsys: pytest.CaptureFixture[str]) -> None:
     """It names each command once, by what people want, on one screen."""
-    with pytest.raises(SystemExit) as left:
-        parse_command_line(["--help"])
+    lines = page_of(capsys, "--help").splitlines()
 
-    lines = capsys.readouterr().out.splitlines()
-    named = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("  reconcile ")]
-    assert left.value.code == 0
+    named = [line.split()[0] for line in lines if line.startswith("  ")]
     assert sorted(named) == sorted(command for command in Command if command is not Command.BARE)
-    assert len(lines) <= 40
+    assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 
 

@@ -11,7 +11,7 @@ import pytest
 from actuators.outcome import Applied
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
-from reconciler.config.flags import Detail, Output
+from reconciler.config.options import Detail, Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.text import render_lines
 from reconciler.result import Line, Report

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.terminal import Writer
 from reconciler.report.yaml_text import yaml_text
 from reconciler.result import Line, Report

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from desired.model.settings import Controller
-from reconciler.config.grammar import (
+from reconciler.config.options import (
     CONTROLLERS,
     parse_address,
     parse_cidrs,

@@ -3,10 +3,10 @@
 import pytest
 
 from desired.model.settings import Controller
-from reconciler.config.command_line import parse_command_line
+from reconciler.cli.app import parse_command_line
 from reconciler.config.config import Config, load_config
-from reconciler.config.flags import FLAGS
 from reconciler.config.hccm_flags import INSTEAD, SWITCHES, without_effect
+from reconciler.config.options import FLAGS
 
 TOKEN = {"HCLOUD_TOKEN": "a" * 64}
 

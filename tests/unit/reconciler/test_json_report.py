@@ -8,7 +8,7 @@ import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from reconciler import __version__
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.documents import FORMAT_VERSION, report_as_json
 from reconciler.report.terminal import Writer
 from reconciler.result import Line, Report

@@ -4,7 +4,7 @@ import pytest
 
 from desired.syntax.bounds import shown_text
 from reconciler.config.config import Config, ConfigurationError, load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.leader_election.leadership import Timings
 
 TOKEN = "t" * 64

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.config.flags import LogFormat
+from reconciler.config.options import LogFormat
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import HIDDEN, Redactor, harmless, pairs
 

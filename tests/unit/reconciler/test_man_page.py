@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from reconciler import __version__
-from reconciler.config.commands import COMMAND_GROUPS, COMMANDS, EXAMPLES
-from reconciler.config.flags import FLAG_GROUPS, FLAGS, Command, Flag
-from reconciler.config.variables import VARIABLES
+from reconciler.cli.commands import COMMAND_GROUPS, COMMANDS
+from reconciler.config.environment import VARIABLES
+from reconciler.config.options import FLAG_GROUPS, FLAGS, Command, Flag
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "man" / "reconcile.1"
 ABOUT = (
@@ -75,8 +75,9 @@ def _lines() -> Iterator[str]:
     for code, meaning in EXITS.items():
         yield from _item(code, meaning)
     yield ".SH EXAMPLES"
-    for typed, meaning in EXAMPLES.items():
-        yield from _item(f"reconcile {typed}", meaning)
+    for row in COMMANDS.values():
+        for typed, meaning in row.examples.items():
+            yield from _item(f"reconcile {typed}", meaning)
     yield from (".SH SEE ALSO", r"\fBkubectl\fR(1)")
 
 

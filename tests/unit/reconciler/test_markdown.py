@@ -15,7 +15,7 @@ from actuators.outcome import Failed, Pending
 from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Present
-from reconciler.config.flags import Detail, Output
+from reconciler.config.options import Detail, Output
 from reconciler.report.escaping import visible
 from reconciler.report.markdown import COMMENT, MARK, Budget, code, render_markdown, step_summary
 from reconciler.result import Line, Report

@@ -15,7 +15,7 @@ from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.orphans import OrphanReport, orphans_as_json
 from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW

@@ -15,7 +15,7 @@ from desired.model.settings import Settings
 from desired.plan.change import GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.escaping import visible
 from reconciler.report.page.page import Page, anchor, document_of, page_of

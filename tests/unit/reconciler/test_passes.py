@@ -11,7 +11,7 @@ from actuators.lanes import Lane, UnderWay
 from actuators.outcome import Applied
 from desired.plan.setbacks import SUSPENDED_S
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.controller import Pacing, Passes
 from reconciler.live_page.serving import LivePage
 from reconciler.passes.history import History

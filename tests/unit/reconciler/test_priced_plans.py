@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desired.model.settings import Policy, Settings
-from reconciler.config.flags import Detail
+from reconciler.config.options import Detail
 from reconciler.report.documents import report_as_json
 from reconciler.report.markdown import render_markdown
 from reconciler.result import MonthlyCost, Report

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.config.command_line import parse_command_line
+from reconciler.cli.app import parse_command_line
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.report.markdown import MARK, render_markdown
 from reconciler.result import Report
 

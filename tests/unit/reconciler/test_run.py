@@ -12,7 +12,7 @@ from desired.plan.notes import Note, NoteKind
 from reconciler.cli.run import _end, _finish, guarded
 from reconciler.cli.stopping import Stop
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.controller import Pacing
 from reconciler.report.terminal import Writer
 from reconciler.result import Line, Report, Requests, Result

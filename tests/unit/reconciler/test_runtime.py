@@ -14,7 +14,7 @@ from actuators.http.robot_refusals import REFUSED, Refusal, tag_of
 from desired.model.record import Stamp
 from desired.plan.kinds import KINDS
 from reconciler.config.config import load_config
-from reconciler.config.flags import Command
+from reconciler.config.options import Command
 from reconciler.passes.keeper import ConfigMap
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.runtime import Runtime, build_runtime, open_robot

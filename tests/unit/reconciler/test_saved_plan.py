@@ -15,8 +15,8 @@ from desired.model.settings import Policy, Settings, Waits
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.section import Unknown
 from reconciler import __version__
-from reconciler.config.flags import FLAGS
-from reconciler.config.variables import VARIABLES
+from reconciler.config.environment import VARIABLES
+from reconciler.config.options import FLAGS
 from reconciler.passes import saved_plan
 from reconciler.passes.agreement import Permission
 from reconciler.passes.saved_plan import SavedPlanProblem, read_plan, save_plan, setting_digests

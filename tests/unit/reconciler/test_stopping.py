@@ -232,7 +232,7 @@ sys.exit(main())
 @pytest.mark.parametrize(
     ("command", "event", "what"),
     [
-        pytest.param("demo", "import", "reconciler.cli.dispatch", id="before anything is loaded"),
+        pytest.param("demo", "import", "reconciler.cli.app", id="before anything is loaded"),
         pytest.param("demo", "import", "yaml", id="while a library is loaded"),
         pytest.param("demo", "http.client.send", "GET /v1/servers", id="while the demo plans"),
         pytest.param("demo", "http.client.send", "POST /v1/load_balancers", id="while the demo applies"),

@@ -12,7 +12,7 @@ import pytest
 
 from desired.plan.notes import Note, NoteKind
 from reconciler.cli.streams import prepare_streams, publish, say, swallow_stdout
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.escaping import visible
 from reconciler.report.terminal import Writer
 from reconciler.result import Report

@@ -16,7 +16,7 @@ from desired.model.to_builtins import to_builtins
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, NodeIdentity, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.folding import blocks
 from reconciler.report.text import TextLine, Tone, block_lines, render_lines, with_moments

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli import main
-from reconciler.config.flags import Output
+from reconciler.config.options import Output
 from reconciler.report.validation import Unreadable, Validation
 from tests.support.rendering import ESCAPES, Terminal, written
 from tests.support.said import Said

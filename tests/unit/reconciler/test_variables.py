@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.config.variables import VARIABLES, passwords_in, read_variables, unread_variables
+from reconciler.config.environment import VARIABLES, passwords_in, read_variables, unread_variables
 
 LB = "HCLOUD_LOAD_BALANCERS"
 BAD_BOOL = "expect one of 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False"

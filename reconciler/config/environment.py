@@ -19,7 +19,7 @@ from desired.model.settings import AddressFamily
 from desired.section import UNMANAGED
 from desired.syntax.bounds import LONGEST_VARIABLE, shown_text
 from desired.syntax.go import parse_bool, parse_cidr, parse_duration
-from reconciler.config.grammar import is_service_link, parse_address, parse_int
+from reconciler.config.options import is_service_link, parse_address, parse_int
 
 
 class _FileProblem(ValueError):

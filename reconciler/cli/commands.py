@@ -1,32 +1,11 @@
-"""Commands, in one table: what each is for, and the words that stand behind its name. Flags have a table of their own.
-
-``--help``, completion and the manual page are made from both.
+"""Commands, in one table: what each is for, the words that stand behind its name, and examples. Flags have a table of
+their own, ``reconciler.config.options``. Help, completion and the manual page are made from both.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Command(StrEnum):
-    """The command to run; BARE is the command without a name, of which flags say what it does."""
-
-    BARE = ""
-    PLAN = "plan"
-    APPLY = "apply"
-    RUN = "run"
-    DEMO = "demo"
-    SANDBOX = "sandbox"
-    HOLDS = "holds"
-    STATUS = "status"
-    APPROVE = "approve"
-    REVOKE = "revoke"
-    EXPLAIN = "explain"
-    VALIDATE = "validate"
-    ORPHANS = "orphans"
-    CAPTURE = "capture"
-    COMPLETION = "completion"
-    UI = "ui"
+from reconciler.config.options import Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +37,22 @@ class CommandRow:
     """What it is for, in so few words that it has one line of the first page of help, which has 80 columns."""
     description: str
     """The same in a sentence."""
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[Operand, ...]
+    examples: Mapping[str, str]
+    """What is typed behind the program's name → what it is good for."""
 
 
 COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
     "Look": {
         Command.PLAN: CommandRow(
-            "what would change, and why; touches nothing", "What would change, and why; touches nothing."
+            "what would change, and why; touches nothing",
+            "What would change, and why; touches nothing.",
+            (),
+            {
+                "plan": "what a run would do now",
+                "plan --only service/default/web": "one Service, and what is below it",
+                "plan --save plan.json": "keep it, for 'apply plan.json'",
+            },
         ),
         Command.EXPLAIN: CommandRow(
             "every decision about one Node or Service",
@@ -73,26 +61,53 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
                 Operand("kind", "what NAME is: node or service", ("node", "service")),
                 Operand("name", "the Node's name; NAMESPACE/NAME of the Service, or its name in namespace default"),
             ),
+            {
+                "explain node worker-1": "why a Node is as it is",
+                "explain service shop/web": "why a load balancer is as it is",
+                "explain node/worker-1 -o json": "the same for a program, by its key",
+            },
         ),
         Command.HOLDS: CommandRow(
             "what waits for approval, and since when",
             "What waits for approval, as the controller published it, without a token; with --plan, which"
             " needs one, as a plan of its own finds it. 'holds show HASH' shows all of one.",
             (Operand("hash", "show HASH: all of one; of its hash 6 hex digits or more", many=True),),
+            {
+                "holds": "all that is held",
+                "holds show 0123ab": "every change of one, and how to let it pass",
+                "holds --plan": "where no controller runs",
+            },
         ),
         Command.STATUS: CommandRow(
             "the controller's last pass, in a few lines",
             "The controller's last pass, as it was published: who leads, result, counts, holds. Ends with 0 when all is"
             " well, 3 when something is held or refused, 1 when a pass failed or nothing recent is known.",
+            (),
+            {
+                "status": "how the controller is",
+                "status -o json": "for a program",
+                "status --context staging": "in another cluster of the kubeconfig",
+            },
         ),
         Command.UI: CommandRow(
             "the plan, and what leads where, in a browser",
             "Serve the plan, and a map of what leads where, to a browser on this machine; touches nothing.",
+            (),
+            {
+                "ui": "at http://localhost:8234/, until Ctrl-C",
+                "ui --ui-address 127.0.0.1:9000": "on another port",
+                "ui --from world.json": "of a file of 'capture', without a cluster",
+            },
         ),
         Command.ORPHANS: CommandRow(
             "load balancers that no Service wants, with their cost",
             "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
             (Operand("id", "of the load balancers that are meant; without any: all orphans", many=True),),
+            {
+                "orphans": "list them; deletes nothing",
+                "orphans --delete": "delete all but those that are kept on purpose",
+                "orphans --delete 4711": "delete this one",
+            },
         ),
     },
     "Act": {
@@ -104,38 +119,83 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
                     "file", "a plan that 'plan --save' has written: makes its changes, and asks nothing", optional=True
                 ),
             ),
+            {
+                "apply": "see the plan, and answer",
+                "apply plan.json --exact": "what was reviewed, or nothing",
+                "apply --yes --detailed-exitcode": "for a CronJob or a pipeline",
+            },
         ),
         Command.APPROVE: CommandRow(
             "let one hold of a plan pass once, within the next hour",
             "Show one hold, ask, and let it pass once, within the next hour.",
             (Operand("hash", "sha256:..., as the plan shows it, or 6 hex digits of it or more"),),
+            {
+                "approve 0123ab": "see what it holds, and answer",
+                "approve 0123ab --for 4h": "for the next window of maintenance",
+                "approve 0123ab --yes --wait": "in a pipeline: until it is used",
+            },
         ),
         Command.REVOKE: CommandRow(
             "take back an approval that was not used yet",
             "Take back an approval that was not used yet; ends with 1 when it was, or when there is none.",
             (Operand("hash", "sha256:..., or 6 hex digits of it or more"),),
+            {
+                "revoke 0123ab": "as 'holds' lists it",
+                "revoke sha256:0123456789abcdef": "by its whole hash",
+                "revoke 0123ab --context staging": "in another cluster of the kubeconfig",
+            },
         ),
         Command.RUN: CommandRow(
-            "the controller: applies for ever, while it leads", "The controller: applies for ever, while it leads."
+            "the controller: applies for ever, while it leads",
+            "The controller: applies for ever, while it leads.",
+            (),
+            {
+                "run": "from a machine, until Ctrl-C",
+                "run --policy observe": "plan and report, write nothing",
+                "run --log-format json": "as the chart's Deployment does",
+            },
         ),
     },
     "Try": {
         Command.DEMO: CommandRow(
             "plan, apply and an empty plan in an embedded sandbox",
             "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
+            (),
+            {
+                "demo": "the whole way, in half a minute",
+                "demo | less": "to read it in peace",
+                "sandbox": "what comes next: keep such a world running",
+            },
         ),
         Command.SANDBOX: CommandRow(
             "simulators of Hetzner, Robot and Kubernetes on this machine",
             "Simulators of Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
+            (),
+            {
+                "sandbox": "a small cluster, until Ctrl-C",
+                "sandbox --world world.json": "another one, from a file",
+                "sandbox --without robot,kubelets": "with less in it",
+            },
         ),
         Command.VALIDATE: CommandRow(
             "check flags, variables and manifests, offline",
             "Check flags, variables and Services in manifests, offline: no cloud, no cluster, no token.",
             (Operand("file", "manifests in YAML or JSON, - for stdin; without any: flags and variables", many=True),),
+            {
+                "validate": "the variables of this shell",
+                "validate web.yaml api.yaml": "the annotations of Services",
+                "validate - -o json": "what a pipe brings, for a program",
+            },
         ),
         Command.CAPTURE: CommandRow(
             "cluster and project as a file without secrets",
             "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
+            (),
+            {
+                "capture": "to stdout",
+                "capture --to world.json": "to a file that only you may read",
+                "capture --to world.json --force": "in place of an earlier one",
+            },
         ),
     },
     "Set up": {
@@ -143,6 +203,11 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "completion of commands, flags and names for your shell",
             "A script for your shell, which completes commands, flags, their values, and names from the cluster.",
             (Operand("shell", "bash, zsh or fish", ("bash", "zsh", "fish")),),
+            {
+                "completion bash": "for source <(...) in ~/.bashrc",
+                "completion zsh": "for source <(...) in ~/.zshrc, behind compinit",
+                "completion fish | source": "in ~/.config/fish/config.fish",
+            },
         ),
     },
 }
@@ -152,13 +217,6 @@ COMMANDS: Mapping[Command, CommandRow] = {
     command: row for rows in COMMAND_GROUPS.values() for command, row in rows.items()
 }
 """Command → its row; the command without a name has none."""
-
-EXAMPLES: Mapping[str, str] = {
-    "plan --only service/default/web": "one Service, and what is below it",
-    "apply --yes --detailed-exitcode": "for a CronJob or a pipeline",
-    "explain node worker-1": "why a Node is as it is",
-}
-"""What is typed behind the program's name → what it is good for."""
 
 WORDS_OF_OTHERS: Mapping[str, Command] = {
     "preview": Command.PLAN,

@@ -1,0 +1,331 @@
+"""The command line: a group of click, whose commands, flags and pages of help follow from two tables, ``COMMANDS`` and
+``FLAGS``. Commands are imported when they are called, so that help loads no client library and production no simulator.
+
+A line is read as Kubernetes' programs read theirs: an underscore in the name of a flag counts as a dash, and a switch
+stands alone or has a value behind a sign. Values are texts here; ``read_flags`` knows what they mean.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, NoReturn
+
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from desired.syntax.bounds import shown_text
+from desired.syntax.go import parse_bool
+from reconciler import __version__
+from reconciler.cli.commands import COMMAND_GROUPS, COMMANDS, WORDS_OF_OTHERS, Operand
+from reconciler.cli.completion import SHELLS, VARIABLE, words_of_flag, words_of_operand
+from reconciler.cli.words import (
+    LETTERS,
+    OF_HCCM,
+    awaits_a_value,
+    given_flags,
+    misplaced,
+    refuse_unknown_flags,
+    words_for_click,
+)
+from reconciler.config.hccm_flags import INSTEAD
+from reconciler.config.options import FLAG_GROUPS, FLAGS, Command
+from reconciler.config.program import BAD_USAGE, program_name
+
+Typed = tuple[Command, Mapping[str, str], tuple[str, ...]]
+"""A command line: the command, flag → its text for each flag that was given, and the command's operands."""
+
+_HELP = "help"
+"""What is typed before a command for its page of help, as ``--help`` behind it."""
+_NAMES = "__complete"
+"""What scripts of former versions ask for names, and no person."""
+_MODES = ("--dry-run", "--once")
+_HELPS = {"help_option_names": ["-h", "--help"]}
+_LEFT = 28
+"""Columns of what is typed, in a page of help. What is longer stands on a line of its own."""
+
+
+def run_command_line(argv: Sequence[str]) -> int:
+    """The exit code of the command that ``argv`` names. Raises SystemExit for ``--help`` and bad usage,
+    KeyboardInterrupt, and OSError where stdout cannot be written, BrokenPipeError without a reader."""
+    if instruction := os.environ.get(VARIABLE):
+        return shell_complete(APP, {}, program_name(), VARIABLE, instruction)
+    if list(argv[:1]) == [_NAMES]:
+        from reconciler.cli.names import print_names  # noqa: PLC0415 - see the module's docstring
+
+        return print_names(argv[1:], os.environ)
+    command, flags, operands = parse_command_line(argv)
+    if command is Command.COMPLETION:  # each new shell waits for it, and not for more imports
+        click.echo(SHELLS[operands[0]](APP, {}, program_name(), VARIABLE).source(), nl=False)
+        return 0
+    from reconciler.cli.streams import is_attended, prepare_streams, say  # noqa: PLC0415 - see the module's docstring
+
+    prepare_streams()
+    # A person who typed the name of the program alone at a terminal starts no controller.
+    if command is Command.BARE and is_attended() and not any(map(_is_on, _modes(flags))):
+        if not flags:
+            sys.stdout.write(APP.get_help(click.Context(APP)) + "\n")
+            return 0
+        typed = shlex.join(word for word in argv if not word.startswith(_MODES))
+        say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
+        return BAD_USAGE
+    return _called(command, flags, operands)
+
+
+def _modes(flags: Mapping[str, str]) -> Iterator[str]:
+    """What flags, or their variables, say of what is to be done, so that no command has to."""
+    return (flags.get(name, os.environ.get(FLAGS[name].variable, "")) for name in _MODES)
+
+
+def _is_on(text: str) -> bool:
+    """Whether a variable switches something on, or is wrong, of which the command then tells."""
+    try:
+        return parse_bool(text or "false")
+    except ValueError:
+        return True
+
+
+def _called(command: Command, flags: Mapping[str, str], operands: tuple[str, ...]) -> int:  # noqa: C901 - a table
+    match command:
+        case Command.HOLDS:
+            from reconciler.cli.holds import holds  # noqa: PLC0415
+
+            return holds(operands, flags, os.environ)
+        case Command.STATUS:
+            from reconciler.cli.status import status  # noqa: PLC0415
+
+            return status(flags, os.environ)
+        case Command.APPROVE:
+            from reconciler.cli.approve import approve  # noqa: PLC0415
+
+            return approve(operands[0], flags, os.environ)
+        case Command.REVOKE:
+            from reconciler.cli.approve import revoke  # noqa: PLC0415
+
+            return revoke(operands[0], flags, os.environ)
+        case Command.EXPLAIN:
+            from reconciler.cli.explain import explain  # noqa: PLC0415
+
+            return explain(operands[0], operands[1], flags, os.environ)
+        case Command.UI:
+            from reconciler.cli.ui import ui  # noqa: PLC0415
+
+            return ui(flags, os.environ)
+        case Command.ORPHANS:
+            from reconciler.cli.orphans import orphans  # noqa: PLC0415
+
+            return orphans(operands, flags, os.environ)
+        case Command.CAPTURE:
+            from reconciler.cli.capture import capture  # noqa: PLC0415
+
+            return capture(flags, os.environ)
+        case Command.VALIDATE:
+            from reconciler.cli.validate import validate  # noqa: PLC0415
+
+            return validate(operands, flags, os.environ)
+        case Command.SANDBOX:
+            from reconciler.cli.sandbox import sandbox  # noqa: PLC0415
+
+            return sandbox(flags, os.environ)
+        case Command.DEMO:
+            from reconciler.cli.demo import demo  # noqa: PLC0415
+
+            return demo(os.environ)
+        case _:
+            from reconciler.cli.run import run  # noqa: PLC0415
+
+            return run(flags, os.environ, command=command, file=next(iter(operands), None))
+
+
+def parse_command_line(argv: Sequence[str]) -> Typed:
+    """What was typed. Exits with BAD_USAGE and two lines on stderr when the command line cannot be split, and with 0
+    after a page of help."""
+    if list(argv[:1]) == [_HELP]:
+        argv = [*argv[1:2], "--help"]
+    try:
+        refuse_unknown_flags(argv)
+        with APP.make_context(program_name(), list(words_for_click(argv))) as context:
+            typed: Typed = APP.invoke(context)
+            return typed
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.UsageError as error:
+        reject(_sentence(error, argv))
+
+
+def reject(why: str) -> NoReturn:
+    """Say what is wrong with a command line, and exit with BAD_USAGE."""
+    with suppress(AttributeError, OSError):  # stderr may be closed, or gone
+        sys.stderr.write(f"{program_name()}: {why}\nTry '{program_name()} --help'.\n")
+    sys.exit(BAD_USAGE)
+
+
+def _sentence(error: click.UsageError, argv: Sequence[str]) -> str:
+    """What is wrong, in the words that the program always had for it."""
+    match error:
+        case click.NoSuchOption(option_name=name):
+            typed = name if name.startswith("--") else next(word for word in argv if word.startswith(name))
+            return f"unrecognized arguments: {misplaced(typed)}"
+        case click.BadOptionUsage():
+            return awaits_a_value(error.option_name)
+        case click.MissingParameter(ctx=click.Context() as context):
+            operands = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
+            missing = [each.make_metavar(context) for each in operands if each.name not in context.params]
+            return f"the following arguments are required: {', '.join(missing)}"
+    return error.message
+
+
+def _typed(**_texts: object) -> Typed:
+    """What was typed before the name of the command and behind it."""
+    context = click.get_current_context()
+    command = Command(context.info_name or "") if context.parent else Command.BARE
+    operands = (context.params[each.name] for each in context.command.params if isinstance(each, click.Argument))
+    words = tuple(word for found in operands for word in (found if isinstance(found, tuple) else (found,)))
+    return command, given_flags(context), tuple(word for word in words if word is not None)
+
+
+class _Page(click.Command):
+    """A command and its page of help."""
+
+    def __init__(self, command: Command) -> None:
+        row = COMMANDS[command]
+        super().__init__(
+            command,
+            params=[*map(_operand, row.operands), *_options(command)],
+            callback=_typed,
+            context_settings=_HELPS,
+        )
+        self._row = row
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            raise click.UsageError(f"unrecognized arguments: {', '.join(map(misplaced, rest))}")
+        return rest
+
+    def format_help(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        program, row = program_name(), self._row
+        usage = " ".join((*(each.usage for each in row.operands), "[flags]"))
+        formatter.write_usage(f"{program} {self.name}", usage, prefix="usage: ")
+        formatter.write_paragraph()
+        formatter.write_text(row.description)
+        if row.operands:
+            with formatter.section("Words"):
+                _write(formatter, ((each.metavar, each.meaning) for each in row.operands))
+        with formatter.section("Examples"):
+            _write(formatter, ((f"{program} {typed}", meaning) for typed, meaning in row.examples.items()))
+        for heading, flags in FLAG_GROUPS.items():
+            if own := [flag for flag in flags if self.name in flag.commands]:
+                with formatter.section(heading):
+                    _write(formatter, ((f"{', '.join(each.spellings)} {each.metavar}", each.meaning) for each in own))
+        with formatter.section("Help"):
+            _write(formatter, [("-h, --help", "show this page")])
+
+    def shell_complete(self, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        return _named_flags(Command(self.name or ""), incomplete)
+
+
+class _App(click.Group):
+    """The command without a name, which takes all flags of a run; its page of help shows the commands, whose pages show
+    flags."""
+
+    def __init__(self) -> None:
+        version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
+        super().__init__(
+            params=[*_options(Command.BARE), version],
+            callback=_typed,
+            invoke_without_command=True,
+            context_settings=_HELPS,
+        )
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _Page(Command(cmd_name)) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if word not in COMMANDS and not ctx.resilient_parsing:
+            near = WORDS_OF_OTHERS.get(word) or next(iter(get_close_matches(word, [*COMMANDS, _HELP], n=1)), None)
+            hint = f" (did you mean {near}?)" if near else f": expect one of {', '.join(COMMANDS)}"
+            raise click.UsageError(f"{shown_text(word)} is no command{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """24 lines of 80 columns, which is a terminal."""
+        program = program_name()
+        formatter.write(f"usage: {program} COMMAND [flags], or {program} --version\n\n")
+        formatter.write("A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.\n")
+        for want, rows in COMMAND_GROUPS.items():
+            formatter.write(f"{want}:\n")
+            formatter.write("".join(f"  {command:<11} {row.brief}\n" for command, row in rows.items()))
+        formatter.write(f"'{program} COMMAND --help' has examples and flags; each is RECONCILER_<FLAG>\n")
+        formatter.write("too. Hetzner's settings are HCLOUD_* and ROBOT_* variables, as for HCCM.\n")
+
+    def shell_complete(self, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if incomplete.startswith("-"):
+            return _named_flags(Command.BARE, incomplete)
+        return [CompletionItem(name, help=row.brief) for name, row in COMMANDS.items() if name.startswith(incomplete)]
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        click.echo(f"hcloud-reconciler {__version__}")
+        ctx.exit()
+
+
+def _write(formatter: click.HelpFormatter, rows: Iterable[tuple[str, str]]) -> None:
+    """Lines with what is typed on the left and its meaning on the right, or below it; all of a page in line."""
+    formatter.write_dl([(f"{typed.strip():<{_LEFT}}", meaning) for typed, meaning in rows], col_max=_LEFT)
+
+
+def _options(command: Command) -> Iterator[click.Option]:
+    """The flags that a command takes. Those of HCCM which mean nothing here are in no page."""
+    for row in FLAGS.values():
+        if command in row.commands:
+            yield _option(row.spellings, partial(words_of_flag, row, command))
+    if command in OF_HCCM:
+        for name in INSTEAD:
+            yield _option(tuple(filter(None, (LETTERS.get(name), name))), lambda *_: [])
+
+
+def _option(spellings: Sequence[str], complete: Callable[..., Any]) -> click.Option:
+    """An option that keeps each text that it is given."""
+    return click.Option(spellings, multiple=True, hidden=True, shell_complete=complete)
+
+
+def _operand(row: Operand) -> click.Argument:
+    return click.Argument(
+        [row.name],
+        metavar=row.metavar,
+        nargs=-1 if row.many else 1,
+        required=not (row.many or row.optional),
+        callback=partial(_check_choice, row),
+        shell_complete=partial(words_of_operand, row),
+    )
+
+
+def _check_choice(row: Operand, _context: click.Context, _param: click.Parameter, word: Any) -> Any:
+    if row.choices and word not in row.choices:
+        choices = ", ".join(map(repr, row.choices))
+        raise click.UsageError(f"argument {row.metavar}: invalid choice: {word!r} (choose from {choices})")
+    return word
+
+
+def _named_flags(command: Command, incomplete: str) -> list[CompletionItem]:
+    """Flags that may stand behind the command's name; behind none, those that need none."""
+    flags = {"--version": "show the version"} if command is Command.BARE else {}
+    flags["--help"] = "show the page of help"
+    flags |= {row.name: row.meaning for row in FLAGS.values() if command in row.commands and command}
+    return [CompletionItem(name, help=meaning) for name, meaning in flags.items() if name.startswith(incomplete)]
+
+
+APP = _App()
+"""The program."""

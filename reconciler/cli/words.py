@@ -1,0 +1,159 @@
+"""What is read of the words of a command line beside click: which are flags, in whatever spelling, which of them nobody
+knows, and what was given.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+
+import click
+
+from desired.syntax.bounds import LONGEST_VARIABLE
+from reconciler.cli.commands import COMMANDS
+from reconciler.config.hccm_flags import INSTEAD, SWITCHES
+from reconciler.config.options import FLAGS, FORMER, Command
+
+OF_HCCM = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
+"""The commands that take the flags of HCCM which mean nothing here: what a run takes can be validated."""
+LETTERS = {"--v": "-v"}
+"""Those of them that have a spelling of one letter."""
+_SWITCHES = {row.name for row in FLAGS.values() if not row.metavar} | SWITCHES
+_VALUED = {spelling for row in FLAGS.values() if row.metavar for spelling in row.spellings}.union(
+    INSTEAD.keys() - SWITCHES, LETTERS.values()
+)
+"""Flags whose value may be the next word."""
+_NEGATIVE = re.compile(r"-(\d+|\d*\.\d+)", re.ASCII)
+
+
+class WordSource(StrEnum):
+    """Where the words come from that only the moment knows."""
+
+    FILE = "file"
+    CONTEXT = "context"
+    NODE = "node"
+    SERVICE = "service"
+    HOLD = "hold"
+    KEY = "key"
+    NAMED = "named"
+    """An object of the kind that stands before it."""
+
+
+def words_for_click(argv: Sequence[str]) -> Iterator[str]:
+    """The words as click takes them: flags have the names of the table, a switch has its value behind a sign and a
+    letter before it, a key behind ``explain`` is kind and name, and operands that begin with a dash come last.
+
+    Raises UsageError where the value of a flag looks like a flag itself: it was forgotten.
+    """
+    awaiting, operands, last = "", list[str](), list[str]()
+    for place, word in enumerate(argv):
+        if word == "--" and not awaiting:
+            last += argv[place + bool(operands) :]  # before a command it is none, and begins no run
+            break
+        if awaiting and _is_flag(word):
+            raise click.UsageError(awaits_a_value(awaiting))
+        if awaiting:
+            awaiting = ""
+            yield word
+        elif _is_flag(word):
+            awaiting = dashed(word) if dashed(word) in _VALUED else ""
+            yield from _flag(word)
+        else:
+            operands.append(word)
+            found = _key(word) if operands[:-1] == [Command.EXPLAIN] else (word,)
+            if last or (word.startswith("-") and word != "-"):
+                last += found
+            else:
+                yield from found
+    if last:
+        yield from ("--", *last)
+
+
+def _is_flag(word: str) -> bool:
+    """Whether a word is no value and no operand: a negative number is one, and a text with blanks unless a flag stands
+    before its sign."""
+    name = dashed(word.partition("=")[0])
+    return word.startswith("-") and word != "-" and not _NEGATIVE.fullmatch(word) and (" " not in word or name in FLAGS)
+
+
+def _flag(word: str) -> Iterator[str]:
+    name, sign, value = word.partition("=")
+    if sign and not word.startswith("--"):
+        yield from (name, value)
+    else:
+        yield f"{dashed(word)}=true" if dashed(word) in _SWITCHES else f"{dashed(name)}{sign}{value}"
+
+
+def _key(word: str) -> Sequence[str]:
+    """Kind and name of a key as reports print it, ``node/web-1``; any other word as it is."""
+    kind, _, name = word.partition("/")
+    return (kind, name) if name and kind in ("node", "service") else (word,)
+
+
+def dashed(name: str) -> str:
+    """The name of a flag as the table has it: Kubernetes takes an underscore there for a dash."""
+    return name.replace("_", "-") if name.startswith("--") else name
+
+
+def awaits_a_value(name: str) -> str:
+    spellings = next((row.spellings for row in FLAGS.values() if name in row.spellings), None)
+    if name in LETTERS or name in LETTERS.values():
+        spellings = next((letter, word) for word, letter in LETTERS.items())
+    return f"argument {'/'.join(spellings or (name,))}: expected one argument"
+
+
+def refuse_unknown_flags(argv: Sequence[str]) -> None:
+    """Raise UsageError for the flags that no command has, each with the nearest one that there is, of this command if
+    it has one, and for those that go with other commands: all of them at once."""
+    command = next((Command(word) for word in argv if word in COMMANDS), Command.BARE)
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    names = {name: dashed(name) for name in (word.partition("=")[0] for word in words) if name.startswith("--")}
+    if wrong := [why for typed, name in names.items() if (why := _why_unknown(typed, name, command))]:
+        raise click.UsageError(f"unrecognized arguments: {', '.join(wrong)}")
+
+
+def _why_unknown(typed: str, name: str, command: Command) -> str:
+    known = [*FLAGS, *INSTEAD, "--help", "--version"]
+    if name in known:
+        return misplaced(name) if _takers(name) and not {command, Command.BARE} & _takers(name) else ""
+    if LONGEST_VARIABLE.is_exceeded(name):
+        return typed
+    if name in FORMER:
+        return f"{typed} ({FORMER[name]})"
+    own = [flag for flag in known if not _takers(flag) or command in _takers(flag)]
+    if near := get_close_matches(name, own, n=1, cutoff=0.7):
+        return f"{typed} (did you mean {near[0]}?)"
+    if near := get_close_matches(name, known, n=1, cutoff=0.7):
+        return f"{typed} (did you mean {near[0]}, which goes with {_listed(_takers(near[0]))}?)"
+    return typed
+
+
+def misplaced(word: str) -> str:
+    """A word that the command does not take; of a flag the name, and the commands that take it."""
+    name = dashed(word)
+    return f"{name} (it goes with {_listed(_takers(name))})" if _takers(name) else word
+
+
+def _takers(name: str) -> frozenset[Command]:
+    """The commands that take a flag with this name; none where there is no such flag, or where all do."""
+    return FLAGS[name].commands if name in FLAGS else OF_HCCM if name in INSTEAD else frozenset()
+
+
+def _listed(commands: Collection[Command]) -> str:
+    """What one of them has to be; what goes without a name is named where nothing else takes it."""
+    named = [command for command in COMMANDS if command in commands and command is not Command.VALIDATE]
+    return ", ".join(named) or "no command"
+
+
+def given_flags(context: click.Context) -> Mapping[str, str]:
+    """Flag → its text, of those that were given before the name of the command and behind it. One that takes a list may
+    be given several times; of any other the last one counts."""
+    given: dict[str, str] = {}
+    for each in filter(None, (context.parent, context)):
+        for option in each.command.params:
+            texts = each.params.get(option.name or "") if isinstance(option, click.Option) else None
+            name = option.opts[-1]
+            separator = FLAGS[name].separator if name in FLAGS else ""
+            for text in texts or ():
+                given[name] = f"{given[name]}{separator}{text}" if separator and name in given else text
+    return given
