@@ -8,7 +8,7 @@ from functools import partial
 
 from actuators.apply import Actuator
 from actuators.http.call_budget import ONE_WRITE
-from actuators.load_balancers.lookup import balancer_of
+from actuators.load_balancers import balancer_of
 from desired.model.load_balancer import is_private
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change

@@ -1,9 +1,9 @@
 """Creation of managed certificates."""
 
 from actuators.http.errors import Transient
-from actuators.load_balancers.lookup import service_of
+from actuators.load_balancers import service_of
 from actuators.outcome import unexpected_change
-from actuators.wire.certificate import CERTIFICATES
+from actuators.wire.certificate import CERTIFICATES, creation_body
 from actuators.writers import Writers
 from desired.model.load_balancer import ManagedCertificate
 from desired.model.service import Service
@@ -24,12 +24,7 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    body = {
-        "name": wanted.name,
-        "type": "managed",
-        "domain_names": list(wanted.domains),
-        "labels": dict(wanted.labels),
-    }
+    body = creation_body(wanted)
     try:
         writers.writer.post("/certificates", body)
     except Transient:

@@ -2,7 +2,6 @@
 has changed since it was observed: then the change is planned again and never sent again."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,9 +12,9 @@ from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, ApiAnswer, KubernetesReader, KubernetesWriter, segment
 from actuators.http.robot import RobotReader
 from actuators.outcome import unexpected_change
-from actuators.wire.node import NODES
-from desired.model.route import CONDITION_NETWORK, NetworkCondition
-from desired.model.snapshot import Node, NodeAddress, Snapshot, Taint, with_shutdown_taint
+from actuators.wire.node import NODES, address_bodies, labels_patch, network_condition_patch, taint_bodies
+from desired.model.route import NetworkCondition
+from desired.model.snapshot import Node, NodeAddress, Snapshot, with_shutdown_taint
 from desired.plan.change import Change, LostNode, NodeIdentity
 from desired.plan.evidence import AbsenceProof
 from desired.section import Unknown
@@ -44,8 +43,8 @@ def initialise(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> 
     version = node.resource_version
     if after.addresses != before.addresses:
         version = _version(_write_addresses(writer, node, after.addresses))
-    metadata = {**_precondition(node, version), "labels": _label_patch(before.labels, after.labels)}
-    spec = {"providerID": after.provider_id, "taints": [_taint(taint) for taint in after.taints]}
+    metadata = {**_precondition(node, version), "labels": labels_patch(before.labels, after.labels)}
+    spec = {"providerID": after.provider_id, "taints": taint_bodies(after.taints)}
     writer.patch(_path(node), {"metadata": metadata, "spec": spec})
 
 
@@ -59,7 +58,7 @@ def write_labels(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -
             node = _node(change, snapshot)
         case _:
             raise unexpected_change(change)
-    writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": _label_patch(before, after)}})
+    writer.patch(_path(node), {"metadata": {"uid": node.uid, "labels": labels_patch(before, after)}})
 
 
 def write_addresses(writer: KubernetesWriter, change: Change, snapshot: Snapshot) -> None:
@@ -78,7 +77,7 @@ def write_shutdown_taint(writer: KubernetesWriter, change: Change, snapshot: Sna
             node = _node(change, snapshot)
         case _:
             raise unexpected_change(change)
-    taints = [_taint(taint) for taint in with_shutdown_taint(node.taints, wanted=wanted)]
+    taints = taint_bodies(with_shutdown_taint(node.taints, wanted=wanted))
     writer.patch(_path(node), {"metadata": _precondition(node, node.resource_version), "spec": {"taints": taints}})
 
 
@@ -92,9 +91,9 @@ def write_network_condition(writer: KubernetesWriter, change: Change, snapshot: 
     """
     match change.before, change.after:
         case (NetworkCondition() | None) as before, NetworkCondition() as after:
-            condition = _network_condition(before, after, snapshot.taken_at)
-        case NetworkCondition(), None:
-            condition = {"type": CONDITION_NETWORK, "$patch": "delete"}
+            condition = network_condition_patch(before, after, snapshot.taken_at)
+        case NetworkCondition() as before, None:
+            condition = network_condition_patch(before, None, snapshot.taken_at)
         case _:
             raise unexpected_change(change)
     node = _node(change, snapshot)
@@ -166,12 +165,9 @@ def _path(node: Node) -> str:
 
 def _write_addresses(writer: KubernetesWriter, node: Node, addresses: tuple[NodeAddress, ...]) -> ApiAnswer:
     metadata = _precondition(node, node.resource_version)
-    return writer.patch(f"{_path(node)}/status", {"metadata": metadata, "status": {"addresses": _addresses(addresses)}})
-
-
-def _label_patch(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str | None]:
-    """The merge patch of the labels: a key with null is removed."""
-    return {**dict.fromkeys(before.keys() - after.keys()), **after}
+    return writer.patch(
+        f"{_path(node)}/status", {"metadata": metadata, "status": {"addresses": address_bodies(addresses)}}
+    )
 
 
 def _precondition(node: Node, version: str) -> dict[str, Any]:
@@ -184,27 +180,3 @@ def _version(answer: ApiAnswer) -> str:
         return decoder(_Written).decode(answer.body).metadata.resource_version
     except ValueError as error:
         raise Broken(f"the API server's answer to a write of a Node could not be read: {error}") from error
-
-
-def _network_condition(before: NetworkCondition | None, after: NetworkCondition, now: datetime) -> dict[str, str]:
-    written = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    condition = {
-        "type": CONDITION_NETWORK,
-        "status": after.status,
-        "reason": after.reason,
-        "message": after.message,
-        "lastHeartbeatTime": written,
-    }
-    is_news = before is None or before.status != after.status
-    return condition | ({"lastTransitionTime": written} if is_news else {})
-
-
-def _addresses(addresses: tuple[NodeAddress, ...]) -> list[Mapping[str, str]]:
-    return [{"type": str(address.type), "address": address.address} for address in addresses]
-
-
-def _taint(taint: Taint) -> Mapping[str, str]:
-    optional = {"value": taint.value, "timeAdded": taint.time_added}
-    return {"key": taint.key, "effect": taint.effect} | {
-        name: text for name, text in optional.items() if text is not None
-    }

@@ -5,22 +5,22 @@ never sent again. The spec is never written.
 """
 
 from collections.abc import Collection
-from datetime import UTC
 from typing import Any
 
 from actuators.http.errors import Conflict, Invalid, NotFound
 from actuators.http.hetzner import HetznerReader
 from actuators.http.kubernetes import STRATEGIC_MERGE_PATCH, KubernetesReader, KubernetesWriter, segment
-from actuators.load_balancers.claimants import services_now
-from actuators.load_balancers.lookup import (
+from actuators.load_balancers import (
     balancer_of,
     name_of,
     remaining,
     require_none_labelled,
     require_own,
     service_of,
+    services_now,
 )
 from actuators.outcome import unexpected_change
+from actuators.wire.service import condition_body, ingress_body
 from desired.model.load_balancer import Owner
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.model.snapshot import Snapshot
@@ -92,13 +92,13 @@ def write_status(writer: KubernetesWriter, cloud: HetznerReader, change: Change,
     if _gives_up(change.before, ingress):
         balancer = balancer_of(change, snapshot)
         now = remaining(cloud, balancer)
-        require_own(now, change, balancer, snapshot)
+        require_own(now, change, snapshot)
         is_elsewhere = set(now.attachments) != set(balancer.attachments)
         if is_elsewhere or now.spec.public_interface is not balancer.spec.public_interface:
             raise Conflict(f"{name_of(balancer)} now has other addresses")
-    status: dict[str, Any] = {"loadBalancer": {"ingress": [_ingress(entry) for entry in ingress] or None}}
+    status: dict[str, Any] = {"loadBalancer": {"ingress": [ingress_body(entry) for entry in ingress] or None}}
     if change.conditions:
-        status["conditions"] = [_condition(condition) for condition in change.conditions]
+        status["conditions"] = [condition_body(condition) for condition in change.conditions]
     writer.patch(
         _path(service), {"metadata": _as_observed(service), "status": status}, content_type=STRATEGIC_MERGE_PATCH
     )
@@ -114,7 +114,7 @@ def _gives_up(before: object, after: tuple[Ingress, ...]) -> bool:
 def write_conditions(writer: KubernetesWriter, service: Service, conditions: Collection[ServiceCondition]) -> None:
     """Give the Service these conditions, where no other write takes them along; those of other types stay byte for
     byte, as a strategic patch merges them by type."""
-    body = {"metadata": _as_observed(service), "status": {"conditions": [_condition(each) for each in conditions]}}
+    body = {"metadata": _as_observed(service), "status": {"conditions": [condition_body(each) for each in conditions]}}
     writer.patch(_path(service), body, content_type=STRATEGIC_MERGE_PATCH)
 
 
@@ -154,21 +154,3 @@ def _as_observed(service: Service) -> dict[str, Any]:
     """Metadata that makes a write fail unless the Service is the one that was observed, in the version that was
     observed."""
     return {"uid": service.uid, "resourceVersion": service.resource_version}
-
-
-def _ingress(entry: Ingress) -> dict[str, str]:
-    members = {"ip": entry.ip, "hostname": entry.hostname, "ipMode": entry.ip_mode}
-    return {name: text for name, text in members.items() if text is not None}
-
-
-def _condition(condition: ServiceCondition) -> dict[str, str]:
-    """The API server demands every field (Kubernetes meta/v1 Condition)."""
-    if condition.since is None:
-        raise ValueError(f"condition {condition.type} does not say since when it holds")
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": f"{condition.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-    }

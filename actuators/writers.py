@@ -32,7 +32,7 @@ class Writers:
         asked_at = self.actions.now
         self._wait(self.writer.post(path, body, repeatable=True), what, asked_at, happened)
 
-    def act_once(self, path: str, body: Mapping[str, Any], what: str, happened: Callable[[], bool]) -> None:
+    def act_once(self, path: str, body: Mapping[str, Any] | None, what: str, happened: Callable[[], bool]) -> None:
         """Have something done that must not be done twice, and wait for its end. Raises an ApiError.
 
         When nothing is known of a try, ``happened`` looks whether it was carried out before it is sent once more: the
@@ -59,7 +59,7 @@ class Writers:
             if self.actions.is_stopped or not happened():
                 raise
 
-    def _again(self, path: str, body: Mapping[str, Any], happened: Callable[[], bool]) -> bytes | None:
+    def _again(self, path: str, body: Mapping[str, Any] | None, happened: Callable[[], bool]) -> bytes | None:
         """The answer to the second try; None when it was refused, since the first one was carried out after all."""
         try:
             return self.writer.post(path, body)

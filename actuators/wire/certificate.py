@@ -1,10 +1,12 @@
-"""Certificates of the Hetzner Cloud API."""
+"""Certificates of the Hetzner Cloud API: how they are read, and the body that requests one."""
+
+from typing import Any
 
 import msgspec
 
 from actuators.wire.catalogue import Moment
 from actuators.wire.pages import Codec
-from desired.model.load_balancer import Certificate, Issuance, IssuanceError
+from desired.model.load_balancer import Certificate, Issuance, IssuanceError, ManagedCertificate
 
 _MANAGED = "managed"
 
@@ -53,3 +55,13 @@ _ISSUANCE = {issuance.value: issuance for issuance in Issuance if issuance is no
 
 CERTIFICATES = Codec("/certificates", "certificate", _Certificate, _certificate)
 """How certificates are read."""
+
+
+def creation_body(wanted: ManagedCertificate) -> dict[str, Any]:
+    """A request for a managed certificate."""
+    return {
+        "name": wanted.name,
+        "type": _MANAGED,
+        "domain_names": list(wanted.domains),
+        "labels": dict(wanted.labels),
+    }

@@ -1,11 +1,14 @@
-"""Nodes of the cluster. Only fields that some rule looks at are decoded."""
+"""Nodes of the cluster: how they are read, and the parts of the patches that change them. Only fields that some rule
+looks at are decoded."""
 
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from sys import intern
 
 import msgspec
 
 from actuators.wire.objects import ListMeta, ListOf, Name, Named, ObjectList
+from desired.model.route import CONDITION_NETWORK, NetworkCondition
 from desired.model.snapshot import Condition, Node, NodeAddress, Taint
 from desired.names import ANNOTATION_PROVIDED_NODE_IP
 
@@ -92,3 +95,44 @@ NODES = ListOf(
     key=lambda node: node.name,
 )
 """How Nodes are read."""
+
+
+def labels_patch(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str | None]:
+    """The merge patch of the labels: a key with null is removed."""
+    return {**dict.fromkeys(before.keys() - after.keys()), **after}
+
+
+def address_bodies(addresses: Iterable[NodeAddress]) -> list[Mapping[str, str]]:
+    """The list of addresses, which has no key to merge by: it is written whole."""
+    return [{"type": str(address.type), "address": address.address} for address in addresses]
+
+
+def taint_bodies(taints: Iterable[Taint]) -> list[Mapping[str, str]]:
+    """The list of taints, which is written whole as well."""
+    return [_taint_body(taint) for taint in taints]
+
+
+def _taint_body(taint: Taint) -> Mapping[str, str]:
+    optional = {"value": taint.value, "timeAdded": taint.time_added}
+    return {"key": taint.key, "effect": taint.effect} | {
+        name: text for name, text in optional.items() if text is not None
+    }
+
+
+def network_condition_patch(
+    before: NetworkCondition | None, after: NetworkCondition | None, now: datetime
+) -> Mapping[str, str]:
+    """The member of a strategic patch that gives the condition ``NetworkUnavailable``, at the time ``now``; ``after``
+    None takes it away. A time that the patch does not name stays, too, as long as the status does."""
+    if after is None:
+        return {"type": CONDITION_NETWORK, "$patch": "delete"}
+    written = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    condition = {
+        "type": CONDITION_NETWORK,
+        "status": after.status,
+        "reason": after.reason,
+        "message": after.message,
+        "lastHeartbeatTime": written,
+    }
+    is_news = before is None or before.status != after.status
+    return condition | ({"lastTransitionTime": written} if is_news else {})

@@ -48,7 +48,7 @@ class Codec(Generic[S, V]):
         """``shape`` has the fields that are read, of which ``value`` makes the value or raises ValueError; ``word`` is
         what people call one."""
         self.shape = shape
-        self._path = path
+        self.path = path
         self._word = word
         self._value = value
         plural = path.removeprefix("/")
@@ -59,7 +59,7 @@ class Codec(Generic[S, V]):
 
     def observe(self, reader: HetznerReader) -> tuple[Section[int, V], ApiError | None]:
         """All objects of the project, and the error that made the list incomplete."""
-        return read_list(reader, self._path, self.decode)
+        return read_list(reader, self.path, self.decode)
 
     def decode(self, page: bytes) -> Decoded[V]:
         """The objects of one page. Raises Broken for a body that is no page of this list."""
@@ -71,7 +71,7 @@ class Codec(Generic[S, V]):
 
     def one(self, reader: HetznerReader, object_id: int) -> V:
         """One object as it is now. Raises an ApiError: NotFound when the API itself says that it is not there."""
-        path = f"{self._path}/{object_id}"
+        path = f"{self.path}/{object_id}"
         body = reader.get(path)
         try:
             return self._value(self._single.decode(body).inner)
@@ -81,17 +81,17 @@ class Codec(Generic[S, V]):
     def found(self, reader: HetznerReader, query: Mapping[str, str]) -> list[V]:
         """The objects that a query finds, of which there are few enough for a page. Raises an ApiError, Broken where
         one of them cannot be read: it is there, whatever it is."""
-        body = reader.get(f"{self._path}?{urlencode(query)}")
+        body = reader.get(f"{self.path}?{urlencode(query)}")
         try:
             return [self._value(found) for found in self._whole.decode(body).inner]
         except ValueError as error:
-            raise Broken(f"Hetzner GET {self._path}: a {self._word} could not be read ({one_line(error)})") from error
+            raise Broken(f"Hetzner GET {self.path}: a {self._word} could not be read ({one_line(error)})") from error
 
     def _one_by_one(self, page: bytes) -> Decoded[V]:
         try:
             raw_items = self._raw.decode(page).inner
         except ValueError as error:
-            raise Broken(f"Hetzner GET {self._path}: the answer is no list of {self._word}s ({error})") from error
+            raise Broken(f"Hetzner GET {self.path}: the answer is no list of {self._word}s ({error})") from error
         return one_by_one(raw_items, lambda raw: self._value(self._one.decode(raw)), _identified, self._word)
 
 

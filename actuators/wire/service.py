@@ -2,7 +2,7 @@
 from a manifest."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -169,3 +169,23 @@ SERVICES = ListOf(
     key=lambda service: service.id,
 )
 """How Services are read."""
+
+
+def ingress_body(entry: Ingress) -> dict[str, str]:
+    """One entry of ``status.loadBalancer.ingress``."""
+    members = {"ip": entry.ip, "hostname": entry.hostname, "ipMode": entry.ip_mode}
+    return {name: text for name, text in members.items() if text is not None}
+
+
+def condition_body(condition: ServiceCondition) -> dict[str, str]:
+    """A condition of a Service: the API server demands every field (Kubernetes meta/v1 Condition). Raises
+    ValueError for one that does not say since when it holds."""
+    if condition.since is None:
+        raise ValueError(f"condition {condition.type} does not say since when it holds")
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": f"{condition.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }

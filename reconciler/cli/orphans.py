@@ -10,7 +10,7 @@ from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWrit
 from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
-from actuators.load_balancers.ownership import delete
+from actuators.load_balancers import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from actuators.wire.load_balancer import BALANCERS
 from actuators.writers import Writers

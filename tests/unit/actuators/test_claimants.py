@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import Broken, Conflict
-from actuators.load_balancers.claimants import require_unclaimed
+from actuators.load_balancers import delete
 from desired.load_balancers.changes import orphan_deletion
 from desired.load_balancers.lifecycle import Orphan
 from desired.load_balancers.ownership import former_by_name
@@ -20,6 +20,7 @@ from desired.plan.change import Change
 from tests.balancers import DEFAULT_NAME, a_balancer, a_service, a_world
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, a_difference
+from tests.support.balancer_stage import a_stage
 from tests.support.rows import rows
 from tests.support.rules import saying
 from tests.support.simulators import Simulation, ago
@@ -85,28 +86,32 @@ def test_a_deletion_beside_services_as_they_are_by_now(
     claimant: str | None,
 ) -> None:
     """It is no deletion where a Service wants the load balancer that was not observed to: one call tells."""
-    sim, snapshot = simulate(), a_world([] if observed is None else [observed], [balancer])
-    sim.kubernetes.replace_world({"services": present})
+    stage, snapshot = a_stage(simulate, balancer), a_world([] if observed is None else [observed], [balancer])
+    stage.sim.kubernetes.replace_world({"services": present})
     why = rf"^Service {claimant} now wants load balancer 42 {DEFAULT_NAME}$"
 
     with nullcontext() if claimant is None else pytest.raises(Conflict, match=why):
-        require_unclaimed(sim.kubernetes_reader(), deletion(balancer, snapshot), balancer, snapshot)
+        delete(stage.writers, deletion(balancer, snapshot), snapshot)
 
     is_named = balancer in (OWN, AWAITING)
-    assert [(entry.method, entry.path) for entry in sim.sent_to_kubernetes()] == [("GET", ONE if is_named else ALL)]
+    assert bool(stage.balancers()) is (claimant is not None)
+    asked = [(entry.method, entry.path) for entry in stage.sim.sent_to_kubernetes()]
+    assert asked == [("GET", ONE if is_named else ALL)]
 
 
 @pytest.mark.parametrize("balancer", [OWN, VANISHED], ids=["one Service", "all Services"])
 def test_what_cannot_be_read_is_no_word(simulate: Callable[..., Simulation], balancer: CloudBalancer) -> None:
     """A Service without its type may want it."""
-    sim, snapshot = simulate(), a_world([OTHER_TYPE], [balancer])
+    stage, snapshot = a_stage(simulate, balancer), a_world([OTHER_TYPE], [balancer])
     metadata = {"namespace": "default", "name": "web", "uid": "1", "resourceVersion": "1"}
     listed = {
         "kind": "ServiceList",
         "metadata": {},
         "items": [{"metadata": metadata | {"creationTimestamp": ago(60)}, "spec": {}}],
     }
-    sim.spoil_kubernetes("status", code=200, body=listed)
+    stage.sim.spoil_kubernetes("status", code=200, body=listed)
 
     with pytest.raises(Broken, match=r"^the API server's Services could not be read: "):
-        require_unclaimed(sim.kubernetes_reader(), deletion(balancer, snapshot), balancer, snapshot)
+        delete(stage.writers, deletion(balancer, snapshot), snapshot)
+
+    assert stage.balancers()

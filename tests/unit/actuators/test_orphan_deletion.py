@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actuators.http.errors import ApiError, Conflict, Denied
-from actuators.load_balancers.ownership import delete
+from actuators.load_balancers import delete
 from desired.load_balancers.changes import orphan_deletion
 from desired.load_balancers.lifecycle import Orphan
 from desired.model.load_balancer import CloudBalancer
