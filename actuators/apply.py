@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from actuators.http.connection import tracing
 from actuators.http.errors import ApiError, Busy, Conflict, Denied, Exhausted, Stopped, Throttled, Transient
-from actuators.http.requests import tracing
 from actuators.lanes import BRIEF_S, STUCK_S, Lane, UnderWay
 from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import narrow_scope_of, scope_of

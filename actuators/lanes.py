@@ -8,7 +8,7 @@ from queue import Empty
 from typing import TYPE_CHECKING
 
 from actuators.concurrency import THREADS, Concurrency
-from actuators.http.requests import RequestTrace
+from actuators.http.connection import RequestTrace
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from desired.plan.kinds import ChangeKind

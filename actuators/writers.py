@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from actuators.http.actions import Actions
 from actuators.http.errors import ApiError, Conflict, Invalid, Transient
 from actuators.http.hetzner import HetznerReader, HetznerWriter
-from actuators.http.hetzner_actions import Actions
 from actuators.http.kubernetes import KubernetesReader
 
 

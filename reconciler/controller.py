@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from actuators.calls import have_room, within_budget
 from actuators.http.call_budget import CallBudget
+from actuators.http.connection import Observe
 from actuators.http.errors import ApiError, Denied
-from actuators.http.requests import Observe
 from actuators.http.robot import RobotLogin
 from actuators.lanes import UnderWay
 from desired.model.settings import Controller as Part

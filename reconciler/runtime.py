@@ -15,12 +15,11 @@ from actuators.certificates import create as create_certificate
 from actuators.concurrency import THREADS, Concurrency
 from actuators.config_maps import put
 from actuators.http import hetzner, kubernetes
+from actuators.http.actions import Actions
 from actuators.http.errors import Broken
-from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
-from actuators.http.robot import RobotReader
-from actuators.http.robot_refusals import Refusals
+from actuators.http.robot import Refusals, RobotReader
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.nodes import (
     delete,

@@ -1,4 +1,4 @@
-"""Both APIs over HTTP: connections, lists, writes with their one layer of retries, errors, and the shapes of answers.
+"""The APIs over HTTP: connections, lists, writes with their one layer of retries, errors, and the shapes of answers.
 
-Read ``errors`` first, then ``retry``, then ``hetzner`` and ``kubernetes``.
+Read ``errors`` first, then ``retry``, ``connection``, and then ``hetzner`` and ``kubernetes``.
 """

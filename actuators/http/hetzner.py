@@ -7,7 +7,7 @@ its rate limit. This is the only module that touches the private parts of ``hclo
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import msgspec
 
 from actuators.concurrency import THREADS
 from actuators.http.call_budget import DEFAULT_LIMIT, CallBudget
-from actuators.http.dates import Dates
+from actuators.http.connection import HttpConnection, note_correlation, prepare
 from actuators.http.decoding import decoder
 from actuators.http.errors import (
     ApiError,
@@ -30,10 +30,7 @@ from actuators.http.errors import (
     Transient,
     one_line,
 )
-from actuators.http.requests import Observe, RequestCount, ignore, note_correlation, observed
-from actuators.http.retry import NO_PATIENCE, Retry
-from actuators.http.shown import is_loopback, shown_address
-from actuators.http.transport import failures_as_errors, prepare, time_outs
+from actuators.http.retry import Retry
 
 if TYPE_CHECKING:
     import hcloud
@@ -75,35 +72,16 @@ class _ErrorBody(msgspec.Struct):
     error: _Error
 
 
-class HetznerConnection:
+class HetznerConnection(HttpConnection):
     """One project's token on one endpoint, over which every call goes. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        client: "hcloud.Client",
-        *,
-        endpoint: str,
-        retry: Retry,
-        timeout_s: float,
-        read_only: bool,
-        gate: Callable[[], None] = lambda: None,
-    ) -> None:
-        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent."""
+    word, setting = "Hetzner API", "HCLOUD_ENDPOINT"
+
+    def __init__(self, client: "hcloud.Client", *, endpoint: str, **options: Any) -> None:
+        """``options`` are those of every connection."""
         base = client._client  # noqa: SLF001 - the package has no public way to switch its retries off
+        super().__init__("hetzner", endpoint, base._headers, **options)  # noqa: SLF001
         self._session = prepare(base._session)  # noqa: SLF001
-        self._headers = dict(base._headers)  # noqa: SLF001
-        self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None  # no proxy leads to this machine
-        self._endpoint = endpoint
-        self._shown = shown_address(endpoint)
-        self._retry = retry
-        self._once = replace(retry, patience=NO_PATIENCE, budget=None)
-        self.concurrency = retry.concurrency
-        self._timeout_s = timeout_s
-        self._read_only = read_only
-        self._gate = gate
-        self.requests = RequestCount()
-        self.dates = Dates(retry.concurrency.clock)
-        self.observe: Observe = ignore
         self.rate_limit: RateLimit | None = None
         self._lock = threading.Lock()
         self._answers = 0
@@ -113,18 +91,14 @@ class HetznerConnection:
 
     def send(self, method: str, path: str, *, body: Any = None, repeatable: bool) -> bytes:
         """The answer's body. Raises an ApiError; PermissionError for a write on a connection for reading."""
-        if self._read_only and method != "GET":
-            raise PermissionError(f"{method} {path} on a connection that was opened for reading")
-        return self._retry.call(
-            lambda timeout_s: self._attempt(method, path, body, timeout_s),
-            timeout_s=self._timeout_s,
-            repeatable=repeatable,
+        return self._call(
+            method, path, lambda timeout_s: self._attempt(method, path, body, timeout_s), repeatable=repeatable
         )
 
     def read_once(self, path: str, timeout_s: float) -> bytes:
         """The answer's body to a GET that is never repeated, ``timeout_s`` later at most. Raises an ApiError."""
-        return self._once.call(
-            lambda left_s: self._attempt("GET", path, None, left_s), timeout_s=min(timeout_s, self._timeout_s)
+        return self._call(
+            "GET", path, lambda left_s: self._attempt("GET", path, None, min(left_s, timeout_s)), once=True
         )
 
     def use_token(self, token: str) -> None:
@@ -137,32 +111,15 @@ class HetznerConnection:
             self._gate()  # only now: waiting for an allowance may have taken its time
         if self.budget is not None:
             self.budget.spend()
-        self.requests.add(method)
-        asked_at, answers = self.dates.now, self._answers
-        api = f"Hetzner API {self._shown}"
-        with failures_as_errors(api, remedy="check HCLOUD_ENDPOINT and the network", header="token"):
-            response = observed(
-                self.observe(method, path),
-                lambda: self._session.request(
-                    method,
-                    self._endpoint + path,
-                    headers=self._headers,
-                    json=body,
-                    timeout=time_outs(timeout_s),
-                    allow_redirects=False,
-                    proxies=self._proxies,
-                ),
-                lambda answer: answer.status_code,
-            )
-        _log.debug("hetzner %s %s %s", method, path, response.status_code)
+        answers = self._answers
+        response = self._request(method, path, timeout_s, body=body)
         self._observe(response.headers, answers)
         is_refused = response.status_code >= HTTPStatus.MULTIPLE_CHOICES
         if is_refused or method != "GET":
             note_correlation(response.headers.get("X-Correlation-Id"))
-        if not is_refused:
-            self.dates.note(response.headers.get("Date"), asked_at)  # a refusal may be a proxy's
-            return response.content
-        raise self._error(method, path, response)
+        if is_refused:
+            raise self._error(method, path, response)
+        return response.content
 
     def _pace(self) -> None:
         """Wait for one request's worth of allowance when the last answer said that none is left."""
@@ -208,7 +165,7 @@ class HetznerConnection:
             status,
             response.headers.get("X-Correlation-Id"),
         )
-        message = f"Hetzner API {self._shown}: {call} answers {status} "
+        message = f"{self._shown}: {call} answers {status} "
         if said:
             message += " ".join(
                 filter(None, (one_line(said.message), f"({said.code}{said.limits})" if said.code else ""))
@@ -268,21 +225,13 @@ class HetznerReader:
     def __init__(self, connection: HetznerConnection) -> None:
         self._connection = connection
         self.concurrency = connection.concurrency
-
-    @property
-    def requests(self) -> RequestCount:
-        """Requests sent over this connection so far."""
-        return self._connection.requests
+        self.requests = connection.requests
+        self.dates = connection.dates
 
     @property
     def rate_limit(self) -> RateLimit | None:
         """The project's allowance as last seen; None before the first answer."""
         return self._connection.rate_limit
-
-    @property
-    def dates(self) -> Dates:
-        """The times in Hetzner's answers."""
-        return self._connection.dates
 
     def get(self, path: str) -> bytes:
         """The body of one answer. Raises an ApiError."""
@@ -301,11 +250,7 @@ class HetznerWriter:
 
     def __init__(self, connection: HetznerConnection) -> None:
         self._connection = connection
-
-    @property
-    def requests(self) -> RequestCount:
-        """Requests sent over this connection so far."""
-        return self._connection.requests
+        self.requests = connection.requests
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = False) -> bytes:
         """POST; the body of its answer. Sent once: whether a failed one was carried out is for the caller to look up.

@@ -8,7 +8,7 @@ everything but GET, so that a dry run holds nothing that can write.
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import responses
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -17,7 +17,7 @@ from urllib.request import getproxies
 
 import msgspec
 
-from actuators.http.dates import Dates
+from actuators.http.connection import Connection
 from actuators.http.decoding import decoder
 from actuators.http.errors import (
     ApiError,
@@ -33,8 +33,7 @@ from actuators.http.errors import (
 )
 from actuators.http.kubeconfig import load_kubeconfig
 from actuators.http.own_writes import OwnWrites
-from actuators.http.requests import Observe, RequestCount, ignore, observed
-from actuators.http.retry import NO_PATIENCE, Retry
+from actuators.http.retry import Retry
 from actuators.http.shown import is_loopback, shown_address
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class _ListHead(msgspec.Struct):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
 
 
-class KubernetesConnection:
+class KubernetesConnection(Connection):
     """One API server with credentials, over which every call goes. Safe to use from several threads."""
 
     def __init__(
@@ -86,28 +85,16 @@ class KubernetesConnection:
         api_client: "ApiClient",
         *,
         user_agent: str,
-        retry: Retry,
-        timeout_s: float,
-        read_only: bool,
-        gate: Callable[[], None] = lambda: None,
         refused: Callable[[], None] = lambda: None,
+        **options: Any,
     ) -> None:
-        """``gate`` is asked before each attempt of a write, and raises an ApiError when it may not be sent; ``refused``
-        is told when the credentials are not good any more."""
+        """``refused`` is told when the credentials are not good any more. ``options`` are those of every connection."""
+        super().__init__("kubernetes", **options)
         api_client.user_agent = user_agent
         self._api_client = api_client
         self._signing = threading.Lock()
-        self._retry = retry
-        self._once = replace(retry, patience=NO_PATIENCE, budget=None)
-        self.concurrency = retry.concurrency
-        self._timeout_s = timeout_s
-        self._read_only = read_only
-        self._gate = gate
         self._refused = refused
         self.host = shown_address(str(api_client.configuration.host))
-        self.requests = RequestCount()
-        self.dates = Dates(retry.concurrency.clock)
-        self.observe: Observe = ignore
         self.own_writes = OwnWrites()
 
     def send(
@@ -121,20 +108,19 @@ class KubernetesConnection:
         once: bool = False,
     ) -> ApiAnswer:
         """The API server's answer. Raises an ApiError; PermissionError for a write on a connection for reading."""
-        if self._read_only and method != "GET":
-            raise PermissionError(f"{method} {path} on a connection that was opened for reading")
-        retry = self._once if once else self._retry
-        answer = retry.call(
+        answer = self._call(
+            method,
+            path,
             lambda timeout_s: self._attempt(method, path, body, content_type, timeout_s),
-            timeout_s=self._timeout_s,
             repeatable=repeatable,
+            once=once,
         )
         if method != "GET":
             self.own_writes.note(answer.body)
         return answer
 
     def open(self, path: str, *, silence_s: float) -> "RESTResponse":
-        """The answer to a GET whose body goes on, for ``kubernetes_watch``: sent once, counted as WATCH, and given up
+        """The answer to a GET whose body goes on, for ``watch``: sent once, counted as WATCH, and given up
         after ``silence_s`` without a byte. Raises an ApiError when it is no success."""
         return self._asked("WATCH", path, None, None, silence_s)
 
@@ -166,11 +152,10 @@ class KubernetesConnection:
             )
         if method not in ("GET", "WATCH"):
             self._gate()  # only now: fetching credentials may have taken its time
-        self.requests.add(method)
-        asked_at = self.dates.now
         try:
-            response = observed(
-                self.observe(method, path),
+            response = self._exchange(
+                method,
+                path,
                 lambda: self._api_client.call_api(*request, _request_timeout=(min(3.0, timeout_s), timeout_s)),
                 lambda answer: answer.status,
             )
@@ -184,9 +169,7 @@ class KubernetesConnection:
             ) from None
         except HTTPError as error:
             raise self.silent(error) from error
-        _log.debug("kubernetes %s %s %s", method, path, response.status)
         if response.status < 300:
-            self.dates.note(response.headers.get("Date"), asked_at)  # a refusal may be a proxy's
             return response
         if response.status == HTTPStatus.UNAUTHORIZED:
             self._refused()
@@ -207,31 +190,16 @@ class KubernetesReader:
     """A client that can only GET."""
 
     def __init__(self, connection: KubernetesConnection) -> None:
-        self._connection = connection
-
-    @property
-    def host(self) -> str:
+        self.connection = connection
+        """For callers that have to ask in another way."""
+        self.host = connection.host
         """The API server's address, for messages."""
-        return self._connection.host
-
-    @property
-    def requests(self) -> RequestCount:
-        """Requests sent over this connection so far."""
-        return self._connection.requests
-
-    @property
-    def dates(self) -> Dates:
-        """The times in the API server's answers."""
-        return self._connection.dates
-
-    @property
-    def connection(self) -> KubernetesConnection:
-        """The connection, for callers that have to ask in another way."""
-        return self._connection
+        self.requests = connection.requests
+        self.dates = connection.dates
 
     def get(self, path: str) -> ApiAnswer:
         """One object, or whatever the path answers. Raises an ApiError."""
-        return self._connection.send("GET", path)
+        return self.connection.send("GET", path)
 
     def list_pages(self, path: str, decode: Callable[[ApiAnswer], P]) -> list[P]:
         """All pages of a list, from one complete attempt, each decoded as soon as it arrives.

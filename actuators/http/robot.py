@@ -15,14 +15,20 @@ for as long as the answer asks for.
 
 The limits are those of an endpoint and an hour, 200 for servers and 500 for resets (Robot webservice, documentation):
 this process takes less than a third of each.
+
+Log-ins that were refused are kept in the product's ConfigMap for the next process, as a CronJob with a wrong password
+is a new process every few minutes. An entry names a log-in by sixteen bits of a slow hash, which tell two log-ins apart
+and reveal no password. It is read before it is known which cluster this is.
 """
 
 import base64
+import hashlib
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +36,12 @@ import msgspec
 
 from actuators.concurrency import THREADS
 from actuators.http.call_budget import OverBudget
+from actuators.http.connection import HttpConnection
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Stopped, Throttled, Transient, one_line
-from actuators.http.requests import Observe, RequestCount, ignore, observed
 from actuators.http.retry import Retry
-from actuators.http.robot_refusals import Refusals, tag_of
-from actuators.http.shown import is_loopback, shown_address
-from actuators.http.transport import failures_as_errors, prepare, time_outs
+from desired.model.clocks import TOLERANCE, parse_moment
+from desired.model.record import Format, Stamp
 
 if TYPE_CHECKING:
     import requests
@@ -83,6 +88,11 @@ class RobotLogin:
         return self.password, self._encoded
 
     @property
+    def tag(self) -> str:
+        """What tells it from others, and reveals no password: four hexadecimal digits."""
+        return hashlib.scrypt(self.password.encode(), salt=self.user.encode(), n=2**13, r=8, p=1, dklen=2).hex()
+
+    @property
     def _encoded(self) -> str:
         return base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
 
@@ -97,8 +107,82 @@ class _ErrorBody(msgspec.Struct):
     error: _Error
 
 
-class RobotReader:
+_REFUSAL_COUNTS_FOR = timedelta(hours=1)
+"""How long a log-in that was refused is not tried again by a new process: it may have been mended in Robot."""
+_MOST_REFUSALS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One log-in that was refused."""
+
+    tag: str
+    """What tells it from others (``RobotLogin.tag``)."""
+    at: datetime
+
+
+def _fields(refusals: tuple[Refusal, ...]) -> Mapping[str, object]:
+    return {"refused": [{"login": refusal.tag, "at": refusal.at.isoformat()} for refusal in refusals[-_MOST_REFUSALS:]]}
+
+
+def _refusals(fields: Mapping[str, Any]) -> tuple[Refusal, ...]:
+    return tuple(Refusal(str(each["login"]), parse_moment(each["at"])) for each in fields["refused"][:_MOST_REFUSALS])
+
+
+REFUSED = Format("robot-refused", 1000, _fields, _refusals)
+
+
+class Refusals:
+    """The refusals in the ConfigMap. Nothing depends on it that could not be done without: no method raises."""
+
+    def __init__(
+        self,
+        read: Callable[[], Mapping[str, str] | None],
+        write: Callable[[Mapping[str, str | None]], None] | None,
+        now: Callable[[], datetime],
+        by: str = "",
+    ) -> None:
+        """``read`` yields the data of the ConfigMap, None where there is none; ``write`` sets keys of it, and is None
+        where nothing may be written. Both may raise an ApiError. ``by`` is the name under which this process writes."""
+        self._read = read
+        self._write = write
+        self._now = now
+        self._by = by
+
+    def recall(self) -> tuple[tuple[str, float], ...] | None:
+        """Tag and age in seconds of each refusal, oldest first; None where they cannot be read."""
+        now = self._now()
+        stored = self._stored(now)
+        if stored is None:
+            return None
+        found = sorted(stored, key=lambda refusal: refusal.at)
+        return tuple((refusal.tag, max(0.0, (now - refusal.at).total_seconds())) for refusal in found)
+
+    def note(self, tag: str) -> None:
+        """Write down that a log-in was refused just now."""
+        if self._write is None:
+            return
+        now = self._now()
+        try:
+            refused = (*(self._stored(now) or ()), Refusal(tag, now))
+            self._write({REFUSED.key: REFUSED.write(refused, Stamp("", self._by, now))})
+        except ApiError as error:
+            _log.info("that Robot refused the log-in is not written down: %s", error)
+
+    def _stored(self, now: datetime) -> tuple[Refusal, ...] | None:
+        """Those that count now."""
+        try:
+            found = REFUSED.read((self._read() or {}).get(REFUSED.key)) or ()
+        except ApiError as error:
+            _log.info("which log-ins Robot refused could not be read: %s", error)
+            return None
+        return tuple(refusal for refusal in found if -TOLERANCE <= now - refusal.at < _REFUSAL_COUNTS_FOR)
+
+
+class RobotReader(HttpConnection):
     """A client that can only GET. Safe to use from several threads."""
+
+    word, setting, secret = "Robot webservice", "ROBOT_ENDPOINT", "user or the password"
 
     concurrency = THREADS
     """That of its retries, where it sends anything."""
@@ -118,18 +202,12 @@ class RobotReader:
         """``pause_s`` is how long nothing is asked after a rate limit, 0: as long as the answer says. ``clock`` gives
         seconds and never goes back; None is that of ``retry``. ``refusals`` is what other processes were refused, None
         where that is not known."""
+        headers = {"User-Agent": user_agent, "Accept": "application/json"}
+        super().__init__("robot", endpoint.rstrip("/"), headers, retry=retry, timeout_s=timeout_s, read_only=True)
         self._login = login
-        self._endpoint = endpoint.rstrip("/")
-        self._shown = f"Robot webservice {shown_address(self._endpoint)}"
-        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
-        self._proxies = {"http": "", "https": ""} if is_loopback(endpoint) else None
-        self._retry = retry
-        self._timeout_s = timeout_s
         self._pause_s = pause_s
         self._clock = clock or retry.concurrency.clock
-        self._session: requests.Session | None = None
         self._lock = threading.Lock()
-        self.concurrency = retry.concurrency
         self._one_by_one = retry.concurrency.lock()
         """Credentials that have become wrong are sent once, and a service that hangs is waited for once, and not by ten
         threads."""
@@ -140,8 +218,6 @@ class RobotReader:
         self._refused_at: deque[float] = deque(maxlen=_MOST_WRONG)
         self._waits: dict[str, tuple[float, str]] = {}
         self._sent: Mapping[str, deque[float]] = {endpoint: deque() for endpoint in _MOST_AN_HOUR}
-        self.requests = RequestCount()
-        self.observe: Observe = ignore
 
     def get(self, path: str) -> bytes:
         """The body of the answer to ``/server``, ``/server/NUMBER`` or ``/reset/NUMBER``. Raises an ApiError."""
@@ -149,7 +225,7 @@ class RobotReader:
             if not self._recalled:
                 self._recall()
             try:
-                return self._retry.call(lambda timeout_s: self._attempt(path, timeout_s), timeout_s=self._timeout_s)
+                return self._call("GET", path, lambda timeout_s: self._attempt(path, timeout_s))
             except Stopped:
                 raise
             except Transient as error:
@@ -181,7 +257,7 @@ class RobotReader:
             self._recalled = True
             now, login = self._clock(), self._login
             self._refused_at.extend(now - age_s for _, age_s in refused)
-        if refused and tag_of(login.user, login.password) in (tag for tag, _ in refused):
+        if refused and login.tag in (tag for tag, _ in refused):
             with self._lock:
                 self._is_refused = login == self._login
 
@@ -192,22 +268,7 @@ class RobotReader:
 
     def _attempt(self, path: str, timeout_s: float) -> bytes:
         login = self._admit(path)
-        self.requests.add("GET")
-        with failures_as_errors(
-            self._shown, remedy="check ROBOT_ENDPOINT and the network", header="user or the password"
-        ):
-            response = observed(
-                self.observe("GET", path),
-                lambda: self._opened().get(
-                    self._endpoint + path,
-                    headers={**self._headers, "Authorization": login.header},
-                    timeout=time_outs(timeout_s),
-                    allow_redirects=False,
-                    proxies=self._proxies,
-                ),
-                lambda answer: answer.status_code,
-            )
-        _log.debug("robot GET %s %s", path, response.status_code)
+        response = self._request("GET", path, timeout_s, headers={"Authorization": login.header})
         if response.status_code == HTTPStatus.OK:
             self._prove(path)
             return response.content
@@ -259,7 +320,7 @@ class RobotReader:
                 self._is_refused = self._is_refused or login == self._login
                 self._refused_at.append(self._clock())
             if self._refusals:
-                self._refusals.note(tag_of(login.user, login.password))
+                self._refusals.note(login.tag)
             return Denied(self._refusal(), status=status, code=said.code)
         why = f"{one_line(said.message)} ({one_line(said.code)})" if said.code else response.reason or "without a word"
         message = f"{self._shown}: GET {path} answers {status} {why}"
@@ -290,14 +351,6 @@ class RobotReader:
             f"{self._shown}: user or password is wrong; nothing is asked until ROBOT_USER or ROBOT_PASSWORD change, as"
             " three wrong log-ins lock this address out"
         )
-
-    def _opened(self) -> "requests.Session":
-        import requests  # noqa: PLC0415 - 0.1 s that --help need not pay
-
-        with self._lock:
-            if self._session is None:
-                self._session = prepare(requests.Session())
-            return self._session
 
 
 def _endpoint_of(path: str) -> str:

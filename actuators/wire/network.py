@@ -7,7 +7,7 @@ import msgspec
 
 from actuators.http.decoding import decoder
 from actuators.http.errors import Broken
-from actuators.http.hetzner_lists import Decoded
+from actuators.http.lists import Decoded
 from actuators.wire.pages import Codec
 from desired.model.route import Member, MemberKind, Route
 from desired.model.snapshot import Network

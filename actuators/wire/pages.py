@@ -12,7 +12,7 @@ import msgspec
 from actuators.http.decoding import Decoder, decoder
 from actuators.http.errors import ApiError, Broken, one_line
 from actuators.http.hetzner import HetznerReader
-from actuators.http.hetzner_lists import Decoded, read_list
+from actuators.http.lists import Decoded, read_list
 from desired.section import Section
 
 

@@ -12,13 +12,12 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from actuators.http.dates import Dates
+from actuators.http.connection import Dates, RequestCount
 from actuators.http.decoding import decoder
 from actuators.http.errors import NotFound
 from actuators.http.hetzner import HetznerReader, RateLimit
-from actuators.http.hetzner_lists import PAGE_SIZE as HETZNER_PAGE_SIZE
 from actuators.http.kubernetes import PAGE_SIZE, ApiAnswer, KubernetesReader, segment
-from actuators.http.requests import RequestCount
+from actuators.http.lists import PAGE_SIZE as HETZNER_PAGE_SIZE
 from actuators.http.robot import RobotReader
 from reconciler.capture.world_file import Account, World
 from reconciler.observe.robot import RobotCache
@@ -70,23 +69,10 @@ class FiledCluster(KubernetesReader):
             self._objects[f"/api/v1/namespaces/{segment(named.namespace)}/configmaps/{segment(named.name)}"] = raw
         self._gaps = captured.gaps
         self._headers = {"date": format_datetime(captured.taken_at.astimezone(UTC), usegmt=True)}
-        self._requests = RequestCount()
-        self._dates = Dates()
-
-    @property
-    def host(self) -> str:
-        """The name that stands for the API server's address in messages."""
-        return "the world file"
-
-    @property
-    def requests(self) -> RequestCount:
-        """No requests: nothing is sent."""
-        return self._requests
-
-    @property
-    def dates(self) -> Dates:
-        """None: a file has no clock but the time at which it was written."""
-        return self._dates
+        self.host = "the world file"
+        self.requests = RequestCount()
+        self.dates = Dates()
+        """A file has no clock but the time at which it was written."""
 
     def get(self, path: str) -> ApiAnswer:
         """The answer of the API server that was captured, as of then. Raises the ApiError that it answered with,
@@ -113,18 +99,8 @@ class FiledProject(HetznerReader):
         self._lists = captured.lists | {f"/{name}": getattr(project, name) for name in project.__struct_fields__}
         self._objects = captured.objects
         self._gaps = captured.gaps
-        self._requests = RequestCount()
-        self._dates = Dates()
-
-    @property
-    def requests(self) -> RequestCount:
-        """No requests: nothing is sent."""
-        return self._requests
-
-    @property
-    def dates(self) -> Dates:
-        """None: a file has no clock but the time at which it was written."""
-        return self._dates
+        self.requests = RequestCount()
+        self.dates = Dates()
 
     @property
     def rate_limit(self) -> RateLimit | None:

@@ -20,8 +20,8 @@ from msgspec import UNSET
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, NotFound
 from actuators.http.hetzner import HetznerReader
-from actuators.http.hetzner_lists import Decoded, read_list
 from actuators.http.kubernetes import KubernetesReader, segment
+from actuators.http.lists import Decoded, read_list
 from actuators.http.robot import RobotReader
 from actuators.wire.objects import server_time
 from actuators.wire.robot import decode_robot_servers

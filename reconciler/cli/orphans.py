@@ -5,9 +5,9 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from actuators.http.actions import Actions
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
-from actuators.http.hetzner_actions import Actions
 from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
 from actuators.load_balancers import delete

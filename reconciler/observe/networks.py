@@ -11,7 +11,7 @@ import msgspec
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, NotFound
 from actuators.http.hetzner import HetznerReader
-from actuators.http.hetzner_lists import PAGE_SIZE, read_list
+from actuators.http.lists import PAGE_SIZE, read_list
 from actuators.wire.network import NETWORKS, NetworkNow, decode_members
 from desired.model.route import Member, Route
 from desired.model.snapshot import Network

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from actuators.apply import Actuator
-from actuators.http.requests import Observe, RequestEnded
+from actuators.http.connection import Observe, RequestEnded
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
 from reconciler.result import Report

@@ -19,7 +19,7 @@ from prometheus_client import (
     make_wsgi_app,
 )
 
-from actuators.http.requests import Observe, RequestEnded
+from actuators.http.connection import Observe, RequestEnded
 from actuators.http.robot import ENDPOINTS
 from desired.plan.change import Change
 from reconciler.result import Result

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from actuators.apply import Actuator
-from actuators.http.requests import RequestTrace, tracing
+from actuators.http.connection import RequestTrace, tracing
 from actuators.outcome import Applied, Failed, Outcome
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
+from actuators.http.watch import WatchEvent
 from actuators.wire.node import NODES
 from actuators.wire.objects import ListOf
 from actuators.wire.service import SERVICES

@@ -6,7 +6,7 @@ from functools import partial
 
 from actuators.concurrency import THREADS, Concurrency, Task
 from actuators.http.kubernetes import KubernetesReader
-from actuators.http.kubernetes_watch import SILENCE_S, Watch, current_version, open_watch
+from actuators.http.watch import SILENCE_S, Watch, current_version, open_watch
 from desired.model.snapshot import Snapshot
 from reconciler.triggers.relevance import EventFilter, WatchedKind
 from reconciler.triggers.watcher import Counts, Watcher

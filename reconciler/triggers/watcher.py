@@ -21,7 +21,7 @@ from typing import Protocol
 
 from actuators.concurrency import THREADS, Concurrency, Task
 from actuators.http.errors import ApiError, Broken, Throttled
-from actuators.http.kubernetes_watch import WatchEvent
+from actuators.http.watch import WatchEvent
 
 _log = logging.getLogger("hcloud-reconciler.watch")
 

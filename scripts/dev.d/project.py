@@ -10,8 +10,8 @@ from requests.adapters import HTTPAdapter
 from saying import Problem, one_line, say, wait_until
 from urllib3.util.retry import Retry
 
+from actuators.http.connection import prepare
 from actuators.http.shown import is_loopback
-from actuators.http.transport import prepare
 
 LABEL = "hcloud-reconciler/dev-cluster"
 """Its value is the id of the cluster that an object belongs to. deploy/dev/infra sets it too."""

@@ -347,7 +347,7 @@ class Replica:
         world, cluster, leader = self.cluster.world, self.cluster, connections.leader
         self.identity = f"{self.name}_{next(self._numbers)}"
         to_hetzner = Wire(cluster, self, "hetzner", world.hetzner, config.request_timeout_s)
-        connections.cloud._session.mount(HETZNER_URL, SessionLine(to_hetzner))  # type: ignore[arg-type]
+        connections.cloud._opened().mount(HETZNER_URL, SessionLine(to_hetzner))  # type: ignore[arg-type]
         to_cluster = Wire(cluster, self, "kubernetes", world.kubernetes, config.request_timeout_s)
         _plug_into(connections.cluster, to_cluster)
         if isinstance(leader, Elector):

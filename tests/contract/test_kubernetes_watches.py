@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from actuators.http.kubernetes import KubernetesReader, KubernetesWriter, connect
-from actuators.http.kubernetes_watch import WatchEvent, current_version, open_watch
 from actuators.http.retry import Retry
+from actuators.http.watch import WatchEvent, current_version, open_watch
 from tests.contract.kubernetes_api import CONFIG_MAPS, NAMESPACES, NODES, SERVICES, KubernetesApi, without_versions
 
 

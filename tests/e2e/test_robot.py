@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from actuators.http.actions import Actions
 from actuators.http.hetzner import HetznerWriter
-from actuators.http.hetzner_actions import Actions
 from actuators.http.kubernetes import KubernetesWriter
 from actuators.http.retry import Patience, Retry
 from actuators.http.robot import RobotLogin, RobotReader

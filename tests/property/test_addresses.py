@@ -76,7 +76,7 @@ def said_by_hetzner(address: str, how: str) -> str:
     retry = Retry(ImpatientStop(), NO_PATIENCE)
     connection = connect("t" * 64, address, application=("tests", "1"), retry=retry, timeout_s=1.0, read_only=True)
     for scheme in ("http://", "https://"):
-        connection._session.mount(scheme, Failing(how))
+        connection._opened().mount(scheme, Failing(how))
     return _error_of(lambda: connection.send("GET", "/servers?page=1", repeatable=True))
 
 

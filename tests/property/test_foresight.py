@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 from actuators.apply import apply
-from actuators.http.hetzner_actions import Actions
+from actuators.http.actions import Actions
 from actuators.outcome import Applied
 from actuators.writers import Writers
 from desired.guards.guard import GuardInput

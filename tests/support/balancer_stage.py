@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Any
 
-from actuators.http.hetzner_actions import Actions
+from actuators.http.actions import Actions
 from actuators.load_balancers import BALANCER_ACTUATORS
 from actuators.writers import Writers
 from desired.model.load_balancer import CloudBalancer, IpTarget, Listener, SelectorTarget, ServerTarget, Target

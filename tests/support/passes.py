@@ -13,9 +13,9 @@ from typing_extensions import TypeVar
 from actuators.approvals import approve, use_up
 from actuators.calls import have_room, within_budget
 from actuators.config_maps import put
+from actuators.http.actions import Actions
 from actuators.http.call_budget import CallBudget
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
-from actuators.http.hetzner_actions import Actions
 from actuators.lanes import UnderWay
 from actuators.outcome import Applied, Outcome
 from actuators.services import write_conditions

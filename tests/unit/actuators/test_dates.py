@@ -6,7 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from actuators.http.dates import ClockBounds, Dates
+from actuators.http.connection import ClockBounds, Dates
 
 
 def date(second: int) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from actuators.apply import Actuator, Pressure, apply
+from actuators.http.connection import note_action
 from actuators.http.errors import Busy, Throttled
-from actuators.http.requests import note_action
 from actuators.lanes import UnderWay
 from actuators.outcome import GOES_ON, OVERTAKEN, PREEMPTED, Applied, Outcome, Pending, Skipped
 from desired.model.load_balancer import Attachment

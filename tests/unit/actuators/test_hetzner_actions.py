@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from actuators.http.actions import Actions
 from actuators.http.errors import ApiError, Broken, Busy, Denied, Invalid, Stopped, Throttled, Transient
-from actuators.http.hetzner_actions import Actions
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.support.objects import server

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from actuators.http.connection import RequestEnded
 from actuators.http.errors import (
     ApiError,
     Broken,
@@ -22,7 +23,6 @@ from actuators.http.errors import (
     Transient,
 )
 from actuators.http.hetzner import HetznerConnection, HetznerReader, RateLimit, connect
-from actuators.http.requests import RequestEnded
 from actuators.http.retry import Patience, Retry
 from tests.support.objects import server
 from tests.support.simulators import READ_ONLY_TOKEN, ImpatientStop, Simulation

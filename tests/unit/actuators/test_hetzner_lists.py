@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from actuators.http.errors import Broken, Denied, Throttled, Transient
-from actuators.http.hetzner_lists import Decoded, read_list
+from actuators.http.lists import Decoded, read_list
 from actuators.wire.server import SERVERS
 from desired.section import Absent, Present, Unknown
 from tests.support.objects import server

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from actuators.http import kubernetes_watch
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
-from actuators.http.kubernetes_watch import Watch, WatchEvent, current_version, open_watch
 from actuators.http.own_writes import OwnWrites
+from actuators.http.watch import Watch, WatchEvent, current_version, open_watch
 from tests.support.objects import joining_node
 from tests.support.simulators import Simulation
 
@@ -226,7 +225,7 @@ def test_lines_however_they_come(pieces: tuple[bytes, ...]) -> None:
 )
 def test_what_is_no_event(monkeypatch: pytest.MonkeyPatch, last: bytes) -> None:
     """All that came before it counts."""
-    monkeypatch.setattr(kubernetes_watch, "LONGEST_LINE", 100)
+    monkeypatch.setattr("actuators.http.watch.LONGEST_LINE", 100)
     watch = follow(line("1") + b"\n", last)
 
     assert next(watch).version == "1"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from actuators.http.connection import RequestEnded, tracing
 from actuators.http.errors import ApiError
-from actuators.http.requests import RequestEnded, tracing
 from tests.support.simulators import Simulation
 
 Seen = list[tuple[str, str, int | None]]

@@ -13,8 +13,7 @@ import pytest
 from actuators.http.call_budget import OverBudget
 from actuators.http.errors import ApiError, Broken, Denied, Invalid, NotFound, Throttled, Transient
 from actuators.http.retry import Patience, Retry
-from actuators.http.robot import RobotLogin, RobotReader
-from actuators.http.robot_refusals import REFUSED, Refusals
+from actuators.http.robot import REFUSED, Refusals, RobotLogin, RobotReader
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.proxy import FaultProxy
 from reconciler.sandbox.robot import RobotSimulator

@@ -62,7 +62,7 @@ class _Cluster(KubernetesReader):
     """The API server, but for the answers at some paths."""
 
     def __init__(self, reader: KubernetesReader, changes: Mapping[str, Body]) -> None:
-        super().__init__(reader._connection)
+        super().__init__(reader.connection)
         self._changes = changes
 
     def get(self, path: str) -> ApiAnswer:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actuators.http.kubernetes_watch import WatchEvent
 from actuators.http.own_writes import OwnWrites
+from actuators.http.watch import WatchEvent
 from actuators.wire.node import NODES
 from actuators.wire.service import SERVICES
 from desired.model.snapshot import Snapshot

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from actuators.apply import Actuator
-from actuators.http.requests import ignore
+from actuators.http.connection import ignore
 from desired.model.snapshot import RobotAccount, Snapshot
 from desired.plan.change import Change
 from desired.section import Section

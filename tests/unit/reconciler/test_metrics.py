@@ -313,7 +313,7 @@ def test_a_whole_pass(joining: Run) -> None:
     """Two Nodes that join: applied, with their delay by the API server's clock; each request is counted."""
     metrics = make_metrics()
     cloud = joining.readers.hetzner._connection
-    cluster = joining.readers.kubernetes._connection
+    cluster = joining.readers.kubernetes.connection
     cloud.observe, cluster.observe = metrics.of_hetzner(), metrics.of_kubernetes("https://api:6443/base")
     measured = Meter().measure(joining.converge, "node/web-1 joined")
 

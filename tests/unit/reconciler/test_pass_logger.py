@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from actuators.apply import apply
+from actuators.http.actions import Actions
+from actuators.http.connection import note_action, note_correlation
 from actuators.http.errors import Invalid
-from actuators.http.hetzner_actions import Actions
-from actuators.http.requests import note_action, note_correlation
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from actuators.writers import Writers
 from desired.model.snapshot import Snapshot

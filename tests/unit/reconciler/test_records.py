@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.robot_refusals import REFUSED, Refusal
+from actuators.http.robot import REFUSED, Refusal
 from desired.model.former_settings import SETTINGS, FormerSettings
 from desired.model.record import Format, Stamp
 from desired.model.remembered import ANCHOR, Remembered

@@ -10,7 +10,7 @@ from actuators.concurrency import Concurrency
 from actuators.http.errors import Denied
 from actuators.http.hetzner import HetznerConnection, HetznerWriter
 from actuators.http.kubernetes import KubernetesWriter
-from actuators.http.robot_refusals import REFUSED, Refusal, tag_of
+from actuators.http.robot import REFUSED, Refusal, RobotLogin
 from desired.model.record import Stamp
 from desired.plan.kinds import KINDS
 from reconciler.config.config import load_config
@@ -89,7 +89,7 @@ def test_who_looks_cannot_write(
     built = runtime(sim, command, *modes)
 
     assert built.connections is None
-    for connection in (connection_of(built), built.plan_context.readers.kubernetes._connection):
+    for connection in (connection_of(built), built.plan_context.readers.kubernetes.connection):
         with pytest.raises(PermissionError):
             connection.send("DELETE", "/load_balancers/1", repeatable=True)
     assert plan_once(built.plan_context).result == "changes"
@@ -114,7 +114,7 @@ def test_a_refused_log_in_is_as_old_as_the_clock_of_the_run_has_it() -> None:
     at = datetime(2001, 11, 23, 12, tzinfo=UTC)
     environment = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, **ALONE}
     environment |= {"ROBOT_ENABLED": "true", "ROBOT_USER": "#ws+sandbox", "ROBOT_PASSWORD": "wrong"}
-    noted = REFUSED.write((Refusal(tag_of("#ws+sandbox", "wrong"), at),), Stamp("", "", at))
+    noted = REFUSED.write((Refusal(RobotLogin("#ws+sandbox", "wrong").tag, at),), Stamp("", "", at))
     config_map = ConfigMap("hcloud-reconciler", lambda: {REFUSED.key: noted})
     clock = Concurrency(wall_clock=(at + timedelta(minutes=5)).timestamp)
     robot = open_robot(load_config(Command.BARE, {}, environment), threading.Event(), config_map, clock)

@@ -8,7 +8,7 @@ import pytest
 
 from actuators.concurrency import Concurrency
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Throttled, Transient
-from actuators.http.kubernetes_watch import WatchEvent
+from actuators.http.watch import WatchEvent
 from reconciler.triggers.watcher import Watcher
 from tests.support.simulated_time import Clock
 

@@ -12,10 +12,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from actuators.http.connection import note_action
 from actuators.http.decoding import decoder
 from actuators.http.errors import ApiError, Broken, Busy, Invalid, Stopped, Throttled, Transient, one_line
 from actuators.http.hetzner import HetznerReader
-from actuators.http.requests import note_action
 
 _log = logging.getLogger("hcloud-reconciler.clients")
 
