@@ -1,13 +1,17 @@
-"""What takes more than one pass: a certificate that is being issued, lists that lag behind, a loop that goes on."""
+"""What takes more than one pass: a certificate that is being issued, lists that lag behind, a loop that goes on; and a
+list with an object that no pass can decode."""
 
+import json
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.support.in_process import one_pass
 from tests.support.objects import IN_NETWORK, a_service, addresses, by_key, ingress, port, seen
 from tests.support.stage import Stage, killed_at_the_end, wait_for
+from tests.support.world import SERVICES
 
 
 def test_a_port_waits_for_its_certificate_and_nothing_else_does(a_stage: Callable[..., Stage]) -> None:
@@ -88,3 +92,30 @@ def test_the_loop_serves_what_comes_and_lets_go_of_what_goes(balanced: Stage) ->
 
     assert (process.returncode, balanced.balancers(), "Traceback" in stderr) == (0, [], False)
     assert sorted(balanced.asked_of_hetzner()) == ["DELETE 1", "POST add_service", "POST load_balancers"]
+
+
+DEEP = 5_000
+"""Levels: API servers take ten thousand."""
+_HERE = "so deep"
+
+
+def test_an_object_that_is_nested_without_end_costs_itself_alone(balanced: Stage) -> None:
+    """Whoever may write one Service may give it ten thousand levels of managed fields: no list of Services could be
+    decoded with it, and each pass ended in a traceback."""
+    balanced.have_services(a_service("good"))
+    deep = '{"f:metadata":' * DEEP + "{}" + "}" * DEEP
+    poisoned = json.dumps(_with_managed_fields(a_service("poisoned"), _HERE)).replace(f'"{_HERE}"', deep)
+    status, answer = balanced.cluster.request("POST", SERVICES, poisoned.encode())
+    assert status == 201, answer
+
+    ran = balanced.reconcile("--once", "--output=json", "--detailed-exitcode")
+
+    assert ran.code == 0, ran.stderr
+    assert ingress(balanced.service("good"))
+    assert ingress(balanced.service("poisoned"))
+
+
+def _with_managed_fields(service: dict[str, Any], fields: str) -> dict[str, Any]:
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    service["metadata"]["managedFields"] = [{**entry, "time": "2026-01-01T00:00:00Z"}]
+    return service

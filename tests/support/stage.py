@@ -207,11 +207,11 @@ class Stage(World):
         return self.cluster.request(method, path, body)
 
     def remove_nodes(self) -> None:
-        """Empty a real cluster of Nodes, whoever holds them."""
+        """Empty the cluster of Nodes, whoever holds them."""
         for name, node in self.nodes().items():
             if node["metadata"].get("finalizers"):
                 self.cluster.request("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"finalizers": None}})
-        self.cluster.request("DELETE", "/api/v1/nodes")
+            self.cluster.request("DELETE", f"/api/v1/nodes/{name}")
 
     def remove_services(self) -> None:
         """Empty the cluster of Services, whoever holds them; its own, ``default/kubernetes``, stays."""

@@ -1,22 +1,17 @@
 """Texts that were made to stop everything: they cost the object that they stand on, and nothing else."""
 
-import json
 from typing import Any
 
 import pytest
 
 from tests.support.objects import a_service, ingress, port, said_of
 from tests.support.stage import Stage
-from tests.support.world import SERVICES
 
 POISONED = {
     "duration": {"protocol": "http", "http_timeout_idle": "9" * 60_000 + "s"},
     "selector": {"node_selector": "a," * 100_000},
     "certificates": {"protocol": "https", "http_certificates": ",".join(f"cert-{n}" for n in range(20_000))},
 }
-DEEP = 5_000
-"""Levels: API servers take ten thousand."""
-_HERE = "so deep"
 
 
 def test_a_poisoned_service_costs_itself_alone(balanced: Stage) -> None:
@@ -37,28 +32,6 @@ def test_a_poisoned_service_costs_itself_alone(balanced: Stage) -> None:
     for name in POISONED:
         assert said_of(found[name])["LoadBalancerInSync"] == ("False", "InvalidAnnotation")
         assert not ingress(found[name])
-
-
-def test_an_object_that_is_nested_without_end_costs_itself_alone(balanced: Stage) -> None:
-    """Whoever may write one Service may give it ten thousand levels of managed fields: no list of Services could be
-    decoded with it, and each pass ended in a traceback."""
-    balanced.have_services(a_service("good"))
-    deep = '{"f:metadata":' * DEEP + "{}" + "}" * DEEP
-    poisoned = json.dumps(_with_managed_fields(a_service("poisoned"), _HERE)).replace(f'"{_HERE}"', deep)
-    status, answer = balanced.cluster.request("POST", SERVICES, poisoned.encode())
-    assert status == 201, answer
-
-    ran = balanced.reconcile("--once", "--output=json", "--detailed-exitcode")
-
-    assert ran.code == 0, ran.stderr
-    assert ingress(balanced.service("good"))
-    assert ingress(balanced.service("poisoned"))
-
-
-def _with_managed_fields(service: dict[str, Any], fields: str) -> dict[str, Any]:
-    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
-    service["metadata"]["managedFields"] = [{**entry, "time": "2026-01-01T00:00:00Z"}]
-    return service
 
 
 @pytest.mark.parametrize("flag", ["--interval", "--request-timeout", "--delete-not-ready-for", "--given-up-after"])
