@@ -6,13 +6,14 @@ declaration. Values of the planner are documents as they are. UNSET and UNMANAGE
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, partial
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.model.price import Cost, Price
@@ -36,6 +37,13 @@ DocumentKey = Annotated[str, Meta(pattern="^[a-z_]+(/.+)?$")]
 """The key of something in a plan, ``node/web-1``."""
 Shown = Mapping[type, Callable[[Any], object]]
 """Type that is no document → what is shown in its place."""
+
+
+class Versioned(Struct, frozen=True, kw_only=True):
+    """What every document begins with."""
+
+    format_version: FormatVersion = FORMAT_VERSION
+    tool_version: str = __version__
 
 
 class ClusterDocument(Struct, frozen=True):
@@ -179,7 +187,7 @@ class PriceDocument(Struct, frozen=True):
     @classmethod
     def of(cls, price: Price) -> "PriceDocument":
         """A price, or a difference of two."""
-        return cls(_exact(price.net), exact(price.gross), _exact(price.hourly_net), _exact(price.hourly_gross))
+        return cls(*map(_exact, (price.net, price.gross, price.hourly_net, price.hourly_gross)))
 
 
 class CostDocument(Struct, frozen=True):
@@ -228,13 +236,11 @@ def _most(cost: Cost) -> PriceDocument | UnsetType:
     return UNSET if cost.most == cost.after else PriceDocument.of(cost.most)
 
 
-def exact(amount: Decimal) -> str:
-    """All of an amount, with two decimals at least."""
+def _exact(amount: Decimal | None) -> Any:
+    """All of an amount, with two decimals at least; None where it is not known."""
+    if amount is None:
+        return None
     return f"{amount.normalize():f}" if amount != amount.quantize(CENT) else f"{amount.quantize(CENT) + 0:f}"
-
-
-def _exact(amount: Decimal | None) -> str | None:
-    return None if amount is None else exact(amount)
 
 
 class ChangeDocument(Struct, frozen=True):
@@ -355,8 +361,7 @@ class ReportDocument(Struct, frozen=True):
     """The keys to which ``--only`` had restricted it; empty: it was not."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedPart:
+class SavedPart(Struct, frozen=True):
     """What a saved plan has besides its report, as in ``ReportDocument``."""
 
     plan_hash: str
@@ -395,10 +400,7 @@ def report_as_json(report: Report, saved: SavedPart | None = None) -> Mapping[st
         requests=RequestsDocument.of(report),
         summary=SummaryDocument(**summary(report)),
         cost=MonthlyCostDocument.of(report.cost),
-        plan_hash=UNSET if saved is None else saved.plan_hash,
-        expires_at=UNSET if saved is None else saved.expires_at,
-        settings=UNSET if saved is None else saved.settings,
-        only=UNSET if saved is None else saved.only,
+        **({} if saved is None else asdict(saved)),
     )
-    found: Mapping[str, Any] = to_json(document, shown(report))
-    return found
+    written: Mapping[str, Any] = to_json(document, shown(report))
+    return written

@@ -45,14 +45,12 @@ from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from desired.syntax.provider_id import Provider
-from reconciler import __version__
 from reconciler.config.options import Detail
 from reconciler.config.program import program_name
 from reconciler.report.documents import (
-    FORMAT_VERSION,
     ClusterDocument,
-    FormatVersion,
     RequestsDocument,
+    Versioned,
     shown,
     to_json,
 )
@@ -415,11 +413,9 @@ def _lines(explained: Explained, head: Head) -> Iterator[TextLine]:
             yield from section.shown(explained)
 
 
-class ExplanationHead(Struct, frozen=True):
+class ExplanationHead(Versioned, frozen=True, kw_only=True):
     """What stands before the members of an explanation."""
 
-    format_version: FormatVersion
-    tool_version: str
     kind: Literal["node", "service"]
     key: str
     """As in a plan, node/NAME or service/NAMESPACE/NAME; as it was given, when there is no such object."""
@@ -448,7 +444,7 @@ def explanation_as_json(explained: Explained) -> Mapping[str, Any]:
     report, kind = explained.report, explained.kind
     taken_at = report.snapshot.taken_at if report.snapshot else None
     cluster = ClusterDocument.of(report.snapshot)
-    head = ExplanationHead(FORMAT_VERSION, __version__, kind, explained.key, taken_at, cluster)
+    head = ExplanationHead(kind=kind, key=explained.key, taken_at=taken_at, cluster=cluster)
     tail = ExplanationTail(report.errors, RequestsDocument.of(report))
     members = get_type_hints(EXPLANATIONS[kind])
     empty: Mapping[str, Any] = {name: [] if get_origin(hint) is tuple else None for name, hint in members.items()}

@@ -1,6 +1,6 @@
 """Holds for people and machines: all of them as a list, one of them with everything about it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,9 +10,8 @@ from msgspec import Struct
 from desired.plan.change import shown_seconds, with_advice
 from desired.plan.grants import Grant, Here, Source
 from desired.syntax.bounds import counted
-from reconciler import __version__
 from reconciler.config.program import program_name
-from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
+from reconciler.report.documents import Versioned
 from reconciler.report.folding import SYMBOLS, names, shown_value
 from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
 from reconciler.report.text import TONES, TextLine, Tone, approve_line, with_moments
@@ -41,10 +40,13 @@ class HoldsReport:
     flags: str = ""
     """As in ``approve_command``."""
 
+    def lines(self) -> Iterator[TextLine]:
+        """The text."""
+        return with_moments(_lines(self), self.now)
 
-def render_holds(report: HoldsReport) -> Iterator[TextLine]:
-    """The lines for people."""
-    yield from with_moments(_lines(report), report.now)
+    def document(self) -> "HoldsDocument":
+        """The JSON."""
+        return HoldsDocument.of(self)
 
 
 def _lines(report: HoldsReport) -> Iterator[TextLine]:
@@ -208,11 +210,9 @@ class HeldDocument(Struct, frozen=True):
     """The command that approves it."""
 
 
-class HoldsDocument(Struct, frozen=True):
+class HoldsDocument(Versioned, frozen=True, kw_only=True):
     """What ``reconcile holds`` writes as JSON."""
 
-    format_version: FormatVersion
-    tool_version: str
     taken_at: datetime | None
     """The API server's clock; None when it could not be read."""
     by: str | None
@@ -223,27 +223,23 @@ class HoldsDocument(Struct, frozen=True):
     holds: tuple[HeldDocument, ...]
     errors: tuple[str, ...]
 
-
-def holds_as_json(report: HoldsReport) -> Mapping[str, Any]:
-    """The report in JSON values."""
-    now, published = report.now, report.published
-    chosen: Sequence[PublishedHold] = [hold for hold in report.holds if not report.shown or hold.hash == report.shown]
-    document = HoldsDocument(
-        format_version=FORMAT_VERSION,
-        tool_version=__version__,
-        taken_at=now,
-        by=published.by if published else None,
-        written_at=published.written_at if published else None,
-        why_incomplete=report.why_incomplete or None,
-        holds=tuple(
-            HeldDocument(
-                hold,
-                tuple(ApprovalDocument.of(each, now) for each in _of(hold, report)) if now else (),
-                approve_command(hold.hash, report.flags),
-            )
-            for hold in chosen
-        ),
-        errors=report.errors,
-    )
-    found: Mapping[str, Any] = to_json(document)
-    return found
+    @classmethod
+    def of(cls, report: HoldsReport) -> "HoldsDocument":
+        """All holds, or the one that is shown."""
+        now, published = report.now, report.published
+        chosen = [hold for hold in report.holds if not report.shown or hold.hash == report.shown]
+        return cls(
+            taken_at=now,
+            by=published.by if published else None,
+            written_at=published.written_at if published else None,
+            why_incomplete=report.why_incomplete or None,
+            holds=tuple(
+                HeldDocument(
+                    hold,
+                    tuple(ApprovalDocument.of(each, now) for each in _of(hold, report)) if now else (),
+                    approve_command(hold.hash, report.flags),
+                )
+                for hold in chosen
+            ),
+            errors=report.errors,
+        )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -14,8 +14,7 @@ from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.load_balancers.prices import price_of, standing
 from desired.model.price import Cost
 from desired.syntax.bounds import counted
-from reconciler import __version__
-from reconciler.report.documents import FORMAT_VERSION, ClusterDocument, FormatVersion, to_json
+from reconciler.report.documents import ClusterDocument, Versioned
 from reconciler.report.money import UNKNOWN, a_month, money
 from reconciler.report.text import TextLine, Tone, with_moments
 
@@ -53,6 +52,14 @@ class OrphanReport:
     flags: str = ""
     """Those that the command has to be given again to reach the same cluster."""
 
+    def lines(self) -> Iterator[TextLine]:
+        """The text: what there is, what became of it, what to type next, what went wrong."""
+        return with_moments(_lines(self), self.taken_at)
+
+    def document(self) -> "OrphansDocument":
+        """The JSON."""
+        return OrphansDocument.of(self)
+
     @property
     def left(self) -> tuple[Orphan, ...]:
         """The orphans that are still there."""
@@ -79,11 +86,6 @@ class OrphanReport:
         if self.undone:
             return OrphansResult.PARTIAL
         return OrphansResult.ORPHANS if self.left else OrphansResult.NONE
-
-
-def render_orphans(report: OrphanReport) -> Iterator[TextLine]:
-    """The lines: what there is, what became of it, what to type next, what went wrong."""
-    yield from with_moments(_lines(report), report.taken_at)
 
 
 def shown_orphan(orphan: Orphan) -> str:
@@ -272,11 +274,9 @@ class StrayDocument(Struct, frozen=True):
     """Why it has no owner."""
 
 
-class OrphansDocument(Struct, frozen=True):
+class OrphansDocument(Versioned, frozen=True, kw_only=True):
     """The load balancers of this cluster that no Service wants."""
 
-    format_version: FormatVersion
-    tool_version: str
     result: OrphansResult
     taken_at: datetime | None
     """The API server's clock; None when it could not be read."""
@@ -294,26 +294,23 @@ class OrphansDocument(Struct, frozen=True):
     an error."""
     errors: tuple[str, ...]
 
-
-def orphans_as_json(report: OrphanReport) -> Mapping[str, Any]:
-    """The report in JSON values."""
-    document = OrphansDocument(
-        format_version=FORMAT_VERSION,
-        tool_version=__version__,
-        result=report.result,
-        taken_at=report.taken_at,
-        cluster=ClusterDocument(report.cluster_uid),
-        orphans=tuple(OrphanDocument.of(orphan, report) for orphan in report.orphans),
-        stray_addresses=tuple(
-            StrayDocument(each.balancer.id, each.balancer.spec.name, each.ip, each.reason.text) for each in report.stray
-        ),
-        currency=report.currency,
-        monthly_gross=_gross(report.left),
-        obstacle=report.obstacle,
-        errors=report.errors,
-    )
-    found: Mapping[str, Any] = to_json(document)
-    return found
+    @classmethod
+    def of(cls, report: OrphanReport) -> "OrphansDocument":
+        """All that there is to say."""
+        return cls(
+            result=report.result,
+            taken_at=report.taken_at,
+            cluster=ClusterDocument(report.cluster_uid),
+            orphans=tuple(OrphanDocument.of(orphan, report) for orphan in report.orphans),
+            stray_addresses=tuple(
+                StrayDocument(each.balancer.id, each.balancer.spec.name, each.ip, each.reason.text)
+                for each in report.stray
+            ),
+            currency=report.currency,
+            monthly_gross=_gross(report.left),
+            obstacle=report.obstacle,
+            errors=report.errors,
+        )
 
 
 def _gross(orphans: Collection[Orphan]) -> str | None:

@@ -1,17 +1,13 @@
 """Status of the controller in a few lines: who leads, and what its last pass came to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
-
-from msgspec import Struct
 
 from desired.model.clocks import parse_moment
 from desired.syntax.bounds import counted
-from reconciler import __version__
 from reconciler.config.program import program_name
-from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
+from reconciler.report.documents import Versioned
 from reconciler.report.holds import ago, origin
 from reconciler.report.published import RENEWED, PublishedHold, PublishedPass, PublishedStatus
 from reconciler.report.text import TextLine, Tone, with_moments
@@ -36,6 +32,14 @@ class StatusReport:
     """When it was renewed, in its holder's words."""
     errors: tuple[str, ...] = ()
 
+    def lines(self) -> Iterator[TextLine]:
+        """The text."""
+        return with_moments(_lines(self), self.now)
+
+    def document(self) -> "StatusDocument":
+        """The JSON."""
+        return StatusDocument.of(self)
+
     @property
     def is_late(self) -> bool:
         """Whether it should have been published again by now."""
@@ -51,11 +55,6 @@ class StatusReport:
         if not last.is_whole:
             return 1
         return 3 if last.result == Result.REFUSED or self.published.holds else 0
-
-
-def render_status(report: StatusReport) -> Iterator[TextLine]:
-    """The lines for people."""
-    yield from with_moments(_lines(report), report.now)
 
 
 def _lines(report: StatusReport) -> Iterator[TextLine]:
@@ -93,11 +92,9 @@ def _renewed(text: str, now: datetime) -> str:
         return f", renewed at {text}"
 
 
-class StatusDocument(Struct, frozen=True):
+class StatusDocument(Versioned, frozen=True, kw_only=True):
     """What ``reconcile status`` writes as JSON."""
 
-    format_version: FormatVersion
-    tool_version: str
     taken_at: datetime | None
     """The API server's clock; None when it could not be read."""
     leader: str | None
@@ -110,21 +107,17 @@ class StatusDocument(Struct, frozen=True):
     holds: tuple[PublishedHold, ...]
     errors: tuple[str, ...]
 
-
-def status_as_json(report: StatusReport) -> Mapping[str, Any]:
-    """The report in JSON values."""
-    status = report.published
-    document = StatusDocument(
-        format_version=FORMAT_VERSION,
-        tool_version=__version__,
-        taken_at=report.now,
-        leader=report.leader,
-        renewed=report.renewed or None,
-        by=status.by if status else None,
-        written_at=status.written_at if status else None,
-        last_pass=status.last_pass if status else None,
-        holds=status.holds if status else (),
-        errors=report.errors,
-    )
-    found: Mapping[str, Any] = to_json(document)
-    return found
+    @classmethod
+    def of(cls, report: StatusReport) -> "StatusDocument":
+        """All that is known."""
+        status = report.published
+        return cls(
+            taken_at=report.now,
+            leader=report.leader,
+            renewed=report.renewed or None,
+            by=status.by if status else None,
+            written_at=status.written_at if status else None,
+            last_pass=status.last_pass if status else None,
+            holds=status.holds if status else (),
+            errors=report.errors,
+        )

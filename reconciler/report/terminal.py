@@ -4,23 +4,33 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from actuators.outcome import Outcome
 from desired.plan.change import Change
 from reconciler.config.options import Color, Output
-from reconciler.report.documents import report_as_json
+from reconciler.report.documents import Versioned, report_as_json, to_json
 from reconciler.report.escaping import json_text, visible
 from reconciler.report.text import TextLine, Tone, render_lines
-from reconciler.result import Report
+from reconciler.result import Explained, Report
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from reconciler.report.renderers import Other
 
-    Said = Report | Other
+class Told(Protocol):
+    """The result of a command that makes no plan."""
+
+    def lines(self) -> Iterator[TextLine]:
+        """The text."""
+
+    def document(self) -> Versioned:
+        """The JSON."""
+
+
+Said = Report | Explained | Told
+"""What a command writes."""
 
 _COLORS = {
     Tone.PLAIN: "",
@@ -52,7 +62,7 @@ class Writer:
         self._is_wrapped = output is Output.AUTO and is_terminal(self._stream)
         self._is_colored = is_colored(color, os.environ, on_terminal=self._is_wrapped)
 
-    def write(self, said: "Said", *, stream_of_passes: bool = False) -> None:
+    def write(self, said: Said, *, stream_of_passes: bool = False) -> None:
         """Write ``said`` whole and flush. Raises BrokenPipeError without a reader."""
         if self._output in (Output.AUTO, Output.TEXT):
             self._stream.write("".join(f"{line}\n" for line in self._lines(said)))
@@ -60,7 +70,7 @@ class Writer:
             self._stream.write(rendered(said, self._output, is_one_of_many=stream_of_passes))
         self._stream.flush()
 
-    def _lines(self, said: "Said") -> Iterator[str]:
+    def _lines(self, said: Said) -> Iterator[str]:
         width = columns(self._stream) if self._is_wrapped else None
         for line in _text(said, width):
             for text in _fitted(line, width) if isinstance(said, Report) else (line.text,):
@@ -68,7 +78,7 @@ class Writer:
                 yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text
 
 
-def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> str:
+def rendered(said: Said, output: Output, *, is_one_of_many: bool = False) -> str:
     """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
     a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
 
@@ -94,20 +104,25 @@ def rendered(said: "Said", output: Output, *, is_one_of_many: bool = False) -> s
     return "".join(f"{line.text}\n" for line in _text(said))
 
 
-def _as_json(said: "Said") -> Mapping[str, Any]:
+def _as_json(said: Said) -> Mapping[str, Any]:
     if isinstance(said, Report):
         return report_as_json(said)
-    from reconciler.report import renderers  # noqa: PLC0415 - a pass need not pay for what other commands show
+    if isinstance(said, Explained):
+        from reconciler.report.explanation import explanation_as_json  # noqa: PLC0415 - a pass need not pay for it
 
-    return renderers.as_json(said)
+        return explanation_as_json(said)
+    written: Mapping[str, Any] = to_json(said.document())
+    return written
 
 
-def _text(said: "Said", width: int | None = None) -> Iterator[TextLine]:
+def _text(said: Said, width: int | None = None) -> Iterator[TextLine]:
     if isinstance(said, Report):
         return render_lines(said, width)
-    from reconciler.report import renderers  # noqa: PLC0415
+    if isinstance(said, Explained):
+        from reconciler.report.explanation import render_explanation  # noqa: PLC0415
 
-    return renderers.to_text(said)
+        return render_explanation(said)
+    return said.lines()
 
 
 class TerminalProgress:

@@ -1,15 +1,14 @@
 """Text and JSON of the result of ``reconcile validate``. ``docs/validate.md`` shows both."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from msgspec import Struct
 
 from desired.annotations.options import BadAnnotation
 from desired.annotations.warnings import AnnotationWarning
 from desired.syntax.bounds import counted
-from reconciler import __version__
-from reconciler.report.documents import FORMAT_VERSION, FormatVersion, to_json
+from reconciler.report.documents import Versioned
 from reconciler.report.escaping import visible
 from reconciler.report.text import TextLine, Tone
 
@@ -98,6 +97,15 @@ class Validation(Struct, frozen=True):
     not_judged: tuple[NotJudged, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
+    def lines(self) -> Iterator[TextLine]:
+        """The text: configuration, each Service in the order of the files, annotations elsewhere, files with nothing to
+        judge, what could not be read, a summary."""
+        return (TextLine(visible(line.text), line.tone) for line in _lines(self))
+
+    def document(self) -> "ValidationDocument":
+        """The JSON."""
+        return ValidationDocument.of(self)
+
     @property
     def errors(self) -> int:
         """How many there are."""
@@ -117,13 +125,6 @@ class Validation(Struct, frozen=True):
     @property
     def _checked(self) -> tuple[CheckedConfiguration | CheckedService | CheckedAnnotations, ...]:
         return (self.configuration, *self.services, *self.annotations)
-
-
-def render_validation(validation: Validation) -> Iterator[TextLine]:
-    """The lines: configuration, each Service in the order of the files, annotations elsewhere, files with nothing to
-    judge, what could not be read, a summary."""
-    for line in _lines(validation):
-        yield TextLine(visible(line.text), line.tone)
 
 
 def _lines(validation: Validation) -> Iterator[TextLine]:
@@ -188,11 +189,9 @@ class CountsDocument(Struct, frozen=True):
     """Notes on what was not judged."""
 
 
-class ValidationDocument(Struct, frozen=True):
+class ValidationDocument(Versioned, frozen=True, kw_only=True):
     """The configuration and the Services of manifests, checked without any API."""
 
-    format_version: FormatVersion
-    tool_version: str
     result: Literal["valid", "invalid"]
     configuration: CheckedConfiguration
     services: tuple[CheckedService, ...]
@@ -204,26 +203,22 @@ class ValidationDocument(Struct, frozen=True):
     unreadable: tuple[Unreadable, ...]
     summary: CountsDocument
 
-
-def validation_as_json(validation: Validation) -> Mapping[str, Any]:
-    """The validation in JSON values."""
-    document = ValidationDocument(
-        format_version=FORMAT_VERSION,
-        tool_version=__version__,
-        result="invalid" if validation.errors else "valid",
-        configuration=validation.configuration,
-        services=validation.services,
-        annotations=validation.annotations,
-        not_judged=validation.not_judged,
-        unreadable=validation.unreadable,
-        summary=CountsDocument(
-            files=validation.files,
-            services=len(validation.services),
-            annotations=len(validation.annotations),
-            errors=validation.errors,
-            notes=validation.notes,
-            not_judged=validation.unjudged,
-        ),
-    )
-    found: Mapping[str, Any] = to_json(document)
-    return found
+    @classmethod
+    def of(cls, validation: Validation) -> "ValidationDocument":
+        """Everything that was checked."""
+        return cls(
+            result="invalid" if validation.errors else "valid",
+            configuration=validation.configuration,
+            services=validation.services,
+            annotations=validation.annotations,
+            not_judged=validation.not_judged,
+            unreadable=validation.unreadable,
+            summary=CountsDocument(
+                files=validation.files,
+                services=len(validation.services),
+                annotations=len(validation.annotations),
+                errors=validation.errors,
+                notes=validation.notes,
+                not_judged=validation.unjudged,
+            ),
+        )

@@ -10,9 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker
 
 from reconciler.config.options import Output
-from reconciler.report.renderers import Other
-from reconciler.report.terminal import Writer
-from reconciler.result import Report
+from reconciler.report.terminal import Said, Writer
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _GOLDEN = Path(__file__).resolve().parents[1] / "unit" / "reconciler" / "golden"
@@ -26,7 +24,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def written(said: Report | Other, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
+def written(said: Said, output: Output = Output.TEXT, stream: io.StringIO | None = None) -> str:
     """What reaches the stream."""
     stream = stream or io.StringIO()
     Writer(output, stream).write(said)

@@ -245,11 +245,12 @@ def counts_of(counts: Mapping[str, int], before_verbs: str = "") -> str:
     return ", ".join(f"{count} {before_verbs if word in set(Verb) else ''}{word}" for word, count in told)
 
 
-def _utc(moment: datetime, form: str) -> str:
+def utc(moment: datetime, form: str) -> str:
+    """A time in UTC, in this form."""
     return f"{moment.astimezone(UTC):{form}}"
 
 
-def _whole_sides(change: FieldChange) -> tuple[str, str]:
+def whole_sides(change: FieldChange) -> tuple[str, str]:
     """Both sides with all of their entries: the page is where they are looked up."""
     before, after = (
         ", ".join(map(str, side)) if isinstance(side, list) else shown
@@ -258,12 +259,17 @@ def _whole_sides(change: FieldChange) -> tuple[str, str]:
     return before, after
 
 
-def _members(block: Block, number: int) -> list[FieldChange]:
+def is_explained(key: Key) -> bool:
+    """Whether there is an explanation of it."""
+    return key.kind in (ObjectKind.NODE, ObjectKind.SERVICE)
+
+
+def members_of(block: Block, number: int) -> list[FieldChange]:
     """The fields of one member, in the order of those of the block."""
     return [each.members[number] for each in block.fields]
 
 
-def _shown_targets(row: BalancerRow) -> list[tuple[str, str, str]]:
+def targets_of(row: BalancerRow) -> list[tuple[str, str, str]]:
     """Symbol, name and health of each target; of many those of the same health together, of which the first are
     named."""
     if len(row.targets) <= OPEN:
@@ -301,7 +307,13 @@ def _printable(value: object) -> object:
 
 _first_names = cache(partial(names, most=_NAMES))
 """Most load balancers lead to the same Nodes."""
+_HELPERS: tuple[Callable[..., object], ...] = (
+    anchor, approve_command, asset, bars_of, counted, counts_of, is_explained, look_command, measure_of, members_of,
+    names, needs_a_person, picture_of, shown_due, targets_of, tone_of, utc, whole_sides,
+)  # fmt: skip
+"""The functions that the template calls."""
 _GLOBALS: Mapping[str, Any] = {
+    **{helper.__name__: helper for helper in _HELPERS},
     "BAR_HEIGHT": BAR_HEIGHT,
     "BAR_STEP": BAR_STEP,
     "HEADING": Tone.HEADING,
@@ -311,26 +323,8 @@ _GLOBALS: Mapping[str, Any] = {
     "PROGRAM": PROGRAM,
     "TALL": TALL,
     "VERSION": __version__,
-    "anchor": anchor,
-    "approve_command": approve_command,
-    "asset": asset,
-    "bars_of": bars_of,
-    "counted": counted,
-    "counts_of": counts_of,
-    "is_explained": lambda key: key.kind in (ObjectKind.NODE, ObjectKind.SERVICE),
-    "look_command": look_command,
-    "measure_of": measure_of,
-    "members_of": _members,
-    "names": names,
-    "needs_a_person": needs_a_person,
-    "picture_of": picture_of,
-    "shown_due": shown_due,
-    "targets_of": _shown_targets,
     "tone_classes": {Tone.PLAIN: "", Tone.DETAIL: "dim"},
-    "tone_of": tone_of,
     "tones": {"": "", **{symbol: tone.value for symbol, tone in TONES.items()}},
-    "utc": _utc,
-    "whole_sides": _whole_sides,
     "words": _WORDS,
 }
-"""What the template may use."""
+"""All that the template may use."""

@@ -20,7 +20,7 @@ from desired.plan.grants import Grant
 from reconciler.cli import approve as approving
 from reconciler.cli import main
 from reconciler.observe.kubernetes import observe_config_map
-from reconciler.report.status import StatusReport, render_status
+from reconciler.report.status import StatusReport
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
@@ -205,7 +205,7 @@ def test_who_leads(renewed: datetime | str, told: str) -> None:
     """A Lease says when it was renewed; what somebody else wrote there is shown as it is."""
     written = renewed if isinstance(renewed, str) else renewed.isoformat()
     report = StatusReport(now=START, leader="kube-1", lease="kube-system/ccm", renewed=written)
-    assert [line.text for line in render_status(report)] == [f"Leader:    kube-1, by Lease kube-system/ccm{told}"]
+    assert [line.text for line in report.lines()] == [f"Leader:    kube-1, by Lease kube-system/ccm{told}"]
 
 
 def test_what_nobody_published_is_not_approved(world: World) -> None:

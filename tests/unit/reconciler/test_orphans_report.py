@@ -16,7 +16,8 @@ from desired.load_balancers.lifecycle import Orphan, StrayAddress
 from desired.model.load_balancer import CloudBalancer
 from desired.names import LABEL_CLUSTER_UID, LABEL_RELEASED
 from reconciler.config.options import Output
-from reconciler.report.orphans import OrphanReport, orphans_as_json
+from reconciler.report.documents import to_json
+from reconciler.report.orphans import OrphanReport
 from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.rendering import ESCAPES, Terminal, invalid, written
@@ -123,13 +124,13 @@ def test_results(report: OrphanReport, result: str) -> None:
     document = json.loads(written(report, Output.JSON))
 
     assert document["result"] == result
-    assert document == orphans_as_json(report)
+    assert document == to_json(report.document())
     assert invalid(document, published("orphans.schema.json")) == []
 
 
 def test_json() -> None:
     """The whole document of a deletion."""
-    document = orphans_as_json(DELETED)
+    document = to_json(DELETED.document())
 
     assert {key: value for key, value in document.items() if key not in ("orphans", "tool_version")} == {
         "format_version": "1.0",
@@ -163,7 +164,7 @@ def test_json() -> None:
     }
     assert (second["service_uid"], second["released"], second["monthly_gross"]) == (None, "20260601T120000Z", "16.40")
     assert second["outcome"] == {"state": "failed", "why": ERROR}
-    (third,) = orphans_as_json(KEPT)["orphans"]
+    (third,) = to_json(KEPT.document())["orphans"]
     assert (third["protected"], third["outcome"], third["kept"]) == (True, None, PROTECTED.kept)
 
 
@@ -261,7 +262,7 @@ def test_a_price_that_is_not_known() -> None:
     report = replace(LIST, orphans=(orphan,))
 
     assert "old, price not known\n" in written(report)
-    assert orphans_as_json(report)["monthly_gross"] is None
+    assert to_json(report.document())["monthly_gross"] is None
 
 
 @pytest.mark.parametrize(
