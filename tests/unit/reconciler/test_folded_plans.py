@@ -15,7 +15,7 @@ from reconciler.config.options import Detail, Output
 from reconciler.report.documents import report_as_json
 from reconciler.report.text import render_lines
 from reconciler.result import Line, Report
-from tests.builders import a_change, a_snapshot
+from tests.builders import a_change
 from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.keys import key_of
 from tests.support.large_plans import a_large_run
@@ -256,101 +256,21 @@ def removals(number: int, kind: str = "route.delete") -> tuple[Change, ...]:
     return tuple(a_change(pattern.format(2 * n), kind) for n in range(number))
 
 
-HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
-REFUSED = GuardDecision(Verdict.REFUSED, GuardName.FOREIGN_OWNER, "another's")
 
 
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        pytest.param(map(Line, removals(2)), ["Goes: route/4/10.244.0.0/24, route/4/10.244.2.0/24"], id="a few"),
-        pytest.param(
-            map(Line, removals(20)), [f"Goes: {', '.join(change.key for change in removals(20))}"], id="twenty"
-        ),
-        pytest.param(
-            map(Line, removals(21, "node.delete")),
-            [f"Goes: {', '.join(change.key for change in removals(20, 'node.delete'))} and 1 more"],
-            id="more than that",
-        ),
-        pytest.param(
-            [Line(a_change(f"node/w-{n}", "node.delete")) for n in range(21)],
-            [f"Goes: {', '.join(f'node/w-{n}' for n in range(20))} and 1 more"],
-            id="by number",
-        ),
-        pytest.param(
-            [Line(change.ruled(HELD)) for change in removals(1)],
-            ["Goes, when approved: route/4/10.244.0.0/24"],
-            id="held",
-        ),
-        pytest.param(
-            [Line(change.ruled(WAITING)) for change in removals(1)],
-            ["Goes, after waiting: route/4/10.244.0.0/24"],
-            id="waits",
-        ),
-        pytest.param([Line(change.ruled(REFUSED)) for change in removals(1)], [], id="refused"),
-        pytest.param(
-            [Line(change, Applied()) for change in removals(1)], ["Gone: route/4/10.244.0.0/24"], id="applied"
-        ),
-        pytest.param([Line(a_change())], [], id="nothing goes"),
-    ],
-)
-def test_what_goes(lines: list[Line], told: list[str]) -> None:
-    """Each removal by name, by what it comes to."""
-    text = written(Report(snapshot=a_snapshot(), lines=tuple(lines)))
-
-    assert re.findall(r"^(?:Goes|Gone).*$", text, re.MULTILINE) == told
-
-
-@pytest.mark.parametrize(
-    ("report", "last"),
-    [
-        pytest.param(Report(lines=(Line(a_change()),), next_step=NEXT), f"Result: changes. Next: {NEXT}", id="due"),
-        pytest.param(Report(lines=(Line(a_change()),)), "Result: changes", id="no dry run"),
-        pytest.param(
-            Report(lines=(Line(a_change(decision=WAITING)),), next_step=NEXT), "Result: changes", id="all waits"
-        ),
-        pytest.param(Report(lines=(Line(a_change()),), next_step=NEXT, errors=("no",)), "Result: error", id="an error"),
-    ],
-)
-def test_the_next_command(report: Report, last: str) -> None:
-    """It is told where it would do something, and nothing stands in the way."""
-    assert written(report).splitlines()[-1] == last
-
-
-def test_folds_of_notes_name_their_switch() -> None:
-    """Where no change is folded, notes alone may be."""
+def test_names_and_notes_are_folded() -> None:
+    """Of much that goes and of like notes the first are named, and the last line says how to see the others."""
     notes = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(9))
-    report = Report(snapshot=a_snapshot(), notes=notes)
-    full = written(replace(report, detail=Detail.FULL))
+    report = Report(lines=tuple(map(Line, removals(21, "node.delete"))), notes=notes)
+    text, full = written(report), written(replace(report, detail=Detail.FULL))
 
-    assert "  9 x route/4/0, route/4/1, route/4/2 and 6 more  foreign: left alone\n" in written(report)
-    assert written(report).endswith(" Each note: --full\n")
-    assert [line for line in full.splitlines() if "foreign" in line] == [
-        f"  route/4/{n}  foreign: left alone" for n in range(9)
-    ]
+    assert "\n  9 x route/4/0, route/4/1, route/4/2 and 6 more  foreign: left alone\n" in text
+    assert f"\nGoes: {', '.join(change.key for change in removals(20, 'node.delete'))} and 1 more\n" in text
+    assert "\nPlan: 0 to add, 0 to modify, 21 to remove. Each note: --full\n" in text
+    assert all(f"\n  route/4/{n}  foreign: left alone\n" in full for n in range(9))
+    assert f"\nGoes: {', '.join(change.key for change in removals(21, 'node.delete'))}\n" in full
     assert "--full" not in full
-
-
-def test_who_needs_a_person_is_named() -> None:
-    """However many there are, in a report without changes as well; what else is folded has its switch there."""
-    wrong = tuple(Note(key_of(f"service/ns/s-{n}"), NoteKind.STUCK, "nobody deletes it") for n in range(7))
-    strange = tuple(Note(key_of(f"route/4/{n}"), NoteKind.FOREIGN, "left alone") for n in range(9))
-
-    text = written(Report(snapshot=a_snapshot(), notes=(*wrong, *strange)))
-
-    assert all(f"service/ns/s-{n}" in text for n in range(7))
-    assert text.splitlines()[-1].endswith(". Each note: --full")
-
-
-@pytest.mark.parametrize(("number", "switch"), [(20, ""), (21, " Each name: --full")])
-def test_folded_names_name_their_switch(number: int, switch: str) -> None:
-    """Of many Nodes that go each stands above by itself."""
-    lines = tuple(map(Line, removals(number, "node.delete")))
-    report = Report(lines=lines)
-
-    assert f"\nPlan: 0 to add, 0 to modify, {number} to remove.{switch}\n" in written(report)
-    assert "--full" not in written(replace(report, detail=Detail.FULL))
 
 
 def test_what_was_applied_is_folded_too() -> None:
@@ -371,25 +291,6 @@ def test_a_summary_has_what_a_person_has_to_know() -> None:
     assert "      waiting by absence-proof: too soon\n" in text
     assert "->" not in text
     assert "why: " not in text
-
-
-@pytest.mark.parametrize("detail", [Detail.FOLDED, Detail.SUMMARY])
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [
-        pytest.param((9.0,) * 5, "waiting by absence-proof: too soon; due in 9 s", id="all for the same"),
-        pytest.param(
-            (1.0, 2, 3, 4, 5), "waiting by absence-proof, the first's: too soon; due in 1 s", id="each its own"
-        ),
-    ],
-)
-def test_why_a_fold_waits(seconds: tuple[float, ...], told: str, detail: Detail) -> None:
-    """The first one's wait stands for the others, and says so where theirs differ."""
-    lines = tuple(Line(a_change(f"node/w-{n}", decision=replace(WAITING, due_in_s=s))) for n, s in enumerate(seconds))
-    text = written(Report(lines=lines, detail=detail))
-
-    assert "  ? 5 x node.initialise  node/w-0, node/w-1, node/w-2 and 2 more  waiting\n" in text
-    assert f"      {told}\n" in text
 
 
 @pytest.mark.parametrize(

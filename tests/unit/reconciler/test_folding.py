@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actuators.outcome import Applied, Failed, Pending, Skipped
-from desired.plan.change import Change, GuardDecision, GuardName, Verdict
+from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from desired.plan.change import ALLOWED, Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from reconciler.report.fields import FieldChange
 from reconciler.report.folding import Block, Field, blocks, names, natural_order
@@ -49,10 +49,41 @@ def test_natural_order() -> None:
     assert sorted(texts, key=natural_order) == ["", "1", "9", "10", "a", "a-2", "a-10", "b"]
 
 
+SERVERS = [f"server:{n} (private)" for n in range(1, 21)]
+EIGHT = ", ".join(SERVERS[:8])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        pytest.param(None, "x", "(none) -> x", id="comes"),
+        pytest.param("", None, '"" -> (none)', id="an empty text can be seen"),
+        pytest.param(False, True, "false -> true", id="no text"),
+        pytest.param("a, b", "a", "a, b -> a", id="a text with a comma"),
+        pytest.param(None, SERVERS[:8], f"(none) -> {EIGHT}", id="as many as are shown"),
+        pytest.param(None, SERVERS, f"(none) -> 20 in all: {EIGHT}, ...", id="more than anybody reads come"),
+        pytest.param(SERVERS, None, f"20 in all: {EIGHT}, ... -> (none)", id="and go"),
+        pytest.param(
+            SERVERS, SERVERS[1:], f"{', '.join(SERVERS)} -> {', '.join(SERVERS[1:])}", id="a list that changes"
+        ),
+    ],
+)
+def test_both_sides(before: Any, after: Any, told: str) -> None:
+    """Of one change; a long list that changes is told whole, as its last entry may be the one that matters."""
+    assert Field("a", (FieldChange("a", before, after),)).text == told
+
+
+def test_a_time_as_people_write_it() -> None:
+    """JSON has it with seconds and zone."""
+    (block,) = blocks([Line(a_change(kind="node.delete"))])
+    (field,) = (field for field in block.fields if field.path == "not_ready_since")
+
+    assert field.text == "2026-07-01 11:55 UTC -> (none)"
+
+
 @pytest.mark.parametrize(
     ("sides", "told"),
     [
-        pytest.param([("a", "1, 2")], "a -> 1, 2", id="of one change"),
         pytest.param([(None, "a")] * 3, "(none) -> a", id="one"),
         pytest.param([(None, "b"), (None, "a")], "(none) -> a, b", id="what comes differs"),
         pytest.param([("a", "b"), ("b", "a")], "a -> b, b -> a", id="an exchange"),
@@ -163,3 +194,55 @@ def test_each_field_has_every_member() -> None:
     assert changes_in(found) == [line.change for line in lines]
     (fold,) = found
     assert [field.after for field in fold.fields[0].members] == ["0", "1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "decision", "fate"),
+    [
+        pytest.param(None, ALLOWED, "", id="to be done"),
+        pytest.param(Applied(), ALLOWED, "applied", id="applied"),
+        pytest.param(Pending("busy"), ALLOWED, "pending: busy", id="pending"),
+        pytest.param(Skipped("stopped"), ALLOWED, "skipped: stopped", id="skipped"),
+        pytest.param(Failed("no"), ALLOWED, "FAILED: no", id="failed"),
+        pytest.param(None, HELD, "held by node-blast-radius", id="held"),
+        pytest.param(None, WAITING, "waiting", id="waits"),
+    ],
+)
+def test_fates(outcome: Outcome | None, decision: GuardDecision, fate: str) -> None:
+    """How the attempt at a change ended, or what withholds it."""
+    (block,) = blocks([Line(a_change(decision=decision), outcome)])
+
+    assert block.first.fate == fate
+
+
+@pytest.mark.parametrize(
+    ("due_in_s", "told"),
+    [
+        (12.0, "; due in 12 s"),
+        (11.2, "; due in 12 s"),
+        (0.4, "; due in 1 s"),
+        (120.0, "; due in 120 s"),
+        (1500.0, "; due in 25 min"),
+        (1501.0, "; due in 26 min"),
+        (7200.0, "; due in 120 min"),
+        (20_000.0, "; due in 6 h"),
+        (0.0, ""),
+        (None, ""),
+    ],
+)
+def test_when_a_wait_ends(due_in_s: float | None, told: str) -> None:
+    """A wait is told with whole seconds, never too few; what is due already, or nobody knows when, has none."""
+    (block,) = blocks([Line(a_change(decision=replace(WAITING, due_in_s=due_in_s)))])
+
+    assert block.withheld == f"waiting by absence-proof: too soon{told}"
+
+
+def test_why_a_fold_waits() -> None:
+    """The first one's wait stands for the others, and says so where theirs differ; a hold tells of its own."""
+    same, own = (
+        [Line(a_change(f"node/{n}", decision=replace(WAITING, due_in_s=n * by))) for n in range(1, 6)] for by in (0, 1)
+    )
+
+    assert [block.withheld for block in blocks(same)] == ["waiting by absence-proof: too soon"]
+    assert [block.withheld for block in blocks(own)] == ["waiting by absence-proof, the first's: too soon; due in 1 s"]
+    assert [block.withheld for block in blocks([Line(a_change(decision=HELD))])] == [""]

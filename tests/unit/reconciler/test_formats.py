@@ -18,7 +18,6 @@ from tests.property.strategies import law
 from tests.support.explanations import EXPLANATIONS
 from tests.support.premises import ALWAYS
 from tests.support.rendering import written
-from tests.support.scenarios import SCENARIOS
 
 _FOREIGN = "\x1b[2J\u202e'\"{[#&*!|>%@`:- \u2028\x85é\U0001f600\n---\n"
 _TRAPS = ["", "no", "Y", "null", "~", "1e3", "0o14", "0x1f", "1_000", "12:30:45", "2026-11-22", ".inf", "=", "<<"]
@@ -48,12 +47,6 @@ def test_words_of_yaml_stand_without_quotes(word: str) -> None:
 def test_what_some_reader_of_yaml_takes_for_no_text(text: str) -> None:
     """It stands in quotes, whatever the version of YAML."""
     assert yaml_text([text]) == f'- "{text}"\n'
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_a_report_as_yaml(name: str) -> None:
-    """Member by member the JSON document."""
-    assert yaml.safe_load(written(SCENARIOS[name], Output.YAML)) == json.loads(written(SCENARIOS[name], Output.JSON))
 
 
 @pytest.mark.parametrize("name", EXPLANATIONS)

@@ -1,0 +1,136 @@
+"""A report in all its formats: each tells what the document tells, and two are compared line by line."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler import __version__
+from reconciler.config.options import Detail, Output
+from reconciler.report.documents import report_as_json
+from reconciler.report.escaping import visible
+from reconciler.report.text import dated
+from reconciler.report.view import view_of
+from reconciler.result import Report
+from tests.support.judging import decided
+from tests.support.pages import Element, read_page
+from tests.support.rendering import golden, invalid, written
+from tests.support.scenarios import SCENARIOS
+from tests.support.schemas import published
+
+every_scenario = pytest.mark.parametrize(
+    "report", [replace(report, detail=Detail.FULL) for report in SCENARIOS.values()], ids=SCENARIOS
+)
+
+
+@pytest.mark.parametrize(("output", "ending"), [(Output.TEXT, "txt"), (Output.JSON, "json")])
+def test_a_golden_report(output: Output, ending: str) -> None:
+    """A plan with holds, line by line; set UPDATE_GOLDEN to write the file anew, and read it."""
+    text = written(SCENARIOS["balancer_adopted"], output).replace(f'"{__version__}"', '"0.0.0"')
+
+    assert text == golden(f"balancer_adopted.{ending}", text)
+
+
+def sentences(document: Mapping[str, Any], report: Report) -> Iterator[str]:
+    """All that a person reads of changes and holds, and the notes worth telling, but for times, which are written
+    otherwise."""
+    for change in document["changes"]:
+        yield from (change["key"], change["reason"], *change["consequences"])
+    for hold in document["holds"]:
+        yield from (*hold["keys"], hold["value"], hold["approve"])
+    for alike in view_of(report).notes:
+        yield from (alike[0].text, *(note.key for note in alike))
+
+
+@every_scenario
+def test_text_tells_all(report: Report) -> None:
+    """Each change with its sides and sentences, each hold with its command; and no blank ends a line."""
+    text, document = written(report), report_as_json(report)
+    now = report.snapshot.taken_at if report.snapshot else None
+
+    assert [told for told in sentences(document, report) if dated(visible(told), now) not in text] == []
+    for change in document["changes"] if document["result"] != "refused" else ():  # 'holds show' has the sides of those
+        sides = [side for field in change["fields"] for side in (field["before"], field["after"])]
+        assert [each for each in sides if isinstance(each, str) and not _is_time(each) and each not in text] == []
+    assert not re.search(r"[ \t]$", text, re.MULTILINE)
+
+
+def _is_time(text: str) -> bool:
+    return re.match(r"\d{4}-", text) is not None
+
+
+@every_scenario
+def test_markdown_tells_all(report: Report) -> None:
+    """Likewise, with what stands in code spans."""
+    text, document = written(report, Output.MARKDOWN).replace("`", ""), report_as_json(report)
+    now = report.snapshot.taken_at if report.snapshot else None
+
+    told = [*sentences(document, report), *document["errors"]]
+    assert [each for each in told if dated(visible(each), now) not in text] == []
+
+
+@every_scenario
+def test_the_page_tells_all(report: Report) -> None:
+    """Section by section: each change with its sides, each hold with its command, each note, each error."""
+    document, page = report_as_json(report), read_page(written(decided(report), Output.HTML))
+
+    changes = {
+        element.attributes["data-key"]: element.text for element in page.by_id("plan").with_attribute("data-key")
+    }
+    assert Counter(page.by_id("plan").keys) == Counter(change["key"] for change in document["changes"])
+    for change in document["changes"]:
+        sides = [side for field in change["fields"] for side in (field["before"], field["after"])]
+        assert [
+            side
+            for side in (*sides, change["reason"], *change["consequences"])
+            if isinstance(side, str) and not _is_time(side) and visible(side) not in changes[change["key"]]
+        ] == []
+    holds = page.by_id("holds").text
+    for hold in document["holds"]:
+        assert all(visible(text) in holds for text in (hold["approve"], hold["why"], hold["value"], *hold["keys"]))
+    notes = page.by_id("notes")
+    assert Counter(notes.keys) == Counter(note["key"] for note in document["notes"])
+    assert all(visible(note["text"]) in notes.text for note in document["notes"])
+    status = page.by_id("status").text
+    assert status.startswith(document["result"])
+    assert all(visible(error) in status for error in document["errors"])
+
+
+@every_scenario
+def test_documents(report: Report) -> None:
+    """YAML is member by member the JSON document, which fits its schema; the names are those of its changes."""
+    document = json.loads(written(report, Output.JSON))
+
+    assert document == report_as_json(report)
+    assert yaml.safe_load(written(report, Output.YAML)) == document
+    assert invalid(document, published("schema.json")) == []
+    assert written(report, Output.NAME).splitlines() == [change["key"] for change in document["changes"]]
+    assert document["result"] == report.result
+
+
+@pytest.mark.parametrize(
+    ("flags", "command"),
+    [
+        ("", "reconcile approve {}"),
+        ("--kubeconfig '/my file'", "reconcile approve {} --kubeconfig '/my file'"),
+    ],
+)
+def test_the_approve_command_reaches_the_same_cluster(flags: str, command: str) -> None:
+    """What is shown to be typed has the flags that this run was given, for people and for machines."""
+    report = replace(SCENARIOS["held_by_anchor"], approve_flags=flags)
+    expected = command.format(report.holds[0].hash)
+
+    assert f"      approve: {expected}   (once, within 1 h)\n" in written(report)
+    assert f": `{expected}`" in written(report, Output.MARKDOWN)
+    assert report_as_json(report)["holds"][0]["approve"] == expected
+    assert expected in commands(read_page(written(report, Output.HTML)))
+
+
+def commands(page: Element) -> list[str]:
+    """Those that a page shows to be copied."""
+    return [element.text for element in page.by_id("holds").named("code")]
