@@ -18,6 +18,7 @@ from actuators.http import hetzner, kubernetes
 from actuators.http.actions import Actions
 from actuators.http.errors import Broken
 from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.lists import page_of
 from actuators.http.retry import NO_PATIENCE, Patience, Retry, RetryBudget
 from actuators.http.robot import Refusals, RobotReader
 from actuators.load_balancers import BALANCER_ACTUATORS
@@ -32,6 +33,7 @@ from actuators.nodes import (
 from actuators.routes import ROUTE_ACTUATORS
 from actuators.services import claim, release, require_alive, write_conditions, write_status
 from actuators.wire.lease import Leases
+from actuators.wire.server import SERVERS
 from actuators.writers import Writers
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
@@ -97,9 +99,12 @@ def build_runtime(
         context = _plan_context(readers_of(read_world(config.captured)), config)
         return Runtime(replace(context, records=unkept(config.settings)))
     leader = NoElection() if read_only else leadership(config, concurrency)
-    cluster = open_cluster(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
     cloud = open_cloud(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
-    cluster_reader, cloud_reader = kubernetes.KubernetesReader(cluster), hetzner.HetznerReader(cloud)
+    cloud_reader = hetzner.HetznerReader(cloud)
+    if read_only:  # to import the client of the cluster takes longer than the answer; others wait for the lead first
+        cloud_reader.read_ahead(page_of(SERVERS.path))
+    cluster = open_cluster(config, stop, concurrency, read_only=read_only, gate=leader.may_write)
+    cluster_reader = kubernetes.KubernetesReader(cluster)
     # A run of ``--once``, which may come every minute, lists load balancers for Services or an undo window alone.
     left = LeftBehind(looks_first=config.mode is not Mode.ONCE or config.asks or bool(config.approved))
     acts = not read_only and config.settings.policy is not Policy.OBSERVE

@@ -33,6 +33,8 @@ from actuators.http.errors import (
 from actuators.http.retry import Retry
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import hcloud
     import requests
 
@@ -227,6 +229,7 @@ class HetznerReader:
         self.concurrency = connection.concurrency
         self.requests = connection.requests
         self.dates = connection.dates
+        self._ahead: dict[str, Future[bytes]] = {}
 
     @property
     def rate_limit(self) -> RateLimit | None:
@@ -235,7 +238,14 @@ class HetznerReader:
 
     def get(self, path: str) -> bytes:
         """The body of one answer. Raises an ApiError."""
-        return self._connection.send("GET", path, repeatable=True)
+        ahead = self._ahead.pop(path, None)
+        return self._connection.send("GET", path, repeatable=True) if ahead is None else ahead.result()
+
+    def read_ahead(self, path: str) -> None:
+        """Ask for this now, and return at once: who is the next to ``get`` it gets this answer, or its error."""
+        pool = self.concurrency.pool(1, "ahead")
+        self._ahead[path] = pool.submit(self._connection.send, "GET", path, repeatable=True)
+        pool.shutdown(wait=False)
 
     def get_once(self, path: str, timeout_s: float) -> bytes:
         """The same for an answer that is not worth waiting for: one try, ``timeout_s`` long at most."""

@@ -112,9 +112,14 @@ def _read_once(
     return Section(items, why is None, why, expected, unreadable, names), error
 
 
+def page_of(path: str, number: int = 1) -> str:
+    """The path of one page of the list under ``path``."""
+    return f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc"
+
+
 def _read_page(reader: HetznerReader, path: str, number: int, decode: Callable[[bytes], Decoded[V]]) -> _Page[V]:
     """One page, decoded at once: no page's text outlives its decoding. Raises an ApiError."""
-    body = reader.get(f"{path}?page={number}&per_page={PAGE_SIZE}&sort=id:asc")
+    body = reader.get(page_of(path, number))
     pagination = _pagination(path, body)
     return _Page(decode(body), pagination)
 

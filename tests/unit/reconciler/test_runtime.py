@@ -109,6 +109,36 @@ def test_who_only_looks_says_nothing_and_waits_for_nobody(sim: Simulation) -> No
     assert [exchange.method for exchange in sim.sent_to_kubernetes("POST", "PATCH", "PUT", "DELETE")] == []
 
 
+@pytest.mark.parametrize(
+    ("command", "modes", "count"),
+    [
+        pytest.param(Command.PLAN, (), 1, id="a run that only looks"),
+        pytest.param(Command.BARE, ("--once",), 0, id="one that has to lead first"),
+    ],
+)
+def test_servers_are_asked_for_while_the_clients_load(
+    sim: Simulation, command: Command, modes: tuple[str, ...], count: int
+) -> None:
+    """The first page is under way before the cluster is called, and the pass asks for it no second time."""
+    built = runtime(sim, command, *modes)
+    built.plan_context.readers.hetzner.concurrency.wait([*built.plan_context.readers.hetzner._ahead.values()], 20.0)
+    assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/servers"] * count
+    assert sim.sent_to_kubernetes() == []
+
+    assert plan_once(built.plan_context).result == "changes"
+    assert [entry.path for entry in sim.sent_to_hetzner()].count("/v1/servers") == 1
+
+
+def test_an_answer_that_was_asked_for_ahead_may_be_a_refusal(sim: Simulation) -> None:
+    """Then the list is incomplete, as if it had been asked for when it was needed."""
+    built = runtime(sim, Command.PLAN, HCLOUD_TOKEN="x" * 64)
+
+    report = plan_once(built.plan_context)
+
+    assert report.result == "error"
+    assert "token" in report.errors[0]
+
+
 def test_a_refused_log_in_is_as_old_as_the_clock_of_the_run_has_it() -> None:
     """It was refused five minutes ago, and is not sent again."""
     at = datetime(2001, 11, 23, 12, tzinfo=UTC)
