@@ -66,60 +66,23 @@ def _bare(path: str) -> str:
     return path.partition("?")[0]
 
 
-def observer_of_hetzner(
-    requests: Counter, durations: Histogram, in_flight: Gauge, clock: Callable[[], float] = time.monotonic
-) -> Observe:
-    """The observer of the connection to Hetzner. ``clock`` is in seconds."""
-
-    def began(method: str, path: str) -> RequestEnded:
-        since = clock()
-        in_flight.inc()
-
-        def ended(status: int | None) -> None:
-            in_flight.dec()
-            verb = _method(method).lower()
-            requests.labels(_code(status, "error"), verb, hetzner_endpoint(path)).inc()
-            durations.labels(verb).observe(clock() - since)
-
-        return ended
-
-    return began
-
-
-def observer_of_robot(requests: Counter, durations: Histogram, clock: Callable[[], float] = time.monotonic) -> Observe:
-    """The observer of the connection to the Robot webservice. ``clock`` is in seconds."""
-
-    def began(_method: str, path: str) -> RequestEnded:
-        since, endpoint = clock(), hetzner_endpoint(path)
-
-        def ended(status: int | None) -> None:
-            requests.labels(_code(status, "error"), endpoint).inc()
-            durations.labels(endpoint).observe(clock() - since)
-
-        return ended
-
-    return began
-
-
-def observer_of_kubernetes(
-    requests: Counter,
-    requests_of_clients: Counter,
-    durations: Histogram,
-    host: str,
+def _observer(
+    ended: Callable[[str, str, int | None, float], None],
+    under_way: Callable[[int], None] = lambda _more: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Observe:
-    """The observer of the connection to the API server at ``host``. ``clock`` is in seconds."""
+    """An observer that says of each request how it ended: method, path, status, and seconds by ``clock``. ``under_way``
+    is told how many more there are, 1 or -1."""
 
     def began(method: str, path: str) -> RequestEnded:
         since = clock()
+        under_way(1)
 
-        def ended(status: int | None) -> None:
-            verb = _method(method)
-            requests.labels(_code(status, "error"), verb, kubernetes_endpoint(path)).inc()
-            requests_of_clients.labels(_code(status, "<error>"), verb, host).inc()
-            durations.labels(verb, host).observe(clock() - since)
+        def end(status: int | None) -> None:
+            under_way(-1)
+            ended(method, path, status, clock() - since)
 
-        return ended
+        return end
 
     return began
 
@@ -159,37 +122,52 @@ class Metrics:
         self._applied = self._counter(f"{OURS}applied_total")
         self._oscillations = self._counter(f"{OURS}oscillations_total")
         self._delays = self._histogram(f"{OURS}node_init_delay_seconds")
-        self._to_hetzner = observer_of_hetzner(
-            self._counter("hcloud_api_requests_total"),
-            self._histogram("hcloud_api_request_duration_seconds"),
-            self._gauge("hcloud_api_in_flight_requests"),
-        )
-        self._to_robot = observer_of_robot(
-            self._counter(f"{OURS}robot_requests_total"), self._histogram(f"{OURS}robot_request_duration_seconds")
-        )
+        self._hetzner = self._counter("hcloud_api_requests_total")
+        self._hetzner_seconds = self._histogram("hcloud_api_request_duration_seconds")
+        self._hetzner_in_flight = self._gauge("hcloud_api_in_flight_requests")
+        self._robot = self._counter(f"{OURS}robot_requests_total")
+        self._robot_seconds = self._histogram(f"{OURS}robot_request_duration_seconds")
         self._robot_calls_left = self._gauge(f"{OURS}robot_calls_left")
-        self._to_kubernetes = (
-            self._counter(f"{OURS}kubernetes_requests_total"),
-            self._counter("rest_client_requests_total"),
-            self._histogram("rest_client_request_duration_seconds"),
-        )
+        self._kubernetes = self._counter(f"{OURS}kubernetes_requests_total")
+        self._clients = self._counter("rest_client_requests_total")
+        self._clients_seconds = self._histogram("rest_client_request_duration_seconds")
         self._begin_at_zero()
 
     def of_hetzner(self) -> Observe:
         """The observer of a connection to Hetzner."""
-        return self._to_hetzner
+
+        def ended(method: str, path: str, status: int | None, seconds: float) -> None:
+            verb = _method(method).lower()
+            self._hetzner.labels(_code(status, "error"), verb, hetzner_endpoint(path)).inc()
+            self._hetzner_seconds.labels(verb).observe(seconds)
+
+        return _observer(ended, self._hetzner_in_flight.inc)
 
     def of_robot(self, left: Callable[[str], float]) -> Observe:
         """The observer of a connection to the Robot webservice. From now on ``left`` is asked, at each scrape and from
         its thread, how many calls are left to an endpoint."""
         for endpoint in ENDPOINTS:
             self._robot_calls_left.labels(endpoint).set_function(partial(left, endpoint))
-        return self._to_robot
+
+        def ended(_method: str, path: str, status: int | None, seconds: float) -> None:
+            endpoint = hetzner_endpoint(path)
+            self._robot.labels(_code(status, "error"), endpoint).inc()
+            self._robot_seconds.labels(endpoint).observe(seconds)
+
+        return _observer(ended)
 
     def of_kubernetes(self, url: str) -> Observe:
         """The observer of a connection to the API server at this URL. Its host and port are the label, without the
         scheme, as client-go has it."""
-        return observer_of_kubernetes(*self._to_kubernetes, urlsplit(url).netloc or url)
+        host = urlsplit(url).netloc or url
+
+        def ended(method: str, path: str, status: int | None, seconds: float) -> None:
+            verb = _method(method)
+            self._kubernetes.labels(_code(status, "error"), verb, kubernetes_endpoint(path)).inc()
+            self._clients.labels(_code(status, "<error>"), verb, host).inc()
+            self._clients_seconds.labels(verb, host).observe(seconds)
+
+        return _observer(ended)
 
     def follow(self, leads: Callable[[], bool]) -> None:
         """Ask this from now on, at each scrape and from its thread, whether this process leads."""
