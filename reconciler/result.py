@@ -136,6 +136,16 @@ class Explained:
     """None when there is nothing to explain: the report's errors say why."""
 
     @property
+    def errors(self) -> tuple[str, ...]:
+        """What kept it from being explained."""
+        return self.report.errors
+
+    @property
+    def code(self) -> int:
+        """The exit code of ``reconcile explain``."""
+        return 1 if self.errors else 0
+
+    @property
     def kind(self) -> Literal["node", "service"]:
         """The first part of its key."""
         return "service" if self.key.kind is ObjectKind.SERVICE else "node"

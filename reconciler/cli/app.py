@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
@@ -35,6 +36,8 @@ from reconciler.config.hccm_flags import INSTEAD
 from reconciler.config.options import FLAG_GROUPS, FLAGS, Command
 from reconciler.config.program import BAD_USAGE, program_name
 
+Call = Callable[[Sequence[str], Mapping[str, str], Mapping[str, str]], int]
+"""A command: its operands, flag → its text, the environment → the exit code."""
 Typed = tuple[Command, Mapping[str, str], tuple[str, ...]]
 """A command line: the command, flag → its text for each flag that was given, and the command's operands."""
 
@@ -88,56 +91,13 @@ def _is_on(text: str) -> bool:
         return True
 
 
-def _called(command: Command, flags: Mapping[str, str], operands: tuple[str, ...]) -> int:  # noqa: C901 - a table
-    match command:
-        case Command.HOLDS:
-            from reconciler.cli.holds import holds  # noqa: PLC0415
+def _called(command: Command, flags: Mapping[str, str], operands: tuple[str, ...]) -> int:
+    if command in (Command.BARE, Command.PLAN, Command.APPLY, Command.RUN):
+        from reconciler.cli.run import run  # noqa: PLC0415 - see the module's docstring
 
-            return holds(operands, flags, os.environ)
-        case Command.STATUS:
-            from reconciler.cli.status import status  # noqa: PLC0415
-
-            return status(flags, os.environ)
-        case Command.APPROVE:
-            from reconciler.cli.approve import approve  # noqa: PLC0415
-
-            return approve(operands[0], flags, os.environ)
-        case Command.REVOKE:
-            from reconciler.cli.approve import revoke  # noqa: PLC0415
-
-            return revoke(operands[0], flags, os.environ)
-        case Command.EXPLAIN:
-            from reconciler.cli.explain import explain  # noqa: PLC0415
-
-            return explain(operands[0], operands[1], flags, os.environ)
-        case Command.UI:
-            from reconciler.cli.ui import ui  # noqa: PLC0415
-
-            return ui(flags, os.environ)
-        case Command.ORPHANS:
-            from reconciler.cli.orphans import orphans  # noqa: PLC0415
-
-            return orphans(operands, flags, os.environ)
-        case Command.CAPTURE:
-            from reconciler.cli.capture import capture  # noqa: PLC0415
-
-            return capture(flags, os.environ)
-        case Command.VALIDATE:
-            from reconciler.cli.validate import validate  # noqa: PLC0415
-
-            return validate(operands, flags, os.environ)
-        case Command.SANDBOX:
-            from reconciler.cli.sandbox import sandbox  # noqa: PLC0415
-
-            return sandbox(flags, os.environ)
-        case Command.DEMO:
-            from reconciler.cli.demo import demo  # noqa: PLC0415
-
-            return demo(os.environ)
-        case _:
-            from reconciler.cli.run import run  # noqa: PLC0415
-
-            return run(flags, os.environ, command=command, file=next(iter(operands), None))
+        return run(flags, os.environ, command=command, file=next(iter(operands), None))
+    called: Call = getattr(import_module(f"reconciler.cli.{COMMANDS[command].module}"), command)
+    return called(operands, flags, os.environ)
 
 
 def parse_command_line(argv: Sequence[str]) -> Typed:

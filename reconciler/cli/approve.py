@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from desired.names import CONFIG_MAP
 from desired.plan.approvals import Step, is_hash
 from desired.plan.grants import LONGEST, Grant, Here, Source
 from reconciler.cli import INTERRUPTED
-from reconciler.cli.holds import digits_of, read_approvals, read_holds, the_one
+from reconciler.cli.reading import digits_of, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
 from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, load_config
@@ -38,20 +38,22 @@ def _sleep(stop: threading.Event, seconds: float) -> None:
     stop.wait(seconds)
 
 
-def approve(text: str, flags: Mapping[str, str], environ: Mapping[str, str], *, sleep: Sleep = _sleep) -> int:
+def approve(
+    words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str], *, sleep: Sleep = _sleep
+) -> int:
     """Show the hold, ask where a person can be asked, and record the approval beside the Lease; the exit code. The time
     is the API server's, so that it expires alike.
 
     ``sleep`` waits between looks, for so many seconds or until the event is set. Raises KeyboardInterrupt; what was
     approved until then was said.
     """
-    return _with_cluster(Command.APPROVE, text, flags, environ, lambda job: _approve(job, sleep))
+    return _with_cluster(Command.APPROVE, words[0], flags, environ, lambda job: _approve(job, sleep))
 
 
-def revoke(text: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+def revoke(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Take back what was approved and not used; the exit code, 1 when it was used, or it was not approved. Raises
     KeyboardInterrupt."""
-    return _with_cluster(Command.REVOKE, text, flags, environ, _revoke)
+    return _with_cluster(Command.REVOKE, words[0], flags, environ, _revoke)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,6 @@ class _Job:
     """What both commands need."""
 
     config: Config
-    text: str
-    """The hash as it was typed."""
     digits: str
     reader: KubernetesReader
     writer: KubernetesWriter
@@ -90,15 +90,11 @@ def _with_cluster(
         return fail(*error.lines, code=error.code)
     except ValueError as error:
         return fail(str(error), code=BAD_USAGE)
-    trouble = ""
     with stop_within(GRACE_S) as stop:
         try:
             connection: KubernetesConnection = open_cluster(config, stop, read_only=False)
-            job = _Job(config, text, digits, KubernetesReader(connection), KubernetesWriter(connection), stop)
-            return do(job)
-        except LookupError as error:
-            trouble = str(error)
-        except (ConnectionProblem, ApiError) as error:
+            return do(_Job(config, digits, KubernetesReader(connection), KubernetesWriter(connection), stop))
+        except (LookupError, ConnectionProblem, ApiError) as error:
             trouble = str(error)
     return fail(trouble, code=1)
 

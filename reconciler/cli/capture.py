@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from actuators.http.errors import ApiError
@@ -12,7 +12,7 @@ from actuators.http.kubernetes import KubernetesReader
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.files import write_file
-from reconciler.cli.run import internal_error
+from reconciler.cli.reading import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
@@ -20,7 +20,7 @@ from reconciler.config.options import Command
 from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot
 
 
-def capture(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+def capture(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Write the file; the exit code. What could not be read is a gap in the file, and a warning.
 
     Raises BrokenPipeError without a reader, and KeyboardInterrupt.

@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reconciler.cli.run import run
@@ -39,7 +39,7 @@ _COMMANDS = {
 """Arguments of the command → what it does."""
 
 
-def demo(environ: Mapping[str, str]) -> int:
+def demo(_words: Sequence[str], _flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Show it all; the exit code of the last run, which is 0 when the world converged. Raises KeyboardInterrupt."""
     options = SandboxOptions(world=demo_world(SimulatedClock().now()), latency_s=_LATENCY_S)
     with stop_on_signals() as stop, Sandbox(options) as sandbox:

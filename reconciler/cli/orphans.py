@@ -8,7 +8,6 @@ from dataclasses import replace
 from actuators.http.actions import Actions
 from actuators.http.errors import ApiError
 from actuators.http.hetzner import HetznerConnection, HetznerReader, HetznerWriter
-from actuators.http.kubeconfig import ConnectionProblem
 from actuators.http.kubernetes import KubernetesReader
 from actuators.load_balancers import delete
 from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
@@ -23,68 +22,45 @@ from desired.plan.change import Change, Plan, Verdict
 from desired.plan.notes import NoteKind
 from desired.planner import compute_desired
 from desired.section import Present
-from reconciler.cli.run import internal_error
-from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, stop_within
-from reconciler.cli.streams import begin, fail, publish, say
-from reconciler.config.config import Config, ConfigurationError, Mode, load_config
-from reconciler.config.options import Command, Output, asked
-from reconciler.config.program import BAD_USAGE
+from reconciler.cli.reading import report_on
+from reconciler.cli.streams import say
+from reconciler.config.config import Config, Mode
+from reconciler.config.options import Command
 from reconciler.observe.servers_by_id import Confirmer
 from reconciler.observe.world import Readers
 from reconciler.passes.asking import look, with_memory
 from reconciler.report.orphans import OrphanReport, shown_orphan
-from reconciler.report.terminal import Writer, is_terminal
+from reconciler.report.terminal import is_terminal
 from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot, robot_readers
 
 
 def orphans(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """List orphans, with ``--delete`` delete them; ``words`` are the ids of those that are meant, none means all. The
     exit code. Raises KeyboardInterrupt; what was deleted until then was said."""
-    wrong = [f"{word!r} is no id of a load balancer: expect a number" for word in words if not _is_id(word)]
-    try:
-        config = load_config(Command.ORPHANS, flags, environ)
-    except ConfigurationError as error:
-        return _reject((*wrong, *error.lines), flags, environ, code=error.code)
-    if wrong:
-        return _reject(wrong, flags, environ, code=BAD_USAGE)
-    begin(config)
-    with stop_within(READING_GRACE_S if config.mode is Mode.DRY_RUN else GRACE_S) as stop:
-        report = _report(frozenset(map(int, words)), config, stop)
-        if report.outcomes:  # what was deleted is told even to who interrupts it
-            return _tell(report, config)
-    return _tell(report, config)
-
-
-def _tell(report: OrphanReport, config: Config) -> int:
-    written = publish(Writer(config.output, color=config.color), report)
-    return fail(*report.errors, code=0 if written and not report.errors and not report.undone else 1)
-
-
-def _reject(lines: Collection[str], flags: Mapping[str, str], environ: Mapping[str, str], *, code: int) -> int:
-    """Say what is wrong with what was given; a machine that asked for a document gets it all the same."""
-    output = Output(asked(Command.ORPHANS, "--output", flags, environ))
-    if output.is_document:
-        publish(Writer(output), OrphanReport(errors=tuple(lines)))
-    return fail(*lines, code=code)
+    return report_on(
+        Command.ORPHANS,
+        flags,
+        environ,
+        lambda config, stop: _read(frozenset(map(int, words)), config, stop),
+        lambda errors: OrphanReport(errors=errors),
+        wrong=[f"{word!r} is no id of a load balancer: expect a number" for word in words if not _is_id(word)],
+        answers=True,
+        is_told_anyway=lambda report: report.outcomes,  # what was deleted is told even to who interrupts it
+    )
 
 
 def _is_id(word: str) -> bool:
     return word.isascii() and word.isdecimal()
 
 
-def _report(ids: frozenset[int], config: Config, stop: threading.Event) -> OrphanReport:
-    """The orphans, and what was done about them; or the errors that prevent that."""
-    try:
-        cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
-        cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
-        reader = HetznerReader(cloud)
-        account = open_robot(config, stop, config_maps(config, cluster)[0])
-        readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, account))
-        return _listed_and_deleted(ids, config, readers, cloud, stop)
-    except (ConnectionProblem, ApiError) as error:
-        return OrphanReport(errors=(str(error),))
-    except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
-        return OrphanReport(errors=(internal_error(error),))
+def _read(ids: frozenset[int], config: Config, stop: threading.Event) -> OrphanReport:
+    """The orphans, and what was done about them. Raises ConnectionProblem and ApiError."""
+    cluster = KubernetesReader(open_cluster(config, stop, read_only=True))
+    cloud = open_cloud(config, stop, read_only=config.mode is Mode.DRY_RUN)
+    reader = HetznerReader(cloud)
+    account = open_robot(config, stop, config_maps(config, cluster)[0])
+    readers = Readers(cluster, reader, Confirmer(reader), robot=robot_readers(config, account))
+    return _listed_and_deleted(ids, config, readers, cloud, stop)
 
 
 def _listed_and_deleted(

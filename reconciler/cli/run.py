@@ -22,6 +22,7 @@ from desired.syntax.bounds import counted, listed, shown_text
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
+from reconciler.cli.reading import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
 from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
@@ -269,13 +270,6 @@ def guarded(run_pass: Callable[[], Report]) -> Report:
         return run_pass()
     except Exception as error:  # noqa: BLE001 - the last resort before the process dies
         return Report(errors=(internal_error(error),))
-
-
-def internal_error(error: Exception) -> str:
-    """The message for a person about a bug; the details are logged for debugging."""
-    _log.debug("internal error", exc_info=True)
-    where = "set HCLOUD_DEBUG=true for details, and please report it"
-    return f"internal error, {type(error).__name__}: {logs.masked(str(error))}; {where}"
 
 
 def _end(report: Report, config: Config, writer: Writer | None, stop: Stop) -> int:

@@ -3,7 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ _OF_SIMULATORS = tuple(
 _LOCAL = ("127.0.0.1", "localhost")
 
 
-def sandbox(given: Mapping[str, str], environ: Mapping[str, str]) -> int:
+def sandbox(_words: Sequence[str], given: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Serve until a signal comes; the exit code. Raises, when all is stopped, KeyboardInterrupt for Ctrl-C and
     BrokenPipeError without a reader."""
     usage: list[str] = []

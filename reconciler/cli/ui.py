@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from actuators.http.kubeconfig import ConnectionProblem
@@ -21,7 +21,7 @@ from reconciler.telemetry.pass_logger import Meter
 from reconciler.telemetry.serving import serve_page
 
 
-def ui(flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+def ui(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """Serve the page until a signal comes; the exit code. Raises KeyboardInterrupt, and BrokenPipeError without a
     reader where it is."""
     try:

@@ -209,11 +209,16 @@ class Config:
 
 
 def load_config(
-    command: Command, given: Mapping[str, str], environ: Mapping[str, str], saved_plan: str | None = None
+    command: Command,
+    given: Mapping[str, str],
+    environ: Mapping[str, str],
+    saved_plan: str | None = None,
+    *,
+    wrong: Iterable[str] = (),
 ) -> Config:
     """The configuration of a run, which may be that of a ``saved_plan``, or of another command. Raises
-    ConfigurationError with every problem there is."""
-    usage: list[str] = []
+    ConfigurationError with every problem there is, of which some are ``wrong`` operands."""
+    usage = list(wrong)
     errors: list[str] = []
     flags = read_flags(command, given, environ, usage, errors)
     errors += unknown_variables(environ)

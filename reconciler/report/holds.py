@@ -40,6 +40,11 @@ class HoldsReport:
     flags: str = ""
     """As in ``approve_command``."""
 
+    @property
+    def code(self) -> int:
+        """0 when it is known what is held, whether or not something is."""
+        return 1 if self.errors else 0
+
     def lines(self) -> Iterator[TextLine]:
         """The text."""
         return with_moments(_lines(self), self.now)

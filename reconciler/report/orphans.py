@@ -79,6 +79,11 @@ class OrphanReport:
         return sum(not isinstance(outcome, Applied) for outcome in self.outcomes.values())
 
     @property
+    def code(self) -> int:
+        """The exit code: 0 unless something is not known, or did not happen that was asked for."""
+        return 1 if self.errors or self.undone else 0
+
+    @property
     def result(self) -> OrphansResult:
         """The one word for it."""
         if self.errors:

@@ -7,7 +7,7 @@ import pytest
 
 from actuators.approvals import approve
 from desired.plan.grants import Grant, Source
-from reconciler.cli import explain as command
+from reconciler.cli import reading as command
 from reconciler.cli import main
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.explain_command import TOKENS, ExplainCommand

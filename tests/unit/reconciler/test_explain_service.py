@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from desired.names import LABEL_EXCLUDE_FROM_BALANCERS
-from reconciler.cli.explain import key_of
+from reconciler.cli.reading import key_of
 from tests.balancers import LOCATED
 from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import NETWORK, joining_node, server, settled_node

@@ -97,7 +97,7 @@ def world(
         sim.stop.is_interrupted = False  # type: ignore[attr-defined]
         yield sim.stop
 
-    for module in ("approve", "holds", "status"):
+    for module in ("approve", "reading"):
         monkeypatch.setattr(f"reconciler.cli.{module}.stop_within", without_signals)
     return World(sim, monkeypatch, capsys)
 

@@ -107,7 +107,7 @@ def orphans(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     def without_waiting(_grace_s: float) -> Iterator[threading.Event]:
         yield world.stop
 
-    monkeypatch.setattr("reconciler.cli.orphans.stop_within", without_waiting)
+    monkeypatch.setattr("reconciler.cli.reading.stop_within", without_waiting)
     for variable in os.environ:
         if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
             monkeypatch.delenv(variable)
@@ -545,7 +545,7 @@ def test_ctrl_c(orphans: Orphans, world: Simulation, monkeypatch: pytest.MonkeyP
         yield world.stop
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reconciler.cli.orphans.stop_within", interrupted)
+    monkeypatch.setattr("reconciler.cli.reading.stop_within", interrupted)
 
     said = orphans("--delete", "42")
 

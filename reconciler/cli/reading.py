@@ -1,0 +1,243 @@
+"""Commands that read, and write one report: ``explain``, ``holds`` and ``status``; and what ``orphans`` has in common
+with them."""
+
+import logging
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from actuators.http.errors import ApiError, Denied
+from actuators.http.kubeconfig import ConnectionProblem
+from actuators.http.kubernetes import KubernetesReader
+from actuators.wire.lease import read_lease
+from actuators.wire.objects import server_time
+from desired.model.key import Key, ObjectKind
+from desired.names import STATUS_CONFIG_MAP
+from desired.plan.grants import Grant
+from desired.syntax.bounds import shown_text
+from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
+from reconciler.cli.streams import begin, fail, publish
+from reconciler.config.config import Config, ConfigurationError, Mode, load_config
+from reconciler.config.options import Command, Output, asked
+from reconciler.observe.approvals import observe_approvals
+from reconciler.observe.kubernetes import observe_config_map
+from reconciler.passes.one_pass import explain_once, plan_once
+from reconciler.report.holds import HoldsReport
+from reconciler.report.orphans import OrphanReport
+from reconciler.report.published import STATUS, is_whole, published_holds
+from reconciler.report.status import StatusReport
+from reconciler.report.terminal import TerminalProgress, Writer
+from reconciler.result import SHORT, Explained, Report
+from reconciler.runtime import build_runtime, open_cluster
+from reconciler.telemetry.logs import masked
+
+_log = logging.getLogger("hcloud-reconciler.run")
+
+_PREFIX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{SHORT},16}})", re.ASCII)
+_DOUBT = "the pass ended with {}, and what could not be read or decided is not held either"
+_USAGE = "expect 'holds', or 'holds show' and the hash of a hold, of which 6 hex digits will do"
+
+Said = TypeVar("Said", Explained, HoldsReport, StatusReport, OrphanReport)
+
+
+def report_on(
+    command: Command,
+    flags: Mapping[str, str],
+    environ: Mapping[str, str],
+    read: Callable[[Config, Stop], Said],
+    failed: Callable[[tuple[str, ...]], Said],
+    *,
+    wrong: Sequence[str] = (),
+    answers: bool = False,
+    is_told_anyway: Callable[[Said], object] = lambda _: False,
+) -> int:
+    """The exit code of a command that writes what it has ``read``, or what has ``failed``, with these errors. ``wrong``
+    is what is wrong with its operands. Where it ``answers``, a machine that asked for a document gets one whatever is
+    wrong with the command line. Raises KeyboardInterrupt, after what is to be told anyway."""
+    try:
+        config = load_config(command, flags, environ, wrong=wrong)
+    except ConfigurationError as error:
+        output = Output(asked(command, "--output", flags, environ))
+        if answers and output.is_document:
+            publish(Writer(output), failed(error.lines))
+        return fail(*error.lines, code=error.code)
+    begin(config)
+    with stop_within(READING_GRACE_S if config.mode is Mode.DRY_RUN else GRACE_S) as stop:
+        try:
+            report = read(config, stop)
+        except (ConnectionProblem, ApiError) as error:
+            report = failed((str(error),))
+        except Exception as error:  # noqa: BLE001 - a bug of ours is told in one line, as everywhere
+            report = failed((internal_error(error),))
+        if is_told_anyway(report):
+            return _tell(report, config)
+    return _tell(report, config)
+
+
+def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport, config: Config) -> int:
+    written = publish(Writer(config.output, color=config.color), report)
+    return fail(*report.errors, code=report.code if written else 1)
+
+
+def internal_error(error: Exception) -> str:
+    """The message for a person about a bug; the details are logged for debugging."""
+    _log.debug("internal error", exc_info=True)
+    where = "set HCLOUD_DEBUG=true for details, and please report it"
+    return f"internal error, {type(error).__name__}: {masked(str(error))}; {where}"
+
+
+def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Write every decision about the ``node`` or ``service`` with this name, and its reason; the exit code."""
+    key = key_of(*words)
+
+    def read(config: Config, stop: Stop) -> Explained:
+        return explain_once(build_runtime(config, stop, TerminalProgress(config.color)).plan_context, key)
+
+    return report_on(
+        Command.EXPLAIN, flags, environ, read, lambda errors: Explained(key, Report(errors=errors)), answers=True
+    )
+
+
+def key_of(kind: str, name: str) -> Key:
+    """The object's key in plans, which may stand for its name. A Service without a namespace is one of ``default``."""
+    name = name.encode(errors="backslashreplace").decode()  # what is no text is no JSON either
+    if kind == "node":
+        return Key(ObjectKind.NODE, name.removeprefix("node/"))
+    if name.count("/") > 1:  # a namespace may be named service as well
+        name = name.removeprefix("service/")
+    return Key(ObjectKind.SERVICE, name if "/" in name else f"default/{name}")
+
+
+def status(_words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """Write the controller's last pass, from what the leader published; the exit code: 0 when it went well, 3 when
+    something is held or refused, 1 when it went wrong, or nothing recent is known."""
+
+    def read(config: Config, stop: Stop) -> StatusReport:
+        reader = KubernetesReader(open_cluster(config, stop, read_only=True))
+        found = read_holds(reader, config)
+        return _with_leader(StatusReport(found.now, found.published, errors=found.errors), reader, config)
+
+    return report_on(Command.STATUS, flags, environ, read, lambda errors: StatusReport(errors=errors))
+
+
+def _with_leader(report: StatusReport, reader: KubernetesReader, config: Config) -> StatusReport:
+    """Who leads, as far as that may be read: without it the rest is worth knowing as well."""
+    try:
+        lease = read_lease(reader, config.lease_namespace, config.lease_name)
+    except ApiError:
+        return report
+    name = f"{config.lease_namespace}/{config.lease_name}"
+    if lease is None:
+        return replace(report, lease=name, leader="")
+    leader = "" if lease.claim.holder == "" else lease.claim.shown
+    return replace(report, lease=name, leader=leader, renewed=lease.claim.renewed)
+
+
+def holds(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
+    """List what waits for approval, as the leader published it or a plan of this run finds it, or show one hold; the
+    exit code: 0 when that is known, whether or not something is held."""
+    prefix, wrong = "", list[str]()
+    try:
+        prefix = _shown(words)
+    except ValueError as error:
+        wrong.append(str(error))
+
+    def read(config: Config, stop: Stop) -> HoldsReport:
+        found = (
+            _planned(config, stop)
+            if config.plans
+            else read_holds(KubernetesReader(open_cluster(config, stop, read_only=True)), config)
+        )
+        if not prefix or found.errors:
+            return found
+        try:
+            return replace(found, shown=the_one(prefix, [hold.hash for hold in found.holds], "hold"))
+        except LookupError as error:
+            return replace(found, holds=(), errors=(str(error),))
+
+    return report_on(Command.HOLDS, flags, environ, read, lambda errors: HoldsReport(errors=errors), wrong=wrong)
+
+
+def _shown(words: Sequence[str]) -> str:
+    """The prefix of the one hold that is asked for; "" for all. Raises ValueError."""
+    match words:
+        case ():
+            return ""
+        case ("show", text):
+            return digits_of(text)
+    raise ValueError(_USAGE)
+
+
+def _planned(config: Config, stop: Stop) -> HoldsReport:
+    """Raises ConnectionProblem."""
+    runtime = build_runtime(config, stop, TerminalProgress())
+    report = plan_once(runtime.plan_context)
+    now = report.snapshot.taken_at if report.snapshot else None
+    if now is None:
+        return HoldsReport(errors=report.errors)
+    approvals, why = read_approvals(runtime.plan_context.readers.kubernetes, config.lease_namespace)
+    found = published_holds(report, now, {})
+    doubt = "" if is_whole(report.result) else _DOUBT.format(report.result)
+    flags = config.approve_flags
+    return HoldsReport(now, None, found, approvals, why, why_incomplete=doubt, errors=report.errors, flags=flags)
+
+
+def read_holds(reader: KubernetesReader, config: Config) -> HoldsReport:
+    """What the leader published, and what was approved of it; an error when it has published nothing. Raises an
+    ApiError."""
+    now = server_time(reader.get("/version"))
+    namespace, status = config.lease_namespace, None
+    try:
+        data = observe_config_map(reader, namespace, STATUS_CONFIG_MAP)
+        status = STATUS.read((data or {}).get(STATUS.key))
+        unpublished = "" if status else _unpublished(data, namespace)
+    except Denied as error:
+        unpublished = str(error)
+    approvals, why = read_approvals(reader, namespace)
+    report = HoldsReport(now, status, (), approvals, why, flags=config.approve_flags)
+    if status is None:
+        return replace(report, errors=(unpublished,))
+    doubt = "" if status.last_pass.is_whole else _DOUBT.format(status.last_pass.result)
+    return replace(report, holds=status.holds, why_incomplete=doubt)
+
+
+def _unpublished(data: Mapping[str, str] | None, namespace: str) -> str:
+    """Why nothing is known of any hold, and what to do."""
+    name = f"ConfigMap {namespace}/{STATUS_CONFIG_MAP}"
+    if data is None:
+        return (
+            f"{name} is not there, in which the controller publishes: upgrade the chart, or kubectl -n {namespace}"
+            f" create configmap {STATUS_CONFIG_MAP}; 'reconcile holds --plan' computes the holds now"
+        )
+    if STATUS.key in data:
+        return f"the status in {name} cannot be read: another version may have written it"
+    return f"no controller has published its status in {name} yet: 'reconcile holds --plan' computes the holds now"
+
+
+def read_approvals(reader: KubernetesReader, namespace: str) -> tuple[tuple[Grant, ...], str]:
+    """The approvals in both ConfigMaps, and why not all could be read, "" when they were. Raises an ApiError, but for
+    missing permissions."""
+    found = observe_approvals(reader, namespace, survives=Denied)
+    return found.grants, found.unread or found.git_unread
+
+
+def digits_of(text: str) -> str:
+    """The hex digits of a hash, or of its beginning. Raises ValueError for anything else."""
+    found = _PREFIX.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"{shown_text(text)} is no hash of a hold: expect sha256: and 16 hex digits, as the plan shows it, or"
+            f" {SHORT} of them or more"
+        )
+    return found[1]
+
+
+def the_one(digits: str, hashes: Collection[str], what: str) -> str:
+    """The one hash that begins with these digits. Raises LookupError where there is none, or more than one."""
+    matching = sorted({each for each in hashes if each.removeprefix("sha256:").startswith(digits)})
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise LookupError(f"{digits} names {len(matching)} {what}s, give more digits: {', '.join(matching)}")
+    raise LookupError(f"{digits} names no {what} that is known: 'reconcile holds' lists them")
