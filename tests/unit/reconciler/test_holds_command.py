@@ -371,7 +371,7 @@ def test_waiting(world: World, happens: str, code: int, told: str) -> None:
                 world.publish()
 
     flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
-    ended = approving.approve(world.hash, flags, {}, sleep=sleep)
+    ended = approving.approve([world.hash], flags, {}, sleep=sleep)
 
     said = world.capsys.readouterr()
     assert (ended, told in said.out + said.err) == (code, True)
@@ -424,7 +424,7 @@ def test_waiting_for_what_was_approved_before(world: World) -> None:
         world.sim.clock.advance(seconds)
 
     flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
-    assert (approving.approve(world.hash, flags, {}, sleep=sleep), sum(waits)) == (1, 6)
+    assert (approving.approve([world.hash], flags, {}, sleep=sleep), sum(waits)) == (1, 6)
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_what_is_not_published_may_be_held_all_the_same(world: World, members: d
         put(world.sim.kubernetes_writer(), NAMESPACE, {"status": json.dumps(status)}, STATUS_CONFIG_MAP)
 
     flags = {"--kubeconfig": str(world.sim.kubeconfig()), "--wait": "5s"}
-    assert approving.approve(world.hash, flags, {}, sleep=sleep) == 1
+    assert approving.approve([world.hash], flags, {}, sleep=sleep) == 1
     assert "was not used within that time" in world.capsys.readouterr().err
 
 
