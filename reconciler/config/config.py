@@ -3,8 +3,8 @@
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
@@ -44,7 +44,6 @@ _USUAL_RATE_LIMIT = 3600
 _PAGE_ADDRESS = ("127.0.0.1", 8234)
 _ROBOT_MAX_AGE_S = 300.0
 _ROUTES = "HCLOUD_NETWORK_ROUTES_ENABLED"
-_ROBOT_CREDENTIALS = ("ROBOT_USER", "ROBOT_PASSWORD")
 
 
 ROBOT_TEXTS = {"ROBOT_USER": re.compile(r"[\x21-\x39\x3b-\x7e]+"), "ROBOT_PASSWORD": re.compile(r"[^\x00-\x1f\x7f]+")}
@@ -218,17 +217,13 @@ def load_config(
 ) -> Config:
     """The configuration of a run, which may be that of a ``saved_plan``, or of another command. Raises
     ConfigurationError with every problem there is, of which some are ``wrong`` operands."""
-    usage = list(wrong)
-    errors: list[str] = []
-    flags = read_flags(command, given, environ, usage, errors)
+    usage, errors = list(wrong), list[str]()
+    flags = _without_overruled(read_flags(command, given, environ, usage, errors), given)
     errors += unknown_variables(environ)
-    flags = _without_overruled(flags, given)
-    usage += [f"{one} and {other} exclude each other" for one, other in _EXCLUSIVE if flags[one] and flags[other]]
-    if flags["--approve"] and command is not Command.APPLY and not flags["--once"]:
-        usage.append("--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'")
-    usage += _misplaced_file(command, flags, given)
-    (usage if "--output" in given else errors).extend(_not_for_loops(command, flags))
-    usage += _overwriting(command, flags, environ, saved_plan)
+    mode = _mode(command, flags)
+    usage += _contradictions(command, flags, given)
+    (usage if "--output" in given else errors).extend(_not_for_loops(mode, flags))
+    usage += _overwriting(mode, flags, environ, saved_plan)
     if flags["--exact"] and saved_plan is None:
         usage.append("--exact goes with 'reconcile apply FILE': nothing else says what is to be done exactly")
     if flags["--exact"] and flags["--only"]:
@@ -241,16 +236,77 @@ def load_config(
     errors += _check_timings(flags)
     if usage or errors:
         raise ConfigurationError((*usage, *errors), usage=not errors)
-    config = _config(command, flags, given, variables, (*without_effect(given), *_warnings(variables, environ, flags)))
-    file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
-    robot_files = {
-        name: Path(environ[f"{name}_FILE"]) for name in _ROBOT_CREDENTIALS if config.robot_login and name not in environ
-    }
-    passwords = (*passwords_in(environ), *(config.robot_login.secrets if config.robot_login else ()))
-    asks = config.asks and saved_plan is None
-    config = replace(config, saved_plan=saved_plan, asks=asks, passwords=passwords, robot_files=robot_files)
-    config = replace(config, step_summary=environ.get("GITHUB_STEP_SUMMARY", ""))
-    return replace(config, token_file=Path(file) if file else None)
+    robot_login = _robot_login(variables)
+    token_file = environ.get("HCLOUD_TOKEN_FILE") if "HCLOUD_TOKEN" not in environ else None
+    return Config(
+        settings=_settings(flags, variables),
+        mode=mode,
+        asks=command is Command.APPLY and not flags["--yes"] and saved_plan is None,
+        output=flags["--output"],
+        detailed_exitcode=flags["--detailed-exitcode"],
+        approved=flags["--approve"],
+        kubeconfig=flags["--kubeconfig"],
+        interval_s=flags["--interval"],
+        request_timeout_s=flags["--request-timeout"],
+        lease_namespace=flags["--leader-elect-resource-namespace"],
+        lease_name=flags["--leader-elect-resource-name"],
+        leader_elect=flags["--leader-elect"],
+        timings=_timings(flags),
+        token=variables.get("HCLOUD_TOKEN") or "",
+        passwords=(*passwords_in(environ), *(robot_login.secrets if robot_login else ())),
+        token_file=Path(token_file) if token_file else None,
+        endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
+        robot_login=robot_login,
+        robot_files={
+            name: Path(environ[f"{name}_FILE"]) for name in ROBOT_TEXTS if robot_login and name not in environ
+        },
+        robot_endpoint=(variables.get("ROBOT_ENDPOINT") or "").rstrip("/"),
+        robot_max_age=timedelta(seconds=variables.get("ROBOT_CACHE_TIMEOUT") or _ROBOT_MAX_AGE_S),
+        robot_pause_s=variables.get("ROBOT_RATE_LIMIT_WAIT_TIME") or 0.0,
+        context=flags["--context"],
+        debug=variables.get("HCLOUD_DEBUG", False),
+        log_format=flags["--log-format"],
+        health_address=flags["--health-address"],
+        metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
+        color=flags["--color"],
+        ui_address=flags["--ui-address"] or (_PAGE_ADDRESS if command is Command.UI else None),
+        ui_hosts=flags["--ui-hosts"],
+        detail=Detail.FULL if flags["--full"] else Detail.SUMMARY if flags["--summary"] else Detail.FOLDED,
+        next_step=_next_step(command, flags, given),
+        also=flags["--also"],
+        step_summary=environ.get("GITHUB_STEP_SUMMARY", ""),
+        save_to=flags["--save"],
+        saved_plan=saved_plan,
+        is_exact=flags["--exact"],
+        approval=ApprovalOptions(flags["--for"], flags["--reason"], flags["--wait"], flags["--unseen"], flags["--yes"]),
+        plans=flags["--plan"],
+        captured=flags["--from"],
+        capture_to=flags["--to"],
+        overwrites=flags["--force"],
+        warnings=(*without_effect(given), *_warnings(variables, environ, flags)),
+    )
+
+
+def _settings(flags: Mapping[str, Any], variables: Mapping[str, Any]) -> Settings:
+    switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
+    return Settings(
+        address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
+        zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
+        network=variables.get("HCLOUD_NETWORK"),
+        routes=variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
+        cluster_cidr=_ipv4_of(flags["--cluster-cidr"]),
+        policy=flags["--policy"],
+        controllers=flags["--controllers"] - switched_off,
+        ignore_nodes=flags["--ignore-nodes"],
+        mirror_labels=flags["--mirror-labels"],
+        keep_internal_ips=flags["--keep-internal-ips"],
+        waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
+        balancer_defaults=defaults_of(variables),
+        robot=variables.get("ROBOT_ENABLED", False),
+        forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
+        undo_window=flags["--load-balancer-undo"],
+        only=flags["--only"],
+    )
 
 
 def _without_overruled(flags: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -258,11 +314,6 @@ def _without_overruled(flags: Mapping[str, Any], given: Mapping[str, str]) -> Ma
     both_ways = (*_EXCLUSIVE, *((other, one) for one, other in _EXCLUSIVE))
     overruled = {other for one, other in both_ways if one in given and flags[one] and other not in given}
     return {**flags, **dict.fromkeys(overruled, False)}
-
-
-def _detail(flags: Mapping[str, Any]) -> Detail:
-    """How much of a plan its text tells."""
-    return Detail.FULL if flags["--full"] else Detail.SUMMARY if flags["--summary"] else Detail.FOLDED
 
 
 def _next_step(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> str:
@@ -292,31 +343,30 @@ def _typed(name: str, text: str) -> str:
     return name if parse_bool(text) else f"{name}=false"
 
 
-def _misplaced_file(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> list[str]:
-    """Errors for what cannot be combined with ``--from``: a file can only be read, and stands for the cluster."""
+def _contradictions(command: Command, flags: Mapping[str, Any], given: Mapping[str, str]) -> Iterator[str]:
+    """Errors for what cannot be combined. A file can only be read, and stands for the cluster."""
+    for one, other in _EXCLUSIVE:
+        if flags[one] and flags[other]:
+            yield f"{one} and {other} exclude each other"
+    if flags["--approve"] and command is not Command.APPLY and not flags["--once"]:
+        yield "--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"
     if not flags["--from"]:
-        return []
-    lines = []
+        return
     if command not in (Command.PLAN, Command.EXPLAIN, Command.UI) and not flags["--dry-run"]:
-        lines.append("--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file")
+        yield "--from goes with 'reconcile plan', 'explain' and 'ui': nothing can be applied to a file"
     if flags["--save"]:
-        lines.append("--from and --save exclude each other: a plan from a file cannot be applied")
-    lines += [
-        f"--from and {flag} exclude each other: a plan from a file asks no cluster"
-        for flag in ("--kubeconfig", "--context")
-        if flag in given
-    ]
-    return lines
+        yield "--from and --save exclude each other: a plan from a file cannot be applied"
+    for flag in ("--kubeconfig", "--context"):
+        if flag in given:
+            yield f"--from and {flag} exclude each other: a plan from a file asks no cluster"
 
 
-def _overwriting(
-    command: Command, flags: Mapping[str, Any], environ: Mapping[str, str], saved_plan: str | None
-) -> list[str]:
+def _overwriting(mode: Mode, flags: Mapping[str, Any], environ: Mapping[str, str], saved_plan: str | None) -> list[str]:
     """Errors for artifacts that are not written, or that would replace another file of the same command: one that its
     flags name, or that it reads a credential from."""
     if not flags["--also"]:
         return []
-    if _mode(command, flags) is Mode.LOOP:
+    if mode is Mode.LOOP:
         return ["--also goes with 'reconcile plan' and 'reconcile apply': a controller has a report after each pass"]
     files = [(name, flags[name]) for name in ("--save", "--from", "--kubeconfig")] + [("the saved plan", saved_plan)]
     files += [("KUBECONFIG", file) for file in environ.get("KUBECONFIG", "").split(os.pathsep)]
@@ -331,9 +381,9 @@ def _overwriting(
     ]
 
 
-def _not_for_loops(command: Command, flags: Mapping[str, Any]) -> list[str]:
+def _not_for_loops(mode: Mode, flags: Mapping[str, Any]) -> list[str]:
     """Errors for what only a run that ends by itself can write."""
-    if _mode(command, flags) is not Mode.LOOP or flags["--output"] in OF_ALL:
+    if mode is not Mode.LOOP or flags["--output"] in OF_ALL:
         return []
     instead = f"a controller writes a report after each pass, in one of {', '.join(OF_ALL)}"
     return [f"output {flags['--output']} goes with 'reconcile plan' and 'reconcile apply': {instead}"]
@@ -344,80 +394,6 @@ def _mode(command: Command, flags: Mapping[str, Any]) -> Mode:
     if command in _LOOKS or lists_only or flags["--dry-run"]:
         return Mode.DRY_RUN
     return Mode.LOOP if command in (Command.BARE, Command.RUN) and not flags["--once"] else Mode.ONCE
-
-
-def _config(
-    command: Command,
-    flags: Mapping[str, Any],
-    given: Mapping[str, str],
-    variables: Mapping[str, Any],
-    warnings: tuple[str, ...],
-) -> Config:
-    switched_off = frozenset() if variables.get("HCLOUD_LOAD_BALANCERS_ENABLED", True) else {Controller.SERVICE}
-    settings = Settings(
-        address_family=AddressFamily(variables.get("HCLOUD_INSTANCES_ADDRESS_FAMILY", AddressFamily.IPV4)),
-        zone_labels=variables.get("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True),
-        network=variables.get("HCLOUD_NETWORK"),
-        routes=variables.get(_ROUTES, False) and flags["--configure-cloud-routes"],
-        cluster_cidr=_ipv4_of(flags["--cluster-cidr"]),
-        policy=flags["--policy"],
-        controllers=flags["--controllers"] - switched_off,
-        ignore_nodes=flags["--ignore-nodes"],
-        mirror_labels=flags["--mirror-labels"],
-        keep_internal_ips=flags["--keep-internal-ips"],
-        waits=Waits(flags["--delete-not-ready-for"], flags["--delete-min-age"], flags["--given-up-after"]),
-        balancer_defaults=defaults_of(variables),
-        robot=variables.get("ROBOT_ENABLED", False),
-        forward_internal_ips=variables.get("ROBOT_FORWARD_INTERNAL_IPS", True),
-        undo_window=flags["--load-balancer-undo"],
-        only=flags["--only"],
-    )
-    return Config(
-        settings=settings,
-        mode=_mode(command, flags),
-        asks=command is Command.APPLY and not flags["--yes"],
-        output=flags["--output"],
-        detailed_exitcode=flags["--detailed-exitcode"],
-        approved=flags["--approve"],
-        kubeconfig=flags["--kubeconfig"],
-        interval_s=flags["--interval"],
-        request_timeout_s=flags["--request-timeout"],
-        lease_namespace=flags["--leader-elect-resource-namespace"],
-        lease_name=flags["--leader-elect-resource-name"],
-        leader_elect=flags["--leader-elect"],
-        timings=_timings(flags),
-        token=variables.get("HCLOUD_TOKEN") or "",
-        endpoint=(variables.get("HCLOUD_ENDPOINT") or "").rstrip("/"),
-        robot_login=_robot_login(variables),
-        robot_endpoint=(variables.get("ROBOT_ENDPOINT") or "").rstrip("/"),
-        robot_max_age=timedelta(seconds=variables.get("ROBOT_CACHE_TIMEOUT") or _ROBOT_MAX_AGE_S),
-        robot_pause_s=variables.get("ROBOT_RATE_LIMIT_WAIT_TIME") or 0.0,
-        context=flags["--context"],
-        debug=variables.get("HCLOUD_DEBUG", False),
-        log_format=flags["--log-format"],
-        health_address=flags["--health-address"],
-        metrics_address=variables.get("HCLOUD_METRICS_ADDRESS") if variables.get("HCLOUD_METRICS_ENABLED") else None,
-        color=flags["--color"],
-        ui_address=flags["--ui-address"] or (_PAGE_ADDRESS if command is Command.UI else None),
-        ui_hosts=flags["--ui-hosts"],
-        detail=_detail(flags),
-        next_step=_next_step(command, flags, given),
-        also=flags["--also"],
-        save_to=flags["--save"],
-        is_exact=flags["--exact"],
-        approval=ApprovalOptions(
-            flags["--for"],
-            flags["--reason"],
-            flags["--wait"],
-            flags["--unseen"],
-            command is Command.APPROVE and flags["--yes"],
-        ),
-        plans=flags["--plan"],
-        captured=flags["--from"],
-        capture_to=flags["--to"],
-        overwrites=flags["--force"],
-        warnings=warnings,
-    )
 
 
 def _robot_login(variables: Mapping[str, Any]) -> RobotLogin | None:
