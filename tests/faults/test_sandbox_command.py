@@ -1,55 +1,28 @@
 """``reconcile sandbox`` where something is in the way: one line, the right exit code."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.cli import main
 from reconciler.sandbox.running import Sandbox, SandboxOptions, read_world
 from tests.faults.sandbox_process import COMMAND, NOBODY, environment
 from tests.support.objects import server
 from tests.support.proxy_stage import send
-from tests.support.stage import DEADLINE_S, clean_environment, killed_at_the_end
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a run that served nothing ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def refusal(self) -> str:
-        """The one line on stderr, all that was said."""
-        (line,) = self.stderr.splitlines()
-        assert self.stdout == ""
-        return line
+from tests.support.said import CommandLine, Said
+from tests.support.stage import DEADLINE_S, killed_at_the_end
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
     """Runs ``reconcile sandbox`` in this process, which is fast, with arguments and variables that it must refuse."""
-
-    def run(*arguments: str, **variables: str) -> Ran:
-        for name in os.environ.keys() - clean_environment().keys():
-            monkeypatch.delenv(name)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        code = main(["sandbox", *arguments])
-        said = capsys.readouterr()
-        return Ran(code, said.out, said.err)
-
-    return run
+    return partial(CommandLine(monkeypatch, capsys), "sandbox")
 
 
 def _world(folder: Path, content: Any) -> str:
@@ -67,7 +40,7 @@ def taken() -> Iterator[int]:
 
 @pytest.mark.parametrize("flag", ["--hetzner-port", "--kubernetes-port", "--robot-port", "--proxy-port"])
 @pytest.mark.parametrize("port", ["99999", "65536", "-1", "http", ""])
-def test_no_port(run: Callable[..., Ran], flag: str, port: str) -> None:
+def test_no_port(run: Callable[..., Said], flag: str, port: str) -> None:
     """Ports end at 65535."""
     ran = run(f"{flag}={port}", *(["--proxy", NOBODY] if flag == "--proxy-port" else []))
 
@@ -86,7 +59,7 @@ def test_no_port(run: Callable[..., Ran], flag: str, port: str) -> None:
         ("--proxy-port", ["--proxy", NOBODY]),
     ],
 )
-def test_a_port_that_is_taken_is_named(run: Callable[..., Ran], taken: int, flag: str, others: list[str]) -> None:
+def test_a_port_that_is_taken_is_named(run: Callable[..., Said], taken: int, flag: str, others: list[str]) -> None:
     """Not a system call's words, and no traceback."""
     ran = run(flag, str(taken), *others)
 
@@ -94,7 +67,7 @@ def test_a_port_that_is_taken_is_named(run: Callable[..., Ran], taken: int, flag
     assert (ran.code, ran.refusal) == (1, said)
 
 
-def test_one_port_for_two_simulators_is_taken(run: Callable[..., Ran], taken: int) -> None:
+def test_one_port_for_two_simulators_is_taken(run: Callable[..., Said], taken: int) -> None:
     """The second one finds it taken by the first."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         free = listener.getsockname()[1]
@@ -159,7 +132,7 @@ def test_a_full_disk_is_one_line(arguments: list[str]) -> None:
     assert (ran.returncode, ran.stderr) == (1, said)
 
 
-def test_a_rate_limit_that_lets_nothing_through(run: Callable[..., Ran]) -> None:
+def test_a_rate_limit_that_lets_nothing_through(run: Callable[..., Said]) -> None:
     """One request an hour is the least."""
     ran = run("--rate-limit=0")
 
@@ -175,7 +148,7 @@ def test_a_rate_limit_that_lets_nothing_through(run: Callable[..., Ran]) -> None
         ("http://h?a=1", "http://h"),
     ],
 )
-def test_the_address_for_a_proxy(run: Callable[..., Ran], address: str, shown: str) -> None:
+def test_the_address_for_a_proxy(run: Callable[..., Said], address: str, shown: str) -> None:
     """What no request could be sent to is refused before a port is opened, and no secret in it is printed."""
     ran = run("--proxy", address)
 
@@ -183,7 +156,7 @@ def test_the_address_for_a_proxy(run: Callable[..., Ran], address: str, shown: s
     assert (ran.code, ran.refusal) == (64, said)
 
 
-def test_a_variable_with_a_wrong_address_for_a_proxy_is_named(run: Callable[..., Ran]) -> None:
+def test_a_variable_with_a_wrong_address_for_a_proxy_is_named(run: Callable[..., Said]) -> None:
     """The name of what is wrong is the name that was given."""
     assert "RECONCILER_PROXY is 'nonsense'" in run(RECONCILER_PROXY="nonsense").refusal
 
@@ -201,7 +174,7 @@ def test_a_variable_with_a_wrong_address_for_a_proxy_is_named(run: Callable[...,
         "--without=robot",
     ],
 )
-def test_a_proxy_has_no_simulators(run: Callable[..., Ran], flag: str) -> None:
+def test_a_proxy_has_no_simulators(run: Callable[..., Said], flag: str) -> None:
     """A flag of the simulators beside ``--proxy`` would do nothing: it is bad usage."""
     ran = run("--proxy", NOBODY, flag)
 
@@ -210,7 +183,7 @@ def test_a_proxy_has_no_simulators(run: Callable[..., Ran], flag: str) -> None:
     assert (ran.code, ran.refusal) == (64, said)
 
 
-def test_all_flags_that_do_not_go_with_a_proxy_are_named(run: Callable[..., Ran]) -> None:
+def test_all_flags_that_do_not_go_with_a_proxy_are_named(run: Callable[..., Said]) -> None:
     """In one line."""
     ran = run("--latency-ms=1", "--proxy", NOBODY, "--world=w.json")
 
@@ -218,7 +191,7 @@ def test_all_flags_that_do_not_go_with_a_proxy_are_named(run: Callable[..., Ran]
 
 
 @pytest.mark.parametrize("flag", ["--proxy-port=1", "--proxy-ca-file=x"])
-def test_flags_of_a_proxy_that_is_not_asked_for(run: Callable[..., Ran], flag: str) -> None:
+def test_flags_of_a_proxy_that_is_not_asked_for(run: Callable[..., Said], flag: str) -> None:
     """Nor does a flag of the proxy do anything without it."""
     ran = run(flag)
 
@@ -226,7 +199,7 @@ def test_flags_of_a_proxy_that_is_not_asked_for(run: Callable[..., Ran], flag: s
     assert (ran.code, ran.refusal) == (64, said)
 
 
-def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[..., Ran]) -> None:
+def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[..., Said]) -> None:
     """With the flag and the file."""
     ran = run("--proxy", "https://127.0.0.1:9", "--proxy-ca-file", "/nowhere/ca.pem")
 
@@ -257,7 +230,7 @@ def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[...,
         pytest.param({"kubernetes": {"nodes": [{}]}}, "kubernetes.nodes[0] has no metadata.name", id="node"),
     ],
 )
-def test_a_wrong_world_file_is_one_line(run: Callable[..., Ran], tmp_path: Path, content: Any, said: str) -> None:
+def test_a_wrong_world_file_is_one_line(run: Callable[..., Said], tmp_path: Path, content: Any, said: str) -> None:
     """With the file and the place in it."""
     file = _world(tmp_path, content)
 
@@ -269,7 +242,7 @@ def test_a_wrong_world_file_is_one_line(run: Callable[..., Ran], tmp_path: Path,
     assert len(line) < 400 + len(file)
 
 
-def test_parts_of_a_world_file_that_nobody_serves_are_checked_too(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_parts_of_a_world_file_that_nobody_serves_are_checked_too(run: Callable[..., Said], tmp_path: Path) -> None:
     """A mistake is one whether or not its simulator runs."""
     file = _world(tmp_path, {"kubernetes": {"pods": []}})
 

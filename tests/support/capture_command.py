@@ -1,6 +1,5 @@
 """A small world with something of everything, and the commands that capture it and plan from the file."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +7,10 @@ from typing import Any
 import pytest
 
 from desired.names import LABEL_SERVICE_UID
-from reconciler.cli import main
 from reconciler.sandbox.kubernetes import KubernetesSimulator
 from tests.support.explain_command import TOKENS, VIEWER
 from tests.support.objects import joining_node, server, settled_node
-from tests.support.said import Said
+from tests.support.said import CommandLine, Said
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
 UID = "0a0b0c0d-0000-4000-8000-000000000000"
@@ -130,13 +128,7 @@ class Shell:
 
     def offline(self, *words: str, **variables: str) -> Said:
         """With nothing but what is given."""
-        for variable in os.environ:
-            if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
-                self.monkeypatch.delenv(variable)
-        for variable, value in {**SETTINGS, "KUBECONFIG": "/nowhere", **variables}.items():
-            self.monkeypatch.setenv(variable, value)
-        code = main(words)
-        return Said(code, *self.capsys.readouterr())
+        return CommandLine(self.monkeypatch, self.capsys, {**SETTINGS, "KUBECONFIG": "/nowhere"})(*words, **variables)
 
 
 SECRETS = ("secret", READ_ONLY_TOKEN, VIEWER, KubernetesSimulator.TOKEN, "BEGIN CERTIFICATE")

@@ -1,14 +1,12 @@
 """The command ``reconcile explain`` in this process, with rights to read only, and how a run of it ends."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from reconciler.cli import main
-from tests.support.said import Said
+from tests.support.said import CommandLine, Said
 from tests.support.schemas import published
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
@@ -31,14 +29,9 @@ class ExplainCommand:
 
     def __call__(self, name: str, *flags: str, **variables: str) -> Said:
         """How the run ends."""
-        for variable in os.environ:
-            if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
-                self.monkeypatch.delenv(variable)
-        given = {"HCLOUD_TOKEN": READ_ONLY_TOKEN, "HCLOUD_ENDPOINT": self.sim.endpoint, **self.variables, **variables}
-        for variable, value in given.items():
-            self.monkeypatch.setenv(variable, value)
-        code = main(["explain", self.kind, name, "--kubeconfig", str(self.sim.kubeconfig(VIEWER)), *flags])
-        return Said(code, *self.capsys.readouterr(), published("explanation.schema.json"))
+        usual = {"HCLOUD_TOKEN": READ_ONLY_TOKEN, "HCLOUD_ENDPOINT": self.sim.endpoint, **self.variables}
+        run = CommandLine(self.monkeypatch, self.capsys, usual, published("explanation.schema.json"))
+        return run("explain", self.kind, name, "--kubeconfig", str(self.sim.kubeconfig(VIEWER)), *flags, **variables)
 
     def document(self, name: str, *flags: str, **variables: str) -> Any:
         """The document on an object that can be explained."""

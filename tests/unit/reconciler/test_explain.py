@@ -7,8 +7,8 @@ import pytest
 
 from actuators.approvals import approve
 from desired.plan.grants import Grant, Source
-from reconciler.cli import reading as command
 from reconciler.cli import main
+from reconciler.cli import reading as command
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.explain_command import TOKENS, ExplainCommand
 from tests.support.objects import joining_node, server, settled_node

@@ -3,7 +3,7 @@ refuse, and what they write."""
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from reconciler.report.status import StatusReport
 from reconciler.sandbox.hetzner import HetznerSimulator
 from tests.support.objects import server, settled_node
 from tests.support.passes import NAMESPACE, Run, records_in
-from tests.support.said import Said
+from tests.support.said import CommandLine, Said
 from tests.support.simulators import Simulation, ago
 
 OTHER = "sha256:0000000000000000"
@@ -44,6 +44,7 @@ class World:
     run: Run = field(init=False)
     hash: str = field(init=False)
     token: str = "admin"
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.run = Run(self.sim)
@@ -59,8 +60,8 @@ class World:
 
     def type(self, *words: str) -> Said:
         """How a command ended."""
-        code = main([*words, "--kubeconfig", str(self.sim.kubeconfig(self.token))])
-        return Said(code, *self.capsys.readouterr())
+        run = CommandLine(self.monkeypatch, self.capsys, self.variables)
+        return run(*words, "--kubeconfig", str(self.sim.kubeconfig(self.token)))
 
     @property
     def approvals(self) -> tuple[Grant, ...]:
@@ -83,8 +84,6 @@ def world(
     simulate: Callable[..., Simulation], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> World:
     """What is held there is the deletion of two Nodes."""
-    for name in ("HCLOUD_TOKEN", "HCLOUD_ENDPOINT"):
-        monkeypatch.delenv(name, raising=False)
     lost = [settled_node(f"worker-{i}", 10 + i, "Unknown", since=ago(360)) for i in (1, 2)]
     sim = simulate(
         nodes=[settled_node("web-1", 1), *lost],
@@ -164,8 +163,7 @@ def test_machines_get_it_too(world: World) -> None:
 
 def test_a_plan_of_ones_own(world: World) -> None:
     """With a token the holds are computed, whatever is published."""
-    world.monkeypatch.setenv("HCLOUD_TOKEN", HetznerSimulator.TOKEN)
-    world.monkeypatch.setenv("HCLOUD_ENDPOINT", world.sim.endpoint)
+    world.variables = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": world.sim.endpoint}
     put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)
 
     assert world.hash.removeprefix("sha256:") in world.type("holds", "--plan").stdout
@@ -486,8 +484,7 @@ def test_what_git_approves_in_vain(world: World) -> None:
 
 def test_a_part_is_not_published_as_the_whole(world: World, tmp_path: Path) -> None:
     """What a plan of ``--only`` leaves out is held all the same, also where the plan was saved."""
-    world.monkeypatch.setenv("HCLOUD_TOKEN", HetznerSimulator.TOKEN)
-    world.monkeypatch.setenv("HCLOUD_ENDPOINT", world.sim.endpoint)
+    world.variables = {"HCLOUD_TOKEN": HetznerSimulator.TOKEN, "HCLOUD_ENDPOINT": world.sim.endpoint}
     file = str(tmp_path / "plan.json")
     assert world.type("plan", "--only", "node/web-1", "--save", file).code == 0
     put(world.sim.kubernetes_writer(), NAMESPACE, {"status": None}, STATUS_CONFIG_MAP)

@@ -1,6 +1,5 @@
 """The command ``reconcile orphans`` against both simulators: what it lists, what it deletes, and what it leaves."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,14 +10,13 @@ import pytest
 from desired.model.record import Stamp
 from desired.model.remembered import ANCHOR, Remembered
 from desired.rules.guards import PROJECT_MISMATCH
-from reconciler.cli import main
 from reconciler.runtime import open_cloud, open_cluster
 from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from reconciler.sandbox.robot import RobotSimulator
 from tests.builders import CLUSTER_UID, NOW
 from tests.support.dedicated import dedicated, robot_node
 from tests.support.objects import server, settled_node
-from tests.support.said import Said
+from tests.support.said import CommandLine, Said
 from tests.support.schemas import published
 from tests.support.simulators import READ_ONLY_TOKEN, Simulation
 
@@ -108,17 +106,12 @@ def orphans(world: Simulation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         yield world.stop
 
     monkeypatch.setattr("reconciler.cli.reading.stop_within", without_waiting)
-    for variable in os.environ:
-        if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
-            monkeypatch.delenv(variable)
 
     def run(*words: str, **variables: str) -> Said:
         token = HetznerSimulator.TOKEN if "--delete" in words else READ_ONLY_TOKEN
-        given = {"HCLOUD_TOKEN": token, "HCLOUD_ENDPOINT": world.endpoint, **variables}
-        for variable, value in given.items():
-            monkeypatch.setenv(variable, value)
-        code = main(["orphans", "--kubeconfig", str(world.kubeconfig(VIEWER)), *words])
-        return Said(code, *capsys.readouterr(), published("orphans.schema.json"))
+        usual = {"HCLOUD_TOKEN": token, "HCLOUD_ENDPOINT": world.endpoint}
+        command = CommandLine(monkeypatch, capsys, usual, published("orphans.schema.json"))
+        return command("orphans", "--kubeconfig", str(world.kubeconfig(VIEWER)), *words, **variables)
 
     return run
 

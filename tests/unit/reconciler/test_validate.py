@@ -1,20 +1,19 @@
 """The command ``reconcile validate``: what it reads, what it says, how it ends, and the page that shows it."""
 
-import io
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from reconciler.cli import main
 from reconciler.config.options import Output
 from reconciler.report.validation import Unreadable, Validation
 from tests.support.rendering import ESCAPES, Terminal, written
-from tests.support.said import Said
+from tests.support.said import CommandLine, Said
 from tests.support.schemas import published
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "validate.md"
@@ -61,24 +60,10 @@ Validate = Callable[..., Said]
 @pytest.fixture
 def validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Validate:
     """Runs the command in a folder with web.yaml and fine.yaml; the environment has only what is given."""
-    for variable in os.environ:
-        if variable.startswith(("HCLOUD_", "ROBOT_", "RECONCILER_")):
-            monkeypatch.delenv(variable)
     monkeypatch.chdir(tmp_path)
     Path("web.yaml").write_text(MANIFESTS)
     Path("fine.yaml").write_text(FINE)
-
-    def run(*words: str, stdin: bytes = b"", **variables: str) -> Said:
-        for variable, value in variables.items():
-            monkeypatch.setenv(variable, value)
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        try:
-            code = main(["validate", *words])
-        except SystemExit as left:
-            code = int(str(left.code))
-        return Said(code, *capsys.readouterr(), published("validation.schema.json"))
-
-    return run
+    return partial(CommandLine(monkeypatch, capsys, schema=published("validation.schema.json")), "validate")
 
 
 def test_the_page_shows_what_is_said(validate: Validate) -> None:
