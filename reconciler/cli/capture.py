@@ -12,9 +12,8 @@ from actuators.http.kubernetes import KubernetesReader
 from reconciler.capture.reading import capture_world
 from reconciler.capture.world_file import Objects, World, write_world
 from reconciler.cli.files import write_file
-from reconciler.cli.reading import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, stop_within
-from reconciler.cli.streams import begin, fail, say
+from reconciler.cli.streams import begin, fail, internal_error, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.options import Command
 from reconciler.runtime import config_maps, open_cloud, open_cluster, open_robot

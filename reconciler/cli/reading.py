@@ -1,7 +1,6 @@
 """Commands that read, and write one report: ``explain``, ``holds`` and ``status``; and what ``orphans`` has in common
 with them."""
 
-import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from desired.names import STATUS_CONFIG_MAP
 from desired.plan.grants import Grant
 from desired.syntax.bounds import shown_text
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
-from reconciler.cli.streams import begin, fail, publish
+from reconciler.cli.streams import begin, fail, internal_error, publish
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Output, asked
 from reconciler.observe.approvals import observe_approvals
@@ -30,9 +29,6 @@ from reconciler.report.status import StatusReport
 from reconciler.report.terminal import TerminalProgress, Writer
 from reconciler.result import SHORT, Explained, Report
 from reconciler.runtime import build_runtime, open_cluster
-from reconciler.telemetry.logs import masked
-
-_log = logging.getLogger("hcloud-reconciler.run")
 
 _PREFIX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{SHORT},16}})", re.ASCII)
 _DOUBT = "the pass ended with {}, and what could not be read or decided is not held either"
@@ -78,13 +74,6 @@ def report_on(
 def _tell(report: Explained | HoldsReport | StatusReport | OrphanReport, config: Config) -> int:
     written = publish(Writer(config.output, color=config.color), report)
     return fail(*report.errors, code=report.code if written else 1)
-
-
-def internal_error(error: Exception) -> str:
-    """The message for a person about a bug; the details are logged for debugging."""
-    _log.debug("internal error", exc_info=True)
-    where = "set HCLOUD_DEBUG=true for details, and please report it"
-    return f"internal error, {type(error).__name__}: {masked(str(error))}; {where}"
 
 
 def explain(words: Sequence[str], flags: Mapping[str, str], environ: Mapping[str, str]) -> int:

@@ -22,9 +22,8 @@ from desired.syntax.bounds import counted, listed, shown_text
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
-from reconciler.cli.reading import internal_error
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
-from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
+from reconciler.cli.streams import fail, internal_error, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus

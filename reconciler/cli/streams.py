@@ -1,5 +1,6 @@
 """Streams of the command line: what goes to stdout and to stderr, and how logging and warnings begin."""
 
+import logging
 import os
 import select
 import sys
@@ -18,6 +19,8 @@ from reconciler.telemetry.logs import masked
 if TYPE_CHECKING:
     from reconciler.report.terminal import Said
 
+
+_log = logging.getLogger("hcloud-reconciler.run")
 
 _LOOKS_EVERY_S = 0.2
 """How soon Ctrl-C is noticed while a question is open."""
@@ -55,6 +58,13 @@ def fail(*lines: str, code: int) -> int:
     for line in lines:
         say(f"error: {line}")
     return code
+
+
+def internal_error(error: Exception) -> str:
+    """The message for a person about a bug; the details are logged for debugging."""
+    _log.debug("internal error", exc_info=True)
+    where = "set HCLOUD_DEBUG=true for details, and please report it"
+    return f"internal error, {type(error).__name__}: {masked(str(error))}; {where}"
 
 
 def is_attended() -> bool:
