@@ -14,15 +14,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster import reconcile_command
-from cost import bill, items
+from cluster import RECONCILE
 from down import down
-from home import Home, Record
+from home import Home
 from machine import REGISTRY
-from project import Found, network_of
 from saying import Problem, one_line, say
 from session import Session, open_session
-from up import Wishes, up
+from up import up
+
+from actuators.http.errors import ApiError
+from actuators.http.kubeconfig import ConnectionProblem
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?")
@@ -42,12 +43,13 @@ _TOOLS = {
 def main(arguments: Sequence[str]) -> int:
     """Exit status: 0, 1 with one line of error, 64 for a command line that cannot be understood, 130 after Ctrl-C."""
     given = _parser().parse_args(arguments)
+    before = os.umask(0o077)  # keys and state are for the owner alone
     try:
         _check_tools(given.command)
         home = Home(given.name)
         with home.locked() as lock:
             return _run(given, open_session(home, lock))
-    except Problem as problem:
+    except (Problem, ApiError, ConnectionProblem) as problem:
         print(f"dev: error: {problem}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -56,6 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"dev: interrupted: scripts/dev {given.command} continues when it is run again", file=sys.stderr)
         return 130
+    finally:
+        os.umask(before)
 
 
 def _check_tools(command: str) -> None:
@@ -67,12 +71,13 @@ def _check_tools(command: str) -> None:
 def _run(given: argparse.Namespace, session: Session) -> int:
     match given.command:
         case "up":
-            wishes = Wishes(given.location, given.server_type, given.workers, given.admin_ranges)
+            names = ("location", "server_type", "workers", "admin_ranges")
+            wishes = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
             up(session, given.name, wishes, agreed=given.yes)
         case "down":
             down(session, given.name, agreed=given.yes, abandon=given.abandon)
         case "status":
-            return _status(session, given.name)
+            _status(session, given.name)
         case "reconcile":
             return _reconcile(session, given.arguments)
         case _:
@@ -80,76 +85,50 @@ def _run(given: argparse.Namespace, session: Session) -> int:
     return 0
 
 
-def _status(session: Session, name: str) -> int:
+def _status(session: Session, name: str) -> None:
     """What there is and what it costs, on stdout."""
-    record = session.record()
-    if record is None:
+    if session.record() is None:
         print(f"There is no cluster {name} here.")
-        return 0
-    session.key_of(record)  # in another project everything would seem to be gone, and to cost nothing
+        return
+    record = session.existing()
     present = session.project.labelled(record.cluster_id)
-    balancers = session.balancers(present)
     print(f"Cluster {name}, label {record.cluster_id}, files in {session.home.folder}")
-    for each in [*present, *balancers]:
+    for each in [*present, *session.project.balancers_in(present)]:
         print(f"    {each}")
     servers = sum(each.kind == "servers" for each in present)
-    pricing = session.project.pricing()
-    for line in bill(
-        pricing,
-        items(pricing, servers=servers, server_type=record.server_type, location=record.location),
-        record.location,
-    ):
-        print(line)
-    if session.home.kubeconfig.exists():
-        for line in _nodes(session, record, present):
-            print(f"    {line}")
-        print(f"export KUBECONFIG={session.home.kubeconfig}")
-    return 0
-
-
-def _nodes(session: Session, record: Record, present: Sequence[Found]) -> list[str]:
-    """A line for each Node, or the reason why none can be told of."""
+    print("\n".join(session.project.bill(servers, record.server_type, record.location)))
+    if not session.home.kubeconfig.exists():
+        return
     try:
-        nodes = session.cluster(record, network_of(present)).nodes()
-    except Problem as problem:
-        return [f"Nodes are not known: {problem}"]
-    return [
-        f"Node {one_line(name)}: {'' if state.is_ready else 'not '}ready,"
-        f" {'' if state.is_initialized else 'not '}initialized"
-        for name, state in sorted(nodes.items())
-    ]
+        for node, (is_ready, is_initialized) in sorted(session.cluster(record, present).nodes().items()):
+            ready, initialized = "" if is_ready else "not ", "" if is_initialized else "not "
+            print(f"    Node {one_line(node)}: {ready}ready, {initialized}initialized")
+    except (ApiError, ConnectionProblem) as problem:
+        print(f"    Nodes are not known: {problem}")
+    print(f"export KUBECONFIG={session.home.kubeconfig}")
 
 
 def _reconcile(session: Session, arguments: Sequence[str]) -> int:
     """The controller of this checkout instead of the cluster's own, until it ends."""
-    cluster = session.cluster(_existing(session), session.infrastructure().outputs().network_id)
+    record = session.existing()
+    cluster = session.cluster(record, session.present(record))
     if arguments and arguments[0] in _WRITING:
         cluster.stop_controller()
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the controller, which ends in order
-    return subprocess.run(reconcile_command(arguments), env=cluster.environment, check=False).returncode
+    return subprocess.run([*RECONCILE, *arguments], env=cluster.environment, check=False).returncode
 
 
 def _image(session: Session, arguments: Sequence[str]) -> int:
     """Skaffold, with the cluster's registry at hand."""
     if session.stand_in is not None:
         raise Problem("a sandbox runs no image: scripts/dev image needs a cluster at Hetzner")
-    _existing(session)
-    machine = session.control_plane(session.infrastructure().outputs())
+    machine = session.control_plane(session.existing())
     environment = {**os.environ, "KUBECONFIG": str(session.home.kubeconfig)}
     repository = f"--default-repo=localhost:{REGISTRY.rpartition(':')[2]}"
     command = ["skaffold", *(arguments or ["run"]), f"--filename={_ROOT}/deploy/dev/skaffold.yaml", repository]
     with machine.registry():
         say("the registry of the cluster is at " + REGISTRY)
         return subprocess.run(command, env=environment, check=False).returncode
-
-
-def _existing(session: Session) -> Record:
-    """The record of the cluster. Raises Problem when there is none, or the token is another project's."""
-    record = session.record()
-    if record is None:
-        raise Problem(f"there is no cluster {session.home.folder.name} here: run scripts/dev up")
-    session.key_of(record)
-    return record
 
 
 class _Parser(argparse.ArgumentParser):

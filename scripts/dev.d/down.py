@@ -3,12 +3,15 @@
 import json
 import sys
 
+import msgspec
 from cluster import Cluster
 from home import Record, Stage
-from infrastructure import Infrastructure
-from project import Found, network_of
+from project import Found
 from saying import Problem, confirm, say, wait_until
 from session import Session
+
+from actuators.http.errors import ApiError
+from actuators.http.kubeconfig import ConnectionProblem
 
 _RELEASE_S = 300.0
 _REMEDY = (
@@ -18,32 +21,29 @@ _REMEDY = (
 
 
 def down(session: Session, name: str, *, agreed: bool, abandon: bool) -> None:
-    """Take the cluster down. Raises Problem."""
+    """Take the cluster down. Raises Problem, or an ApiError."""
     record = session.record()
     if record is None:
         say(f"there is no cluster {name} here: nothing to take down")
         return
-    infrastructure = session.infrastructure()
     key = session.key_of(record)
     if record.stage is not Stage.GONE:
-        _take_down(session, infrastructure, record, agreed=agreed, abandon=abandon)
-        session.home.at(record, Stage.GONE)
+        _take_down(session, record, agreed=agreed, abandon=abandon)
+        session.home.save(msgspec.structs.replace(record, stage=Stage.GONE))
     if key is not None:
         session.project.delete([key])
     session.home.forget()
     say(f"cluster {name} is gone: nothing of it is left to pay")
 
 
-def _take_down(
-    session: Session, infrastructure: Infrastructure, record: Record, *, agreed: bool, abandon: bool
-) -> None:
-    present = session.present(record)
-    for each in [*present, *session.balancers(present)]:
+def _take_down(session: Session, record: Record, *, agreed: bool, abandon: bool) -> None:
+    infrastructure, present = session.infrastructure(record), session.present(record)
+    for each in [*present, *session.project.balancers_in(present)]:
         say(f"goes: {each}")
     if present:
         confirm(f"Take cluster {record.name} down?", answered=agreed)
     _release_balancers(session, record, present, abandon=abandon)
-    session.project.delete(session.strays(record, infrastructure))  # they may need what Terraform is to destroy
+    session.project.delete(session.strays(record))  # they may need what Terraform is to destroy
     if infrastructure.known():
         infrastructure.destroy()
     if left := session.present(record):
@@ -52,52 +52,48 @@ def _take_down(
 
 def _release_balancers(session: Session, record: Record, present: list[Found], *, abandon: bool) -> None:
     """No load balancer is in the cluster's network afterwards: it would be paid for, and the network could not go."""
-    servers = {each.name for each in present if each.kind == "servers"}
-    if record.control_plane in servers and session.home.kubeconfig.exists():
+    if record.control_plane in {each.name for each in present} and session.home.kubeconfig.exists():
         try:
-            _release_services(session.cluster(record, network_of(present)), record)
-        except Problem as problem:
+            _release_services(session.cluster(record, present), record)
+        except (Problem, ApiError, ConnectionProblem) as problem:
             if not abandon:
                 raise Problem(f"the cluster cannot release its load balancers: {problem}; {_REMEDY}") from problem
             say(f"abandoned: {problem}")
-    if left := session.balancers(present):
+    if left := session.project.balancers_in(present):
         if not abandon:
             raise Problem(f"{', '.join(map(str, left))} in the cluster's network is of no Service of it: {_REMEDY}")
         session.project.delete(left)
 
 
 def _release_services(cluster: Cluster, record: Record) -> None:
-    """Services of type LoadBalancer go, and what others have left behind. Raises Problem."""
+    """Services of type LoadBalancer go, and what others have left behind."""
     cluster.require_own_nodes(record)
     cluster.stop_controller()
-    last = [""]
+    last = ""
 
     def released() -> bool:
-        services = cluster.balancer_services()
-        for namespace, name in services:
+        nonlocal last
+        for namespace, name in cluster.balancer_services():
             say(f"deleting Service {namespace}/{name}")
             cluster.delete_service(namespace, name)
-        if services:
             ran = cluster.reconcile("apply", "--yes")  # what it holds back may be of no importance here
-            last.append(ran.stdout + ran.stderr)
+            last = ran.stdout + ran.stderr
         return not cluster.balancer_services()
 
     try:
         wait_until(released, "Services of type LoadBalancer stay, see the last pass above", deadline_s=_RELEASE_S)
     except Problem:
-        sys.stderr.write(last[-1])
+        sys.stderr.write(last)
         raise
-    _delete_orphans(cluster)
+    orphans = json.loads(_reconcile(cluster, "orphans", "-o", "json"))["orphans"]
+    if ids := [str(orphan["id"]) for orphan in orphans]:  # what was released on purpose goes as well
+        sys.stderr.write(_reconcile(cluster, "orphans", "--delete", *ids))
 
 
-def _delete_orphans(cluster: Cluster) -> None:
-    """Named by their ids: what was released on purpose, or may be asked for again, goes as well."""
-    listed = cluster.reconcile("orphans", "-o", "json")
-    if listed.returncode:
-        sys.stderr.write(listed.stderr)
-        raise Problem(f"reconcile orphans ended with {listed.returncode}, as said above")
-    if ids := [str(orphan["id"]) for orphan in json.loads(listed.stdout)["orphans"]]:
-        deleted = cluster.reconcile("orphans", "--delete", *ids)
-        sys.stderr.write(deleted.stdout + deleted.stderr)
-        if deleted.returncode:
-            raise Problem(f"reconcile orphans --delete ended with {deleted.returncode}, as said above")
+def _reconcile(cluster: Cluster, *arguments: str) -> str:
+    """Its output. Raises Problem when it fails."""
+    ran = cluster.reconcile(*arguments)
+    if ran.returncode:
+        sys.stderr.write(ran.stderr)
+        raise Problem(f"reconcile {' '.join(arguments)} ended with {ran.returncode}, as said above")
+    return ran.stdout

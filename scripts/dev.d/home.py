@@ -1,7 +1,6 @@
 """The folder of a development cluster: its record, its keys, and the state of Terraform. Only its owner can read it."""
 
 import fcntl
-import json
 import os
 import re
 import secrets
@@ -9,14 +8,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from saying import Problem
-
-_FORMAT = 1
 
 
 class Stage(StrEnum):
@@ -30,26 +26,26 @@ class Stage(StrEnum):
     """Nothing that is paid for is left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered of a cluster. It is written before anything is bought."""
 
     name: str
     cluster_id: str
     endpoint: str
-    stage: Stage
+    tool: str
+    """Terraform or OpenTofu: neither goes on with what the other has begun."""
     k3s_token: str
-    location: str
-    server_type: str
-    workers: int
-    admin_ranges: tuple[str, ...]
+    stage: Stage = Stage.NEW
+    location: str = "fsn1"
+    server_type: str = "cx23"
+    workers: int = 2
+    admin_ranges: tuple[str, ...] = ("0.0.0.0/0", "::/0")
 
     @classmethod
-    def new(cls, name: str, endpoint: str, **settings: object) -> "Record":
+    def new(cls, name: str, endpoint: str, tool: str) -> "Record":
         """A cluster that nothing exists of."""
-        identity = f"{name}-{secrets.token_hex(4)}"
-        token = secrets.token_hex(24)
-        return cls(name, identity, endpoint, Stage.NEW, token, **settings)  # type: ignore[arg-type]
+        identity, token = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(24)
+        return cls(name=name, cluster_id=identity, endpoint=endpoint, tool=tool, k3s_token=token)
 
     @property
     def control_plane(self) -> str:
@@ -59,13 +55,6 @@ class Record:
     def is_server(self, name: str) -> bool:
         """Whether a server of the cluster has this name, or had it: a Node may outlive its server."""
         return name == self.control_plane or bool(re.fullmatch(rf"{re.escape(self.name)}-worker-[1-9]", name))
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> "Record":
-        """The record of these fields. Raises ValueError, TypeError, KeyError or AttributeError for others."""
-        if fields.pop("format") != _FORMAT:
-            raise ValueError("format")
-        return cls(**fields | {"stage": Stage(fields["stage"]), "admin_ranges": tuple(fields["admin_ranges"])})
 
 
 class Home:
@@ -85,7 +74,7 @@ class Home:
     def locked(self) -> Iterator[int]:
         """No other command works on this cluster meanwhile. Yields the descriptor of the lock, which Terraform
         inherits, as it may outlive this process. Raises Problem when another one has it."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
         with self.folder.with_name(f"{self.folder.name}.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,7 +88,7 @@ class Home:
     def record(self) -> Record | None:
         """What is remembered; None when there is no cluster. Raises Problem for a file that cannot be used."""
         try:
-            return Record.of(json.loads(self._record.read_text("utf-8")))
+            return msgspec.json.decode(self._record.read_bytes(), type=Record)
         except FileNotFoundError:
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise Problem(
@@ -107,43 +96,28 @@ class Home:
                     " move it away, or name another one with --name"
                 ) from None
             return None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             raise Problem(f"{self._record} cannot be used: restore it, or move {self.folder} away") from error
 
     def save(self, record: Record) -> Record:
-        """Remember, in one step."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.write(self._record, json.dumps({"format": _FORMAT, **asdict(record)}, indent=2) + "\n")
+        """Remember; the record itself."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write(self._record, msgspec.json.format(msgspec.json.encode(record)).decode() + "\n")
         return record
-
-    def at(self, record: Record, stage: Stage) -> Record:
-        """The record at that stage, remembered."""
-        return record if record.stage is stage else self.save(replace(record, stage=stage))
-
-    @staticmethod
-    def write(file: Path, text: str) -> None:
-        """Write a file that only its owner can read, in one step."""
-        unfinished = file.with_name(f".{file.name}.new")
-        unfinished.unlink(missing_ok=True)
-        unfinished.touch(mode=0o600)
-        unfinished.write_text(text, "utf-8")
-        unfinished.replace(file)
 
     def public_key(self) -> str:
         """The public half of the cluster's SSH key, which is made now if need be. Raises Problem."""
-        file = self.ssh / "id_ed25519.pub"
-        if not file.exists():
+        if not self.ssh.exists():
             unfinished = self.ssh.with_name(".ssh.new")
             shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir(mode=0o700)
+            unfinished.mkdir()
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.folder.name, "-f"]
-            done = subprocess.run(
-                [*command, str(unfinished / "id_ed25519")], capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                raise Problem(f"ssh-keygen made no key: {done.stderr.strip()}")
+            if subprocess.run(
+                [*command, str(unfinished / "id_ed25519")], stdin=subprocess.DEVNULL, check=False
+            ).returncode:
+                raise Problem("ssh-keygen made no key, as said above")
             unfinished.rename(self.ssh)
-        return file.read_text("ascii").strip()
+        return (self.ssh / "id_ed25519.pub").read_text("ascii").strip()
 
     def forget(self) -> None:
         """Remove everything, the record last."""
@@ -153,3 +127,10 @@ class Home:
             else:
                 entry.unlink()
         self.folder.rmdir()
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file in one step."""
+    unfinished = file.with_name(f".{file.name}.new")
+    unfinished.write_text(text, "utf-8")
+    unfinished.replace(file)

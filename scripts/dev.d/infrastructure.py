@@ -6,22 +6,17 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from home import Home, Record
+from home import Home, Record, write
 from saying import Problem
 
 SOURCE = Path(__file__).resolve().parents[2] / "deploy" / "dev" / "infra"
-_TOOLS = ("terraform", "tofu")
 _VERSION = "1.10 or newer"
-_REMEMBERED = "tool"
-"""File with the name of the one in use."""
 _IGNORED = ("TF_WORKSPACE", "TF_DATA_DIR", "TF_CLI_ARGS", "TF_VAR_")
 """What would lead Terraform elsewhere than this module says."""
-_COLOR = () if sys.stderr.isatty() else ("-no-color",)
 _SUFFIXES = (".tf", ".tftpl", ".yaml", ".sh")
 _KINDS = {
     "hcloud_server": "servers",
@@ -40,9 +35,10 @@ class Planned:
     destroyed: tuple[str, ...]
     is_empty: bool
 
-    def count(self, of_type: str) -> int:
-        """How many of a type are created."""
-        return sum(address.startswith(f"{of_type}.") for address in self.created)
+    @property
+    def servers(self) -> int:
+        """How many are created."""
+        return sum(address.startswith("hcloud_server.") for address in self.created)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,68 +50,48 @@ class Outputs:
     servers: tuple[str, ...]
 
 
-def find_tool(home: Home) -> str:
-    """Path of the tool that has made the infrastructure, as neither goes on with what the other has begun; of the first
-    that is there, where none has. Raises Problem."""
-    file = home.infra / _REMEMBERED
-    used = file.read_text("utf-8") if file.exists() else None
-    for name in _TOOLS if used is None else (used,):
-        if found := shutil.which(name):
-            return found
-    if used is not None:
-        raise Problem(f"{used} has made this cluster and is not on the PATH: install it again, {_VERSION}")
+def find_tool() -> str:
+    """The name of the tool for a new cluster. Raises Problem."""
+    for name in ("terraform", "tofu"):
+        if shutil.which(name):
+            return name
     raise Problem(f"neither terraform nor tofu is on the PATH: install OpenTofu or Terraform, {_VERSION}")
 
 
 def variables_of(record: Record, network_zone: str, ssh_key_id: int) -> dict[str, Any]:
     """The variables of deploy/dev/infra."""
-    return {
-        "name": record.name,
-        "cluster_id": record.cluster_id,
-        "location": record.location,
-        "network_zone": network_zone,
-        "server_type": record.server_type,
-        "workers": record.workers,
-        "ssh_key_id": str(ssh_key_id),
-        "k3s_token": record.k3s_token,
-        "admin_ranges": list(record.admin_ranges),
-    }
+    names = ("name", "cluster_id", "location", "server_type", "workers", "k3s_token", "admin_ranges")
+    settings = {name: getattr(record, name) for name in names}
+    return settings | {"network_zone": network_zone, "ssh_key_id": str(ssh_key_id)}
 
 
 class Infrastructure:
-    """The infrastructure of one cluster. ``lock`` is a descriptor that Terraform keeps open."""
+    """The infrastructure of one cluster. ``lock`` is a descriptor that Terraform keeps open. What runs the tool raises
+    Problem when that fails."""
 
-    def __init__(self, home: Home, token: str, endpoint: str, lock: int) -> None:
-        self._home = home
-        self._tool = find_tool(home)
-        self._lock = lock
+    def __init__(self, home: Home, record: Record, token: str, lock: int) -> None:
+        if not shutil.which(record.tool):
+            raise Problem(f"{record.tool} has made this cluster and is not on the PATH: install it again, {_VERSION}")
+        self._folder, self._tool, self._lock = home.infra, record.tool, lock
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_IGNORED)}
-        self._environment = {
-            **kept,
-            "HCLOUD_TOKEN": token,
-            "HCLOUD_ENDPOINT": endpoint,
-            "TF_IN_AUTOMATION": "1",
-            "TF_INPUT": "0",
-            "CHECKPOINT_DISABLE": "1",
-        }
+        ours = {"HCLOUD_TOKEN": token, "HCLOUD_ENDPOINT": record.endpoint}
+        self._environment = kept | ours | {"TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1"}
 
-    def prepare(self, record: Record, network_zone: str, ssh_key_id: int) -> None:
-        """Take the configuration of the checkout and the settings of the record. Raises Problem."""
-        self._home.infra.mkdir(exist_ok=True, mode=0o700)
-        self._home.write(self._home.infra / _REMEMBERED, Path(self._tool).name)
-        for file in SOURCE.iterdir():
-            self._home.write(self._home.infra / file.name, file.read_text("utf-8"))
-        for old in self._home.infra.iterdir():
+    def prepare(self, variables: dict[str, Any]) -> None:
+        """Take the configuration of the checkout and these settings."""
+        self._folder.mkdir(exist_ok=True)
+        for old in self._folder.iterdir():
             if old.suffix in _SUFFIXES and not (SOURCE / old.name).exists():
                 old.unlink()
-        variables = variables_of(record, network_zone, ssh_key_id)
-        self._home.write(self._home.infra / "terraform.tfvars.json", json.dumps(variables, indent=2) + "\n")
-        self._quietly("init", "-no-color")
+        for file in SOURCE.iterdir():
+            write(self._folder / file.name, file.read_text("utf-8"))
+        write(self._folder / "terraform.tfvars.json", json.dumps(variables, indent=2) + "\n")
+        self._output("init", "-no-color")
 
     def plan(self) -> Planned:
-        """What is to be done; ``apply`` does exactly that. Raises Problem."""
-        self._quietly("plan", "-no-color", "-out=plan")
-        planned = self._json("show", "-json", "plan")
+        """What is to be done; ``apply`` does exactly that."""
+        self._output("plan", "-no-color", "-out=plan")
+        planned = json.loads(self._output("show", "-json", "plan"))
         resources = [(each["address"], each["change"]["actions"]) for each in planned.get("resource_changes", ())]
         outputs = [each["actions"] for each in planned.get("output_changes", {}).values()]
         return Planned(
@@ -125,79 +101,60 @@ class Infrastructure:
         )
 
     def apply(self) -> None:
-        """Do what was planned. Raises Problem."""
-        self._openly("apply", *_COLOR, "plan")
+        """Do what was planned, before a person's eyes. Ctrl-C reaches the tool as well, which then ends what it has
+        begun and writes its state: it is waited for. KeyboardInterrupt after a Ctrl-C."""
+        interrupts: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+        try:
+            self._run("apply", *(() if sys.stderr.isatty() else ("-no-color",)), "plan", stdout=sys.stderr)
+        except Problem:
+            if interrupts:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def destroy(self) -> None:
-        """Destroy what the state has. Raises Problem."""
-        self._quietly("plan", "-no-color", "-destroy", "-out=plan")
-        self._openly("apply", *_COLOR, "plan")
+        """Destroy what the state has."""
+        self._output("plan", "-no-color", "-destroy", "-out=plan")
+        self.apply()
 
     def known(self) -> set[tuple[str, int]]:
-        """(kind, id) of each object in the state. Raises Problem."""
-        if not self._home.infra.exists():
+        """(kind, id) of each object in the state."""
+        if not self._folder.exists():
             return set()
-        resources = self._json("show", "-json").get("values", {}).get("root_module", {}).get("resources", ())
+        shown = json.loads(self._output("show", "-json"))
+        resources = shown.get("values", {}).get("root_module", {}).get("resources", ())
         return {(_KINDS[each["type"]], int(each["values"]["id"])) for each in resources if each["type"] in _KINDS}
 
     def outputs(self) -> Outputs:
         """The outputs of the last apply. Raises Problem when it was not brought to its end."""
-        found = self._json("output", "-json")
+        found = json.loads(self._output("output", "-json")) if self._folder.exists() else {}
         try:
-            return Outputs(
-                found["network_id"]["value"],
-                found["control_plane_address"]["value"],
-                tuple(found["servers"]["value"]),
+            network, address, servers = (
+                found[name]["value"] for name in ("network_id", "control_plane_address", "servers")
             )
         except KeyError:
             raise Problem("the infrastructure is not complete: run scripts/dev up again, it continues") from None
+        return Outputs(network, address, tuple(servers))
 
-    def _json(self, *arguments: str) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = json.loads(self._quietly(*arguments))
-        return answer
+    def _output(self, *arguments: str) -> str:
+        return str(self._run(*arguments, stdout=subprocess.PIPE).stdout)
 
-    def _quietly(self, *arguments: str) -> str:
-        """The output, which is shown only when the tool fails. Raises Problem."""
-        process = self._started(arguments, subprocess.PIPE, subprocess.PIPE)
-        stdout, stderr = process.communicate()
-        if process.returncode:
-            sys.stderr.write(stderr)
-            raise self._failed(arguments[0], process.returncode)
-        return str(stdout)
-
-    def _openly(self, *arguments: str) -> None:
-        """A person sees what it does. Ctrl-C reaches the tool as well, which then ends what it has begun and writes its
-        state: it is waited for. Raises Problem; KeyboardInterrupt after a Ctrl-C."""
-        interrupted = False
-
-        def interrupt(*_: object) -> None:
-            nonlocal interrupted
-            interrupted = True
-
-        before = signal.signal(signal.SIGINT, interrupt)
-        try:
-            status = self._started(arguments, sys.stderr, sys.stderr).wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if interrupted:
-            raise KeyboardInterrupt
-        if status:
-            raise self._failed(arguments[0], status)
-
-    def _started(self, arguments: tuple[str, ...], stdout: Any, stderr: Any) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
+    def _run(self, *arguments: str, stdout: Any) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
             [self._tool, *arguments],
-            cwd=self._home.infra,
+            cwd=self._folder,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
-            stderr=stderr,
             text=True,
             pass_fds=(self._lock,),
+            check=False,
         )
-
-    def _failed(self, command: str, status: int) -> Problem:
-        return Problem(
-            f"{Path(self._tool).name} {command} ended with {status}, as said above: mend that and run the same command"
-            " again, it continues"
-        )
+        if done.returncode:
+            raise Problem(
+                f"{self._tool} {arguments[0]} ended with {done.returncode}, as said above: mend that and run the same"
+                " command again, it continues"
+            )
+        return done

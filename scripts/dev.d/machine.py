@@ -25,13 +25,11 @@ class Machine:
 
     def __init__(self, home: Home, address: str, server_id: int) -> None:
         self._address = address
-        self._command = [
-            *("ssh", "-i", str(home.ssh / "id_ed25519"), "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes"),
-            *("-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15"),
-            # The first answer is believed, each other one has to be of the same key. A new server at the same address
-            # is another server.
-            *("-o", "StrictHostKeyChecking=accept-new", "-o", f"UserKnownHostsFile={home.ssh}/known_hosts-{server_id}"),
-        ]
+        # The first answer is believed, each other one has to be of the same key. A new server at the same address is
+        # another server.
+        hosts = ("StrictHostKeyChecking=accept-new", f"UserKnownHostsFile={home.ssh}/known_hosts-{server_id}")
+        options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=15", *hosts)
+        self._command = ["ssh", "-i", str(home.ssh / "id_ed25519"), *(part for one in options for part in ("-o", one))]
 
     def wait_for_boot(self) -> None:
         """Return when cloud-init has come to its end, be it with warnings. Raises Problem."""
@@ -59,9 +57,8 @@ class Machine:
             (cluster,) = config["clusters"]
             cluster["cluster"]["server"] = f"https://{self._address}:6443"
             (user,) = config["users"]
-            cluster["name"] = user["name"] = context
+            cluster["name"] = user["name"] = config["current-context"] = context
             config["contexts"] = [{"name": context, "context": {"cluster": context, "user": context}}]
-            config["current-context"] = context
         except (yaml.YAMLError, TypeError, KeyError, ValueError, AttributeError):
             raise Problem(
                 f"{self._address} has no usable /etc/rancher/k3s/k3s.yaml"
@@ -75,11 +72,11 @@ class Machine:
         """The cluster's registry is at ``REGISTRY`` meanwhile. Raises Problem."""
         forward = ["-N", "-o", "ExitOnForwardFailure=yes", "-L", f"{REGISTRY}:{_REGISTRY_AT}"]
         tunnel = subprocess.Popen([*self._command, *forward, f"root@{self._address}"], stdin=subprocess.DEVNULL)
+        host, _, port = REGISTRY.partition(":")
 
         def answers() -> bool:
             if tunnel.poll() is not None:
                 raise Problem(f"no tunnel to {self._address}, as ssh says above: see whether {REGISTRY} is in use here")
-            host, _, port = REGISTRY.partition(":")
             try:
                 socket.create_connection((host, int(port)), timeout=1).close()
             except OSError:

@@ -12,7 +12,7 @@ class Problem(Exception):
 
 
 def one_line(text: str) -> str:
-    """Text that others wrote, so that it can stand in a line of ours: without control characters, and not long."""
+    """What others wrote, so that it can stand in a line of ours: without control characters, and not long."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:200]
 
 

@@ -167,7 +167,7 @@ def test_what_is_uncertain_is_refused(dev: DevStage, tmp_path: Path) -> None:
     """One line each, and nothing is changed: a cluster that goes on costing money must not be forgotten, and another
     one not be taken for it."""
     made = dev.run("up", "--yes", "--workers=0")
-    assert (made.code, "other servers as well, such as somebody-elses: " in made.stderr) == (0, True), made.stderr
+    assert made.code == 0, made.stderr
     _expose(dev.stage)
     before = dev.project()
 
@@ -176,7 +176,9 @@ def test_what_is_uncertain_is_refused(dev: DevStage, tmp_path: Path) -> None:
         assert said.startswith("dev: error: ")
         return said
 
-    assert "a cluster dev of another checkout (label dev-" in refused("up", "--yes", DEV_HOME=str(tmp_path / "other"))
+    assert "an SSH key dev, as of a cluster dev of another checkout: choose" in refused(
+        "up", "--yes", DEV_HOME=str(tmp_path / "other")
+    )
 
     dev.stage.register({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "production-1"}})
     for command in ("up", "down"):
@@ -235,16 +237,14 @@ def test_a_load_balancer_of_no_service_is_named(dev: DevStage) -> None:
     ("arguments", "variables", "said"),
     [
         pytest.param(["up"], {"HCLOUD_TOKEN": None}, "HCLOUD_TOKEN is not set: create a token", id="no token"),
-        pytest.param(["up"], {"HCLOUD_TOKEN": "wrong"}, "Hetzner does not know HCLOUD_TOKEN: ", id="wrong token"),
+        pytest.param(["up"], {"HCLOUD_TOKEN": "wrong"}, "; check HCLOUD_TOKEN", id="wrong token"),
         pytest.param(["up"], {"PATH": "/nonexistent"}, "ssh is not on the PATH: install OpenSSH's client", id="no ssh"),
         pytest.param(["up"], {}, "no terminal to prompt on; pass --yes", id="without a terminal"),
         pytest.param(
             ["up", "--location=mars"], {}, "there is no location mars: choose one of ash, fsn1", id="location"
         ),
         pytest.param(["up", "--server-type=cx1"], {}, "there is no server type cx1: choose one", id="type"),
-        pytest.param(
-            ["up"], {"HCLOUD_ENDPOINT": "http://127.0.0.1:9/v1"}, "127.0.0.1 does not answer: ", id="no sandbox"
-        ),
+        pytest.param(["up"], {"HCLOUD_ENDPOINT": "http://127.0.0.1:9/v1"}, " does not answer: ", id="no sandbox"),
         pytest.param(
             ["up"], {"KUBECONFIG": None}, "HCLOUD_ENDPOINT is a sandbox's, and KUBECONFIG names no", id="half"
         ),

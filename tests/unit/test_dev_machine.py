@@ -1,19 +1,18 @@
-"""scripts/dev and the machine that boots, played by a stand-in for ssh; and what is said about cost."""
+"""scripts/dev and what no simulator plays: the machine that boots, by a stand-in for ssh, and a tool that is gone."""
 
 import os
 import socket
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import machine
 import pytest
 import yaml
-from cost import bill, items
-from home import Home
+from home import Home, Record
+from infrastructure import Infrastructure, find_tool
 from machine import Machine
 from saying import Problem
 
@@ -25,10 +24,6 @@ users: [{name: default, user: {client-certificate-data: Q0VSVA==, client-key-dat
 contexts: [{name: default, context: {cluster: default, user: default}}]
 current-context: default
 """
-
-
-def _price(location: str, gross: str) -> dict[str, Any]:
-    return {"location": location, "price_hourly": {"net": "0", "gross": gross}}
 
 
 @pytest.fixture
@@ -47,21 +42,22 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Mach
     return made
 
 
-@pytest.mark.parametrize("status", [0, 2])
-def test_a_boot_that_has_ended(ssh: Callable[[str], Machine], status: int) -> None:
-    """cloud-init answers 2 when it has warned of something."""
-    ssh(f"exit {status}").wait_for_boot()
+def test_a_boot_that_has_ended(ssh: Callable[[str], Machine], tmp_path: Path) -> None:
+    """cloud-init answers 2 when it has warned of something. Nobody is asked for a password, and a server that replaces
+    another one at its address has a host key of its own."""
+    ssh(f'echo "$@" > {tmp_path}/arguments; exit 2').wait_for_boot()
+
+    arguments = (tmp_path / "arguments").read_text()
+    assert "StrictHostKeyChecking=accept-new" in arguments
+    assert f"UserKnownHostsFile={tmp_path}/dev/ssh/known_hosts-42" in arguments
+    assert "BatchMode=yes" in arguments
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        pytest.param(
-            "exit 1", "cloud-init of 203.0.113.7 has failed: read /var/log/cloud-init-output.log", id="failed"
-        ),
-        pytest.param(
-            "echo refused >&2; exit 255", "ssh does not reach root@203.0.113.7 (refused): see", id="unreached"
-        ),
+        ("exit 1", "cloud-init of 203.0.113.7 has failed: read /var/log/cloud-init-output.log"),
+        ("echo refused >&2; exit 255", "ssh does not reach root@203.0.113.7 (refused): see"),
     ],
 )
 def test_a_boot_that_does_not_end(
@@ -74,16 +70,6 @@ def test_a_boot_that_does_not_end(
         ssh(script).wait_for_boot()
 
     assert said in str(refused.value)
-
-
-def test_a_host_key_is_learned_once(ssh: Callable[[str], Machine], tmp_path: Path) -> None:
-    """For each server: one that replaces it at the same address has its own. Nobody is asked for a password."""
-    ssh(f'echo "$@" > {tmp_path}/arguments').wait_for_boot()
-
-    arguments = (tmp_path / "arguments").read_text()
-    assert "StrictHostKeyChecking=accept-new" in arguments
-    assert f"UserKnownHostsFile={tmp_path}/dev/ssh/known_hosts-42" in arguments
-    assert "BatchMode=yes" in arguments
 
 
 def test_the_kubeconfig_leads_to_the_public_address(ssh: Callable[[str], Machine]) -> None:
@@ -132,30 +118,19 @@ def test_a_tunnel_that_does_not_open_is_one_line(ssh: Callable[[str], Machine]) 
         pytest.fail("the block began")
 
 
-@pytest.mark.parametrize(
-    ("pricing", "each", "total"),
-    [
-        pytest.param(
-            {
-                "currency": "EUR",
-                "server_types": [{"name": "cx23", "prices": [_price("fsn1", "0.0080")]}],
-                "primary_ips": [{"type": "ipv4", "prices": [_price("hel1", "9"), _price("fsn1", "0.0010")]}],
-            },
-            [Decimal("0.0080"), Decimal("0.0010")],
-            "together 0.0270 EUR an hour, 19.71 EUR a month if it stays (gross)",
-            id="known",
-        ),
-        pytest.param(
-            {},
-            [None, None],
-            "together 0.0000 EUR an hour, 0.00 EUR a month if it stays, without what is unknown",
-            id="unknown",
-        ),
-    ],
-)
-def test_cost(pricing: dict[str, Any], each: list[Decimal | None], total: str) -> None:
-    """Of three servers at their location. An unknown price is not taken for none."""
-    bought = items(pricing, servers=3, server_type="cx23", location="fsn1")
+def test_what_was_begun_with_one_tool_goes_on_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terraform cannot read what OpenTofu wrote down: installed later, it would be in the way of ``down``."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Problem, match="install OpenTofu or Terraform"):
+        find_tool()
+    for name in ("tofu", "terraform"):
+        tool = tmp_path / name
+        tool.write_text("#!/bin/sh\n")
+        tool.chmod(0o755)
+        assert find_tool() == name  # a new cluster takes Terraform where there are both
+    record = Record.new("dev", "https://api.example.com/v1", "tofu")
 
-    assert [item.each for item in bought] == each
-    assert bill(pricing, bought, "fsn1")[2].startswith(total)
+    (tmp_path / "tofu").unlink()
+
+    with pytest.raises(Problem, match=r"^tofu has made this cluster and is not on the PATH: install it again"):
+        Infrastructure(Home("dev"), record, "token", 0)
