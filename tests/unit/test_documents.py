@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -69,6 +70,19 @@ def test_packages_say_in_which_order_to_read_what_is_there(package: Path) -> Non
         and not (ROOT / f"{name.replace('.', '/')}.py").exists()
     }
     assert missing == set()
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda path: path.stem)
+def test_diagrams_stand_by_themselves(picture: Path) -> None:
+    """Each is shown by a page, has words for who does not see it, both color schemes, and fetches and runs nothing."""
+    text = picture.read_text()
+    elements = [element.tag.rpartition("}")[2] for element in ET.fromstring(text).iter()]
+
+    assert any(f"images/{picture.name}" in page.read_text() for page in PAGES)
+    assert elements[:3] == ["svg", "title", "desc"]
+    assert "prefers-color-scheme:dark" in text
+    assert {"script", "image", "use", "foreignObject", "a"} & set(elements) == set()
+    assert re.findall(r"@import|url\((?!#)|href|src=|https?:(?!//www\.w3\.org/2000/svg)", text) == []
 
 
 def test_nothing_is_cited_from_elsewhere() -> None:
