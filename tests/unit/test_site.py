@@ -164,7 +164,7 @@ def test_the_address_of_each_alerts_section_is_there(site: Mapping[str, Shown]) 
         "runbook.html",
         "troubleshooting.html",
         "publish-a-service.html",
-        "contributing.html#add-an-annotation",
+        "development.html#add-an-annotation",
         "tutorials/first-steps.html",
     ],
 )
