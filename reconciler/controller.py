@@ -23,8 +23,8 @@ from desired.model.settings import Controller as Part
 from reconciler import __version__
 from reconciler.config.config import ROBOT_TEXTS, Config
 from reconciler.leader_election.leadership import Leadership, LeaseSight
-from reconciler.live_page.serving import HEADERS, LivePage
-from reconciler.live_page.serving import LIMITS as PAGE_LIMITS
+from reconciler.page.live import HEADERS, LivePage
+from reconciler.page.live import LIMITS as PAGE_LIMITS
 from reconciler.passes.history import History
 from reconciler.passes.loop import Pace, Wake, run_loop
 from reconciler.passes.one_pass import converge

@@ -20,13 +20,12 @@ from desired.plan.grants import LONGEST, Grant, Here, Source
 from reconciler.cli import INTERRUPTED
 from reconciler.cli.reading import digits_of, read_approvals, read_holds, the_one
 from reconciler.cli.stopping import GRACE_S, Stop, stop_within
-from reconciler.cli.streams import fail, is_agreed, is_attended, publish, say
+from reconciler.cli.streams import Writer, fail, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.options import Command, Output
 from reconciler.config.program import BAD_USAGE
 from reconciler.report.escaping import visible
 from reconciler.report.holds import HoldsReport, told
-from reconciler.report.terminal import Writer
 from reconciler.runtime import open_cluster
 
 _POLL_S = 2.0

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reconciler.cli.files import SHARED, check_file, write_file
+from reconciler.cli.streams import rendered
 from reconciler.config.config import Config
 from reconciler.config.options import Artifact, Output
-from reconciler.report.terminal import rendered
 from reconciler.result import Report
 
 

@@ -16,7 +16,7 @@ from desired.names import STATUS_CONFIG_MAP
 from desired.plan.grants import Grant
 from desired.syntax.bounds import shown_text
 from reconciler.cli.stopping import GRACE_S, READING_GRACE_S, Stop, stop_within
-from reconciler.cli.streams import begin, fail, internal_error, publish
+from reconciler.cli.streams import Writer, begin, fail, internal_error, publish
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, Output, asked
 from reconciler.observe.approvals import observe_approvals
@@ -26,7 +26,7 @@ from reconciler.report.holds import HoldsReport
 from reconciler.report.orphans import OrphanReport
 from reconciler.report.published import STATUS, is_whole, published_holds
 from reconciler.report.status import StatusReport
-from reconciler.report.terminal import TerminalProgress, Writer
+from reconciler.report.terminal import TerminalProgress
 from reconciler.result import SHORT, Explained, Report
 from reconciler.runtime import build_runtime, open_cluster
 

@@ -23,7 +23,7 @@ from reconciler.cli import INTERRUPTED
 from reconciler.cli.artifacts import unwritable, write_artifacts
 from reconciler.cli.files import check_file, read_file, write_file
 from reconciler.cli.stopping import READING_GRACE_S, Stop, ended_at_the_latest, stop_on_signals
-from reconciler.cli.streams import fail, internal_error, is_agreed, is_attended, publish, say
+from reconciler.cli.streams import Writer, fail, internal_error, is_agreed, is_attended, publish, say
 from reconciler.config.config import Config, ConfigurationError, Mode, load_config
 from reconciler.config.options import Command, LogFormat, Output, asked
 from reconciler.leader_election.leadership import LeadershipStatus
@@ -33,7 +33,7 @@ from reconciler.passes.context import PlanContext
 from reconciler.passes.loop import Wake
 from reconciler.passes.one_pass import converge, plan_once
 from reconciler.passes.saved_plan import MOST_BYTES, SavedPlanProblem, is_saved_plan, read_plan, save_plan
-from reconciler.report.terminal import TerminalProgress, Writer, is_terminal
+from reconciler.report.terminal import TerminalProgress, is_terminal
 from reconciler.result import Report, Result, exit_code, needing_a_person
 from reconciler.runtime import Connections, Runtime, build_runtime
 from reconciler.telemetry import logs

@@ -7,18 +7,16 @@ import sys
 import termios
 import threading
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from reconciler.config.config import Config
+from reconciler.config.options import Color, Output
 from reconciler.config.program import program_name
-from reconciler.report.escaping import visible
-from reconciler.report.terminal import Writer, is_terminal
+from reconciler.report.escaping import json_text, visible
+from reconciler.report.terminal import Said, columns, is_colored, is_terminal, json_of, lines_of, on_terminal
+from reconciler.result import Report
 from reconciler.telemetry import logs
 from reconciler.telemetry.logs import masked
-
-if TYPE_CHECKING:
-    from reconciler.report.terminal import Said
-
 
 _log = logging.getLogger("hcloud-reconciler.run")
 
@@ -94,7 +92,53 @@ def _end_line() -> None:
     sys.stdout.flush()
 
 
-def publish(writer: Writer, report: "Said", *, stream_of_passes: bool = False) -> bool:
+class Writer:
+    """Writes reports, explanations and validations to one stream in the format that was asked for."""
+
+    def __init__(self, output: Output, stream: TextIO | None = None, *, color: Color = Color.AUTO) -> None:
+        self._output = output
+        self._stream = stream or sys.stdout
+        self._is_wrapped = output is Output.AUTO and is_terminal(self._stream)
+        self._is_colored = is_colored(color, os.environ, on_terminal=self._is_wrapped)
+
+    def write(self, said: Said, *, stream_of_passes: bool = False) -> None:
+        """Write ``said`` whole and flush. Raises BrokenPipeError without a reader."""
+        if self._output in (Output.AUTO, Output.TEXT):
+            width = columns(self._stream) if self._is_wrapped else None
+            lines = on_terminal(said, width, is_colored=self._is_colored)
+            self._stream.write("".join(f"{line}\n" for line in lines))
+        else:
+            self._stream.write(rendered(said, self._output, is_one_of_many=stream_of_passes))
+        self._stream.flush()
+
+
+def rendered(said: Said, output: Output, *, is_one_of_many: bool = False) -> str:
+    """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
+    a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
+
+    Only a plan, or what was applied, is there in Markdown and HTML, and has names.
+    """
+    match output:
+        case Output.JSON:
+            return json_text(json_of(said), compact=is_one_of_many)
+        case Output.YAML:
+            from reconciler.report.yaml_text import yaml_text  # noqa: PLC0415 - few ask for it
+
+            return yaml_text(json_of(said), is_one_of_many=is_one_of_many)
+        case Output.MARKDOWN if isinstance(said, Report):
+            from reconciler.report.markdown import render_markdown  # noqa: PLC0415 - few ask for it
+
+            return render_markdown(said)
+        case Output.NAME if isinstance(said, Report):
+            return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
+        case Output.HTML if isinstance(said, Report):
+            from reconciler.page import page  # noqa: PLC0415 - few ask for it
+
+            return page.document_of(page.page_of(said)).file()
+    return "".join(f"{line.text}\n" for line in lines_of(said))
+
+
+def publish(writer: Writer, report: Said, *, stream_of_passes: bool = False) -> bool:
     """Write ``report``; whether it could be written. A reader that has gone away, as ``head`` does, is no trouble."""
     try:
         writer.write(report, stream_of_passes=stream_of_passes)

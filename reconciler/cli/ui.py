@@ -12,7 +12,7 @@ from reconciler.cli.stopping import READING_GRACE_S, stop_within
 from reconciler.cli.streams import begin, fail, say
 from reconciler.config.config import Config, ConfigurationError, load_config
 from reconciler.config.options import Command
-from reconciler.live_page.serving import HEADERS, LIMITS, LivePage
+from reconciler.page.live import HEADERS, LIMITS, LivePage
 from reconciler.passes.context import PlanContext
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.terminal import TerminalProgress

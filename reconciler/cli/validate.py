@@ -15,14 +15,13 @@ from desired.annotations.claims import (
 from desired.annotations.options import ANNOTATIONS, OPTIONS, OWN_PREFIX, PREFIX, Options, defaults_of
 from desired.annotations.reading import read_annotations, with_defaults
 from desired.annotations.warnings import AnnotationWarning
-from reconciler.cli.streams import fail, publish
+from reconciler.cli.streams import Writer, fail, publish
 from reconciler.config.config import ConfigurationError, load_config
 from reconciler.config.environment import read_variables
 from reconciler.config.options import Color, Command, Output, asked
 from reconciler.config.program import BAD_USAGE
 from reconciler.observe.manifests import FoundAnnotations, FoundService, read_manifests
 from reconciler.observe.yaml_documents import NotManifests
-from reconciler.report.terminal import Writer
 from reconciler.report.validation import (
     CheckedAnnotations,
     CheckedConfiguration,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from actuators.outcome import Outcome
 from desired.plan.change import Change
-from reconciler.config.options import Color, Output
+from reconciler.config.options import Color
 from reconciler.report.documents import Versioned, report_as_json, to_json
-from reconciler.report.escaping import json_text, visible
 from reconciler.report.text import TextLine, Tone, render_lines
 from reconciler.result import Explained, Report
 
@@ -53,58 +52,8 @@ _WORD = re.compile(r" *[^ ]+(?: x[0-9]+,?(?= |$))?")
 """A word with the blanks before it, and with how often it occurs behind it: ``fsn1 x33,``."""
 
 
-class Writer:
-    """Writes reports, explanations and validations to one stream in the format that was asked for."""
-
-    def __init__(self, output: Output, stream: TextIO | None = None, *, color: Color = Color.AUTO) -> None:
-        self._output = output
-        self._stream = stream or sys.stdout
-        self._is_wrapped = output is Output.AUTO and is_terminal(self._stream)
-        self._is_colored = is_colored(color, os.environ, on_terminal=self._is_wrapped)
-
-    def write(self, said: Said, *, stream_of_passes: bool = False) -> None:
-        """Write ``said`` whole and flush. Raises BrokenPipeError without a reader."""
-        if self._output in (Output.AUTO, Output.TEXT):
-            self._stream.write("".join(f"{line}\n" for line in self._lines(said)))
-        else:
-            self._stream.write(rendered(said, self._output, is_one_of_many=stream_of_passes))
-        self._stream.flush()
-
-    def _lines(self, said: Said) -> Iterator[str]:
-        width = columns(self._stream) if self._is_wrapped else None
-        for line in _text(said, width):
-            for text in _fitted(line, width) if isinstance(said, Report) else (line.text,):
-                color = _COLORS[line.tone] if self._is_colored else ""
-                yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text
-
-
-def rendered(said: Said, output: Output, *, is_one_of_many: bool = False) -> str:
-    """``said`` in this format, as pipes and files have it, with a line break at its end. Where it ``is_one_of_many`` in
-    a stream, a document of JSON is one line, and one of YAML has a mark of its beginning.
-
-    Only a plan, or what was applied, is there in Markdown and HTML, and has names.
-    """
-    match output:
-        case Output.JSON:
-            return json_text(_as_json(said), compact=is_one_of_many)
-        case Output.YAML:
-            from reconciler.report.yaml_text import yaml_text  # noqa: PLC0415 - few ask for it
-
-            return yaml_text(_as_json(said), is_one_of_many=is_one_of_many)
-        case Output.MARKDOWN if isinstance(said, Report):
-            from reconciler.report.markdown import render_markdown  # noqa: PLC0415 - few ask for it
-
-            return render_markdown(said)
-        case Output.NAME if isinstance(said, Report):
-            return "".join(f"{visible(line.change.key)}\n" for line in said.lines)
-        case Output.HTML if isinstance(said, Report):
-            from reconciler.report.page.page import document_of, page_of  # noqa: PLC0415 - few ask for it
-
-            return document_of(page_of(said)).file()
-    return "".join(f"{line.text}\n" for line in _text(said))
-
-
-def _as_json(said: Said) -> Mapping[str, Any]:
+def json_of(said: Said) -> Mapping[str, Any]:
+    """What was said in JSON values."""
     if isinstance(said, Report):
         return report_as_json(said)
     if isinstance(said, Explained):
@@ -115,7 +64,8 @@ def _as_json(said: Said) -> Mapping[str, Any]:
     return written
 
 
-def _text(said: Said, width: int | None = None) -> Iterator[TextLine]:
+def lines_of(said: Said, width: int | None = None) -> Iterator[TextLine]:
+    """The text of what was said; ``width`` as in ``render_lines``."""
     if isinstance(said, Report):
         return render_lines(said, width)
     if isinstance(said, Explained):
@@ -123,6 +73,14 @@ def _text(said: Said, width: int | None = None) -> Iterator[TextLine]:
 
         return render_explanation(said)
     return said.lines()
+
+
+def on_terminal(said: Said, width: int | None, *, is_colored: bool) -> Iterator[str]:
+    """The text of what was said, line by line; a report is wrapped where there is a ``width``."""
+    for line in lines_of(said, width):
+        for text in _fitted(line, width) if isinstance(said, Report) else (line.text,):
+            color = _COLORS[line.tone] if is_colored else ""
+            yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text
 
 
 class TerminalProgress:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from desired.annotations.options import Options
 from desired.model.settings import Settings
-from reconciler.live_page.serving import LivePage
+from reconciler.page.live import LivePage
+from reconciler.page.page import document_of, page_of
 from reconciler.passes.one_pass import plan_once
-from reconciler.report.page.page import document_of, page_of
 from reconciler.result import Report
 from reconciler.sandbox.clock import SimulatedClock
 from reconciler.sandbox.demo_world import CLUSTER_CIDR

@@ -9,8 +9,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
 
+from reconciler.cli.streams import Writer
 from reconciler.config.options import Output
-from reconciler.report.terminal import Said, Writer
+from reconciler.report.terminal import Said
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _GOLDEN = Path(__file__).resolve().parents[1] / "unit" / "reconciler" / "golden"

@@ -13,10 +13,10 @@ import requests
 
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
-from reconciler.live_page.serving import HEADERS, LivePage
+from reconciler.page.live import HEADERS, LivePage
+from reconciler.page.page import document_of, page_of
 from reconciler.passes.one_pass import plan_once
 from reconciler.report.documents import report_as_json
-from reconciler.report.page.page import document_of, page_of
 from reconciler.runtime import Runtime, build_runtime
 from reconciler.sandbox.demo_world import CLUSTER_CIDR
 from reconciler.sandbox.hetzner import HetznerSimulator

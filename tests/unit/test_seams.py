@@ -26,7 +26,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "reconciler/cli/names.py": "completes a word for a shell, and ends with that",
         "reconciler/cli/run.py": "ends a single pass that takes too long, by the real clock",
         "reconciler/cli/stopping.py": "waits for signals, which the system sends to a real process",
-        "reconciler/live_page/serving.py": "makes pages in the threads of the server that answers browsers",
+        "reconciler/page/live.py": "makes pages in the threads of the server that answers browsers",
         "reconciler/telemetry/serving.py": "answers over real sockets, and decides on nothing in a pass",
     }
 )

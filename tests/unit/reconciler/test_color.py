@@ -6,8 +6,9 @@ import pty
 
 import pytest
 
+from reconciler.cli.streams import Writer
 from reconciler.config.options import Color, Output
-from reconciler.report.terminal import TerminalProgress, Writer, columns, is_colored
+from reconciler.report.terminal import TerminalProgress, columns, is_colored
 from tests.builders import a_change
 from tests.support.rendering import ESCAPES, Terminal
 from tests.support.scenarios import SCENARIOS

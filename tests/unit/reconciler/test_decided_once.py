@@ -19,7 +19,7 @@ from desired.model.key import Key, ObjectKind
 from desired.nodes.disruption import losses_of
 from desired.plan.change import Verdict
 from desired.planner import compute_desired, diff
-from reconciler.live_page.making import Maker
+from reconciler.page.page import Maker
 from reconciler.passes.one_pass import explain_once
 from tests.support.counting import calls_of
 from tests.support.objects import server, settled_node

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.cli.streams import Writer
 from reconciler.config.options import Output
-from reconciler.report.terminal import Writer
 from reconciler.report.yaml_text import yaml_text
 from reconciler.result import Line, Report
 from tests.builders import a_change

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
+from reconciler.cli.streams import Writer
 from reconciler.config.options import Output
 from reconciler.report.documents import FORMAT_VERSION, report_as_json
-from reconciler.report.terminal import Writer
 from reconciler.result import Line, Report
 from tests.builders import a_change
 from tests.support.scenarios import SCENARIOS

@@ -17,8 +17,8 @@ import pytest
 
 from actuators.outcome import Failed
 from reconciler.config.config import ConfigurationError
-from reconciler.live_page.serving import HEADERS, LivePage
-from reconciler.report.page.policy import asset
+from reconciler.page.live import HEADERS, LivePage
+from reconciler.page.policy import asset
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry import logs
 from reconciler.telemetry.serving import Limits, Request, ServedPage, serve_page

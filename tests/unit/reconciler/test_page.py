@@ -14,9 +14,9 @@ from desired.plan.change import GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section
 from reconciler.config.options import Output
+from reconciler.page.page import Page, anchor, document_of, page_of
+from reconciler.page.policy import asset, policy
 from reconciler.report.escaping import visible
-from reconciler.report.page.page import Page, anchor, document_of, page_of
-from reconciler.report.page.policy import asset, policy
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_served_service, a_world
 from tests.builders import a_change, a_server, a_settled_node, a_snapshot

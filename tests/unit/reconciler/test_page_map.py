@@ -13,9 +13,9 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Present
-from reconciler.report.page.map import ServiceRow, State, TargetRow, WorldMap, map_of
-from reconciler.report.page.page import Page, document_of, page_of
-from reconciler.report.page.picture import NODES, drawing_of, fitted
+from reconciler.page.map import ServiceRow, State, TargetRow, WorldMap, map_of
+from reconciler.page.page import Page, document_of, page_of
+from reconciler.page.picture import NODES, drawing_of, fitted
 from reconciler.report.view import view_of
 from reconciler.result import Line, Report, Result
 from tests.balancers import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from actuators.outcome import Applied, Failed, Outcome
-from reconciler.report.page.page import document_of, page_of
-from reconciler.report.page.ring import OUTCOMES, PASSES, Ring
+from reconciler.page.page import document_of, page_of
+from reconciler.page.ring import OUTCOMES, PASSES, Ring
 from reconciler.result import Line, Report, Requests, Result
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.pages import read_page

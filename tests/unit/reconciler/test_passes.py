@@ -13,7 +13,7 @@ from desired.plan.setbacks import SUSPENDED_S
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.controller import Pacing, Passes
-from reconciler.live_page.serving import LivePage
+from reconciler.page.live import LivePage
 from reconciler.passes.history import History
 from reconciler.result import Line, Report, Requests
 from reconciler.telemetry.health import LoopHealth

@@ -11,10 +11,10 @@ from actuators.outcome import STOPPED, Applied, Failed, Outcome, Skipped
 from desired.plan.notes import Note, NoteKind
 from reconciler.cli.run import _end, _finish, guarded
 from reconciler.cli.stopping import Stop
+from reconciler.cli.streams import Writer
 from reconciler.config.config import load_config
 from reconciler.config.options import Command
 from reconciler.controller import Pacing
-from reconciler.report.terminal import Writer
 from reconciler.result import Line, Report, Requests, Result
 from reconciler.telemetry import logs
 from tests.builders import a_change

@@ -7,7 +7,7 @@ import pytest
 from actuators.http.errors import ApiError, Conflict, Denied, Transient
 from actuators.wire.lease import LeaseClaim
 from reconciler.controller import Standby
-from reconciler.live_page.serving import LivePage
+from reconciler.page.live import LivePage
 from reconciler.result import Report
 from reconciler.telemetry.health import LoopHealth
 from reconciler.telemetry.serving import Request

@@ -11,10 +11,9 @@ from typing import TextIO
 import pytest
 
 from desired.plan.notes import Note, NoteKind
-from reconciler.cli.streams import prepare_streams, publish, say, swallow_stdout
+from reconciler.cli.streams import Writer, prepare_streams, publish, say, swallow_stdout
 from reconciler.config.options import Output
 from reconciler.report.escaping import visible
-from reconciler.report.terminal import Writer
 from reconciler.result import Report
 from tests.builders import a_snapshot
 from tests.support.keys import key_of

@@ -2,5 +2,5 @@
 
 ``page`` says what is on it, and ``page.html`` is its template, with ``style.css`` and ``script.js`` in it and the
 policy that lets nothing else in. ``map`` says what leads where, ``picture`` how that is drawn; ``ring`` remembers the
-last passes.
+last passes, and ``live`` answers requests while passes go on: it loads ``page`` with the first one.
 """

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from desired.model.key import Key, ObjectKind
+from reconciler.page.policy import policy
+from reconciler.page.ring import PassRecord, Ring
 from reconciler.report.escaping import visible
-from reconciler.report.page.policy import policy
-from reconciler.report.page.ring import PassRecord, Ring
 from reconciler.result import Report
 from reconciler.telemetry.serving import NOT_FOUND, Limits, Request, ServedPage
 
 if TYPE_CHECKING:
-    from reconciler.live_page.making import Maker
-    from reconciler.report.page.page import Document
+    from reconciler.page.page import Document, Maker
 
 HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
@@ -201,7 +200,7 @@ class LivePage:
             self._free_at = self._clock() + _REST * (self._clock() - began)
 
     def _document(self, scene: _Scene, made: _Made, key: Key | None) -> "Document | str":
-        from reconciler.live_page.making import Maker  # noqa: PLC0415 - a controller without requests need not pay
+        from reconciler.page.page import Maker  # noqa: PLC0415 - a controller without requests need not pay
 
         if made.maker is None:
             made.maker = Maker(scene.report, scene.passes, scene.leader, scene.why_empty)

@@ -6,7 +6,7 @@ again for what is new.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from html import escape, unescape
@@ -16,25 +16,30 @@ from urllib.parse import quote
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from actuators.outcome import Failed
+from actuators.outcome import Applied, Failed
+from desired.explain import explain_object
+from desired.explain.document import NodeExplanation
 from desired.model.key import Key, ObjectKind
-from desired.plan.change import Verdict
+from desired.plan.change import Plan, Verdict
 from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
+from desired.rules.rule import Basis
 from desired.syntax.bounds import counted
 from reconciler import __version__
 from reconciler.config.program import PROGRAM
+from reconciler.page.map import BalancerRow, WorldMap, map_of
+from reconciler.page.picture import BAR_HEIGHT, BAR_STEP, bars_of, picture_of, tone_of
+from reconciler.page.policy import asset, policy
+from reconciler.page.ring import PassRecord
 from reconciler.report.escaping import visible
+from reconciler.report.explanation import render_explanation
 from reconciler.report.fields import FieldChange
 from reconciler.report.folding import LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
 from reconciler.report.money import LIST_PRICE, a_month, money, shown_total
-from reconciler.report.page.map import BalancerRow, WorldMap, map_of
-from reconciler.report.page.picture import BAR_HEIGHT, BAR_STEP, bars_of, picture_of, tone_of
-from reconciler.report.page.policy import asset, policy
-from reconciler.report.page.ring import PassRecord
 from reconciler.report.text import TONES, TextLine, Tone
 from reconciler.report.view import MEANS, View, like_notes, measure_of, view_of
-from reconciler.result import Report, Result, approve_command, look_command, needing_a_person
+from reconciler.result import Explained, Report, Result, approve_command, look_command, needing_a_person
+from reconciler.telemetry.logs import masked
 
 OPEN = 12
 """Up to so many changes all of them are shown with their fields at once."""
@@ -232,6 +237,47 @@ def explanation_of(page: Page, key: Key, lines: Sequence[TextLine]) -> Document:
     nothing is known of it."""
     root = "../" * key.count("/")
     return Document(f"{key}: {page.title}", _made("explanation", page, key, root, lines), root)
+
+
+@dataclass(slots=True)
+class Maker:
+    """Makes documents of one report, from one thread at a time. What they share is computed once.
+
+    Secrets are masked: an error repeats what an API or a proxy answered, and more people look at the page than read the
+    log.
+    """
+
+    report: Report | None
+    """None while there is none: ``why_empty`` says why."""
+    passes: Sequence[PassRecord]
+    leader: str
+    why_empty: str
+    _page: Page | None = field(default=None, init=False)
+
+    def page(self) -> Document:
+        """The page."""
+        return document_of(self._model()).with_texts(masked)
+
+    def explanation(self, key: Key) -> Document | str:
+        """The explanation of a Node or Service; a text says why there is none."""
+        report = self.report
+        if report is None or report.facts is None:
+            return explanation_of(self._model(), key, ()).with_texts(masked)
+        left = tuple(line.change for line in report.lines if not isinstance(line.outcome, Applied))
+        plan = Plan(left, report.notes, report.holds)
+        found = explain_object(key, plan, report.facts, report.results)
+        if isinstance(found, str):
+            return masked(found)
+        if isinstance(found, NodeExplanation):  # what a stranger put there is for who may read the cluster
+            found = replace(found, labels=tuple(fact for fact in found.labels if fact.rule is not Basis.FOREIGN))
+        lines = tuple(render_explanation(Explained(key, report, found)))
+        return explanation_of(self._model(), key, lines).with_texts(masked)
+
+    def _model(self) -> Page:
+        if self._page is None:
+            told = {"leader": self.leader, "why_empty": self.why_empty}
+            self._page = page_of(self.report, self.passes, **told, is_live=True)
+        return self._page
 
 
 def anchor(key: str, prefix: str = "") -> str:

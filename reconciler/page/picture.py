@@ -12,8 +12,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from desired.syntax.bounds import counted
-from reconciler.report.folding import LEAST, alike, names, natural_order, shown_values
-from reconciler.report.page.map import (
+from reconciler.page.map import (
     BalancerRow,
     NodeRow,
     RouteRow,
@@ -24,7 +23,8 @@ from reconciler.report.page.map import (
     shown_health,
     worst,
 )
-from reconciler.report.page.ring import PassRecord
+from reconciler.page.ring import PassRecord
+from reconciler.report.folding import LEAST, alike, names, natural_order, shown_values
 from reconciler.result import Result
 
 SERVICES = 40
