@@ -1,12 +1,10 @@
 """Creation of managed certificates."""
 
-from actuators.http.errors import Transient
 from actuators.load_balancers import service_of
 from actuators.outcome import unexpected_change
 from actuators.wire.certificate import CERTIFICATES, creation_body
 from actuators.writers import Writers
 from desired.model.load_balancer import ManagedCertificate
-from desired.model.service import Service
 from desired.model.snapshot import Snapshot
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.change import Change
@@ -24,16 +22,5 @@ def create(writers: Writers, change: Change, snapshot: Snapshot) -> None:
             service = service_of(change, snapshot)
         case _:
             raise unexpected_change(change)
-    body = creation_body(wanted)
-    try:
-        writers.writer.post("/certificates", body)
-    except Transient:
-        if writers.actions.is_stopped:
-            raise
-        if not _is_there(writers, service, wanted):
-            writers.writer.post("/certificates", body)
-
-
-def _is_there(writers: Writers, service: Service, wanted: ManagedCertificate) -> bool:
     query = {"name": wanted.name, "label_selector": f"{LABEL_SERVICE_UID}={service.uid}"}
-    return bool(CERTIFICATES.found(writers.reader, query))
+    writers.send_once(CERTIFICATES.path, creation_body(wanted), lambda: bool(CERTIFICATES.found(writers.reader, query)))

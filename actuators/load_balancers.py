@@ -221,7 +221,7 @@ def _refused_part(writers: Writers, body: Mapping[str, Any], what: str, happened
     """Send the creation and wait until it is done: None. The part of it to leave out when it was refused with that; any
     other error is raised."""
     try:
-        writers.act_once("/load_balancers", body, what, happened)
+        writers.act(BALANCERS.path, body, what, happened, is_once=True)
     except (Invalid, NotFound) as refusal:
         part = _part_in_the_way(refusal, body)
         if part is None:
@@ -455,10 +455,7 @@ class _Subject:
             return action.happened(self.look())
 
         try:
-            if action.is_once:
-                self.writers.act_once(path, action.body, action.what, happened)
-            else:
-                self.writers.act(path, action.body, action.what, happened)
+            self.writers.act(path, action.body, action.what, happened, is_once=action.is_once)
         except (NotFound, Invalid) as error:  # also out of an action, which knows no class of errors
             if not action.done or error.code != action.done:
                 raise

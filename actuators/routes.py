@@ -82,9 +82,8 @@ def _add(writers: Writers, network_id: int, route: Route) -> None:
         return _gateway_now(writers, network_id, route) == route.gateway
 
     try:
-        writers.act_once(
-            _path(network_id, "add_route"), _body(route), f"addition of {_named(network_id, route)}", happened
-        )
+        what = f"addition of {_named(network_id, route)}"
+        writers.act(_path(network_id, "add_route"), _body(route), what, happened, is_once=True)
     except Invalid as error:
         now = _gateway_now(writers, network_id, route)
         if now is None:
@@ -101,9 +100,8 @@ def _remove(writers: Writers, network_id: int, route: Route) -> IPv4Address | No
         return _gateway_now(writers, network_id, route) != route.gateway
 
     try:
-        writers.act(
-            _path(network_id, "delete_route"), _body(route), f"removal of {_named(network_id, route)}", happened
-        )
+        what = f"removal of {_named(network_id, route)}"
+        writers.act(_path(network_id, "delete_route"), _body(route), what, happened)
     except (NotFound, Invalid):  # also out of an action, which knows no class of errors
         now = _gateway_now(writers, network_id, route)
         if now == route.gateway:

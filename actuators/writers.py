@@ -22,51 +22,52 @@ class Writers:
     cluster: KubernetesReader
 
     def act(
-        self, path: str, body: Mapping[str, Any] | None, what: str, happened: Callable[[], bool] = lambda: False
+        self,
+        path: str,
+        body: Mapping[str, Any] | None,
+        what: str,
+        happened: Callable[[], bool] = lambda: False,
+        *,
+        is_once: bool = False,
     ) -> None:
-        """Have something done that may be done twice, and wait for its end. Raises an ApiError.
+        """Have something done, and wait for its end. Raises an ApiError.
 
         ``what`` names it in messages: "change of the type of load balancer web". When it is not known how it ended
-        ``happened`` looks once: done if it says so.
+        ``happened`` looks once: done if it says so. ``is_once``: it must not be done twice, as in ``send_once``.
         """
         asked_at = self.actions.now
-        self._wait(self.writer.post(path, body, repeatable=True), what, asked_at, happened)
+        answer = self.send_once(path, body, happened) if is_once else self.writer.post(path, body, repeatable=True)
+        if answer is None:
+            return
+        try:
+            self.actions.wait(answer, what, asked_at=asked_at)
+        except Transient:
+            if not self._has(happened):
+                raise
 
-    def act_once(self, path: str, body: Mapping[str, Any] | None, what: str, happened: Callable[[], bool]) -> None:
-        """Have something done that must not be done twice, and wait for its end. Raises an ApiError.
+    def send_once(self, path: str, body: Mapping[str, Any] | None, happened: Callable[[], bool]) -> bytes | None:
+        """POST what must not be carried out twice; the body of the answer. Raises an ApiError.
 
         When nothing is known of a try, ``happened`` looks whether it was carried out before it is sent once more: the
-        answer may have been lost on its way.
+        answer may have been lost on its way. None when it was, also when the second try is refused for that.
         """
-        asked_at = self.actions.now
         try:
-            answer = self.writer.post(path, body)
+            return self.writer.post(path, body)
         except Transient:
             if self.actions.is_stopped:
                 raise
             if happened():
-                return
-            again = self._again(path, body, happened)
-            if again is None:
-                return
-            answer = again
-        self._wait(answer, what, asked_at, happened)
-
-    def _wait(self, answer: bytes, what: str, asked_at: float, happened: Callable[[], bool]) -> None:
-        try:
-            self.actions.wait(answer, what, asked_at=asked_at)
-        except Transient:
-            if self.actions.is_stopped or not happened():
-                raise
-
-    def _again(self, path: str, body: Mapping[str, Any] | None, happened: Callable[[], bool]) -> bytes | None:
-        """The answer to the second try; None when it was refused, since the first one was carried out after all."""
+                return None
         try:
             return self.writer.post(path, body)
         except (Conflict, Invalid, Transient):
-            if self.actions.is_stopped or not happened():
+            if not self._has(happened):
                 raise
             return None
+
+    def _has(self, happened: Callable[[], bool]) -> bool:
+        """Whether a look tells that it happened; once the run is stopped nothing is looked up."""
+        return not self.actions.is_stopped and happened()
 
 
 @contextmanager
