@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Conflict, Invalid, NotFound, Stopped, Transient
+from actuators.http.errors import Conflict, Invalid, NotFound, Transient
 from actuators.http.hetzner import HetznerWriter
 from desired.model.load_balancer import Attachment, CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.names import LABEL_SERVICE_UID
@@ -232,16 +232,6 @@ def test_another_address_for_one_that_has_left(simulate: Callable[..., Simulatio
     assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
 
 
-@pytest.mark.parametrize("wanted", [JOIN, LEAVE])
-def test_a_load_balancer_that_is_gone(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """There is nothing to attach or detach."""
-    stage = a_stage(simulate, balancer())
-    stage.remove_balancers()
-
-    with pytest.raises(NotFound):
-        stage.carry_out(wanted)
-
-
 def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation]) -> None:
     """When it is seen to be attached all the same, what is missing is something else."""
     stage = a_stage(simulate, balancer(HERE))
@@ -253,44 +243,6 @@ def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation
 
 
 TAKEN = change(HERE, Attachment(NETWORK_ID, IPv4Address("10.7.0.11")))
-
-
-def test_another_address_that_is_taken(simulate: Callable[..., Simulation]) -> None:
-    """It comes back to the address that it had, with its targets: a wish that cannot be had takes nothing away."""
-    targets = (PUBLIC, PRIVATE, ServerTarget(3, use_private_ip=True))
-    stage = a_stage(simulate, balancer(HERE, targets=targets))
-
-    with pytest.raises(Invalid, match="ip_not_available"):
-        stage.carry_out(TAKEN)
-
-    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
-    assert stage.targets() == frozenset(targets)
-
-
-@pytest.mark.parametrize("fault", [{"code": "x"}, {"code": "locked"}], ids=["fails", "stays busy"])
-def test_another_address_whose_action_fails(simulate: Callable[..., Simulation], fault: dict[str, str]) -> None:
-    """The same, when it is said late."""
-    stage = a_stage(simulate, balancer(HERE, targets=(PUBLIC, PRIVATE)))
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "attach_to_network", **fault}])
-
-    with pytest.raises(ApiError, match=r": the action attach_to_network failed"):
-        stage.carry_out(MOVE)
-
-    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
-    assert stage.targets() == {PUBLIC, PRIVATE}
-
-
-@pytest.mark.parametrize("wanted", [LEAVE, MOVE])
-def test_a_refused_departure(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """What was removed for it is a target again, whoever has added it."""
-    stage = a_stage(simulate, balancer(HERE, targets=(PRIVATE, SELECTED, PUBLIC)))
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "detach_from_network", "code": "x"}])
-
-    with pytest.raises(Invalid, match="the action detach_from_network failed"):
-        stage.carry_out(wanted)
-
-    assert places(stage) == [(NETWORK_ID, "10.7.0.2")]
-    assert stage.targets() == {PRIVATE, SELECTED, PUBLIC}
 
 
 def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:
@@ -321,17 +273,6 @@ def test_a_target_that_does_not_come_back(
     assert f"is no target of load balancer 42 {DEFAULT_NAME} for now" in caplog.text
 
 
-def test_stopped_on_the_way_to_another_address(simulate: Callable[..., Simulation]) -> None:
-    """Nothing more is sent; the next run attaches it."""
-    stage = a_stage(simulate, balancer(HERE))
-    stage.sim.stop.set()
-
-    with pytest.raises(Stopped):
-        stage.carry_out(MOVE)
-
-    assert [action for action, _ in stage.acted()] == ["detach_from_network"]
-
-
 def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation]) -> None:
     """Reads lag behind: that is what is said, and not that it is elsewhere."""
     stage = a_stage(simulate, balancer())
@@ -340,36 +281,6 @@ def test_an_attachment_that_is_not_seen_yet(simulate: Callable[..., Simulation])
 
     with pytest.raises(Conflict, match=r"^load balancer 42 .*: Hetzner says it is attached, and it is not seen yet$"):
         stage.carry_out(JOIN)
-
-
-@pytest.mark.parametrize(("wanted", "there"), [(LEAVE, HERE), (MOVE, HERE)])
-def test_a_detachment_whose_action_vanishes(
-    simulate: Callable[..., Simulation], wanted: Change, there: Attachment
-) -> None:
-    """It is looked up, and has left."""
-    stage = a_stage(simulate, balancer(there))
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": "detach_from_network"}])
-
-    stage.carry_out(wanted)
-
-    assert places(stage) == ([] if wanted is LEAVE else [(NETWORK_ID, "10.7.0.200")])
-
-
-@pytest.mark.parametrize("labels", [{}, {LABEL_SERVICE_UID: "another"}], ids=["nobody's", "another Service's"])
-@pytest.mark.parametrize("changed", [LEAVE, MOVE], ids=["leaves", "moves"])
-def test_what_is_not_ours_any_more_stays(
-    simulate: Callable[..., Simulation], changed: Change, labels: dict[str, str]
-) -> None:
-    """Somebody has taken the load balancer over since it was observed: the look that comes before its targets are
-    taken out sees that as well, and nothing is written."""
-    stage = a_stage(simulate, balancer(HERE, targets=(PRIVATE,)))
-    stage.change_balancer(labels=labels)
-
-    with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
-        stage.carry_out(changed)
-
-    assert stage.acted() == []
-    assert len(stage.sent()) == 1
 
 
 REFUSED = {"kind": "status", "code": 422, "body": {"error": {"code": "invalid_input", "message": "no"}}}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Conflict, Transient
+from actuators.http.errors import Conflict
 from desired.model.load_balancer import CloudBalancer, Identity, Owner
 from desired.names import (
     LABEL_ADOPTED,
@@ -287,18 +287,6 @@ def test_retention_of_one_that_is_protected(simulate: Callable[..., Simulation])
 
 
 @pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
-def test_one_that_is_gone(simulate: Callable[..., Simulation], change: Change) -> None:
-    """The world has moved on, which the next plan takes into account."""
-    stage = a_stage(simulate, a_balancer())
-    stage.remove_balancers()
-
-    with pytest.raises(Conflict, match=f"^load balancer 42 {DEFAULT_NAME} is gone$"):
-        stage.carry_out(change)
-
-    assert stage.acted() == []
-
-
-@pytest.mark.parametrize("change", [adoption(OURS, Owner(None, SERVICE_UID)), naming(), retention()])
 def test_one_that_goes_after_the_look(simulate: Callable[..., Simulation], change: Change) -> None:
     """The same, when the write finds that out."""
     stage = a_stage(simulate, a_balancer())
@@ -330,16 +318,6 @@ def test_a_deletion_that_has_no_action(simulate: Callable[..., Simulation]) -> N
     assert stage.polls() == 0
 
 
-def test_a_deletion_of_what_is_gone(simulate: Callable[..., Simulation]) -> None:
-    """It is done."""
-    stage = a_stage(simulate, a_balancer())
-    stage.remove_balancers()
-
-    stage.carry_out(deletion())
-
-    assert stage.acted() == []
-
-
 def test_one_that_is_protected_by_now(simulate: Callable[..., Simulation]) -> None:
     """Whoever protected it wants it to stay."""
     stage = a_stage(simulate, a_balancer())
@@ -361,29 +339,6 @@ def test_one_that_is_protected_after_the_look(simulate: Callable[..., Simulation
         stage.carry_out(deletion())
 
     assert raised.value.code == "protected"
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        pytest.param({"code": 200, "body": "<html>"}, ApiError, id="a page of HTML"),
-        pytest.param({"code": 200, "body": {"load_balancer": {"name": 5}}}, ApiError, id="another shape"),
-        pytest.param({"code": 404, "body": "<html>"}, ApiError, id="a proxy's 404 is no absence"),
-        pytest.param({"code": 503, "body": "<html>", "count": None}, Transient, id="down"),
-    ],
-)
-@pytest.mark.parametrize("change", [adoption(), naming(), retention(), deletion()])
-def test_a_look_that_tells_nothing(
-    simulate: Callable[..., Simulation], change: Change, fault: dict[str, Any], expected: type[ApiError]
-) -> None:
-    """Then nothing is written."""
-    stage = a_stage(simulate, a_balancer())
-    stage.sim.spoil_hetzner("status", method="GET", **fault)
-
-    with pytest.raises(expected):
-        stage.carry_out(change)
-
-    assert stage.acted() == []
 
 
 def test_another_clusters_is_never_meant(simulate: Callable[..., Simulation]) -> None:

@@ -100,29 +100,6 @@ def test_one_action_each(simulate: Callable[..., Simulation], change: Change, ac
     assert has_happened(stage, change)
 
 
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_actions_that_vanish(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
-    """It is not known how they end: that is looked up, once, and they have happened."""
-    stage = staged(simulate)
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes"}])
-
-    stage.carry_out(change)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
-    assert has_happened(stage, change)
-
-
-@pytest.mark.parametrize(("change", "action"), ALL.values(), ids=ALL)
-def test_actions_of_which_nothing_is_seen(simulate: Callable[..., Simulation], change: Change, action: str) -> None:
-    """They go on for an hour: after a minute it is looked up, and has not happened."""
-    stage = staged(simulate, action_s=3600.0)
-
-    with pytest.raises(Transient, match=r" of load balancer 42 .*: the action \w+ is still running aft"):
-        stage.carry_out(change)
-
-    assert [method for method, _, _ in stage.sent()] == ["POST", "GET"]
-
-
 def test_a_reverse_name_that_hetzner_gives(simulate: Callable[..., Simulation]) -> None:
     """What that is nobody knows before, so that nothing can be looked up."""
     stage = staged(simulate)
@@ -335,14 +312,6 @@ def test_a_removal_that_finds_out_late(simulate: Callable[..., Simulation]) -> N
     """Its action says that there is nothing to remove."""
     stage = a_stage(simulate, a_balancer())
     stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "not_found"}])
-
-    stage.carry_out(REMOVE)
-
-
-def test_a_removal_of_a_load_balancers_listener(simulate: Callable[..., Simulation]) -> None:
-    """With the load balancer its listeners are gone."""
-    stage = a_stage(simulate, a_balancer())
-    stage.remove_balancers()
 
     stage.carry_out(REMOVE)
 

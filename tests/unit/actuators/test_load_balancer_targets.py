@@ -106,30 +106,6 @@ def test_addition_and_removal(simulate: Callable[..., Simulation], target: Targe
     assert stage.polls() == 2
 
 
-OTHER_ADDRESS = IpTarget("198.51.100.8")
-REFUSED = {"error": {"code": "ip_not_owned", "message": "not yours"}}
-
-
-def test_a_dedicated_server_by_its_other_address(simulate: Callable[..., Simulation]) -> None:
-    """There is no room for both."""
-    stage = a_stage(simulate, balancer(public(1), DEDICATED))
-
-    stage.carry_out(change(DEDICATED, OTHER_ADDRESS))
-
-    assert stage.targets() == {public(1), OTHER_ADDRESS}
-
-
-def test_another_address_that_is_refused(simulate: Callable[..., Simulation]) -> None:
-    """What was there is there."""
-    stage = a_stage(simulate, balancer(public(1), DEDICATED))
-    stage.sim.spoil_hetzner("status", path=".*/add_target$", code=422, body=REFUSED)
-
-    with pytest.raises(Invalid):
-        stage.carry_out(change(DEDICATED, OTHER_ADDRESS))
-
-    assert stage.targets() == {public(1), DEDICATED}
-
-
 @pytest.mark.parametrize("target", [public(1), DEDICATED])
 def test_what_is_there_is_added(simulate: Callable[..., Simulation], target: Target) -> None:
     """Somebody was faster: done."""
@@ -196,17 +172,6 @@ def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
         stage.carry_out(change(public(1), private(1)))
 
     assert actions(stage) == asked
-
-
-def test_no_target_is_switched_of_what_is_not_ours_any_more(simulate: Callable[..., Simulation]) -> None:
-    """A removal would interrupt whoever owns it now."""
-    stage = a_stage(simulate, balancer(public(1), public(2)))
-    stage.change_balancer(labels={})
-
-    with pytest.raises(Conflict, match="does not have the labels of Service default/web any more"):
-        stage.carry_out(change(public(1), private(1)))
-
-    assert actions(stage) == []
 
 
 @pytest.mark.parametrize(
@@ -348,29 +313,6 @@ def test_one_of_two_addresses_goes(
     assert stage.targets() == {left}
 
 
-def test_a_new_address_that_is_refused(simulate: Callable[..., Simulation]) -> None:
-    """The old one is put back, and the refusal is the error."""
-    stage = a_stage(simulate, balancer(public(1), public(2)))
-    stage.sim.spoil_hetzner("status", method="POST", path=f"/v1{LB}/actions/add", code=422, body=NO_TARGET)
-
-    with pytest.raises(Invalid, match="server has left the network"):
-        stage.carry_out(change(public(1), private(1)))
-
-    assert stage.targets() == {public(1), public(2)}
-    assert actions(stage) == ["remove", "add private", "add public"]
-
-
-def test_a_new_address_that_fails_in_its_action(simulate: Callable[..., Simulation]) -> None:
-    """The same."""
-    stage = a_stage(simulate, balancer(public(1), public(2)))
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "command": "add_target"}])
-
-    with pytest.raises(Invalid, match="simulated failure"):
-        stage.carry_out(change(public(1), private(1)))
-
-    assert stage.targets() == {public(1), public(2)}
-
-
 @BOTH_SETTINGS
 def test_a_new_address_of_the_only_target_that_is_refused(simulate: Callable[..., Simulation], twins: str) -> None:
     """It is found out before anything was removed."""
@@ -409,18 +351,6 @@ def test_a_new_address_of_which_nothing_is_known(simulate: Callable[..., Simulat
         stage.carry_out(change(public(1), private(1)))
 
     assert actions(stage) == ["remove", "add private", "add private"]
-
-
-def test_an_old_address_that_stays(simulate: Callable[..., Simulation]) -> None:
-    """When it cannot be removed the new one is not even asked for."""
-    stage = a_stage(simulate, balancer(public(1), public(2)))
-    stage.sim.hetzner.set_faults([{"kind": "action_fails"}])
-
-    with pytest.raises(Invalid):
-        stage.carry_out(change(public(1), private(1)))
-
-    assert stage.targets() == {public(1), public(2)}
-    assert actions(stage) == ["remove"]
 
 
 SELECTED = SelectorTarget("role=worker", use_private_ip=True)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict
 from actuators.nodes import write_network_condition
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.settings import Settings
@@ -108,29 +107,3 @@ def test_what_a_kubelet_writes_meanwhile_survives(simulate: Callable[..., Simula
     write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
 
     assert conditions(sim) == [ROUTED_NOW, beat, KUBELET[1]]
-
-
-@pytest.mark.parametrize("after", [ROUTED, None], ids=["written", "away"])
-def test_another_node_under_the_same_name(simulate: Callable[..., Simulation], after: NetworkCondition | None) -> None:
-    """A Node that was deleted and registered anew is another one: Conflict, and it is left alone."""
-    sim, snapshot = observed(simulate, *KUBELET, OURS)
-    again = settled_node("web-1", 1)
-    again["metadata"]["uid"] = "another"
-    again["status"]["conditions"] = [*KUBELET, OURS]
-    sim.kubernetes.replace_world({"nodes": [again]})
-
-    with pytest.raises(Conflict, match=r"metadata\.uid"):
-        write_network_condition(sim.kubernetes_writer(), change(UNROUTED, after), snapshot)
-
-    assert conditions(sim) == [*KUBELET, OURS]
-
-
-def test_a_node_that_is_gone(simulate: Callable[..., Simulation]) -> None:
-    """It was overtaken, as routes take their time: that is no failure, and the Node does not come back."""
-    sim, snapshot = observed(simulate, *KUBELET)
-    sim.kubernetes.replace_world({"nodes": []})
-
-    with pytest.raises(Conflict, match="not found"):
-        write_network_condition(sim.kubernetes_writer(), change(None, ROUTED), snapshot)
-
-    assert sim.nodes() == {}

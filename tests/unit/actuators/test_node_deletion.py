@@ -157,28 +157,6 @@ def test_a_node_that_cannot_be_read(sim: Simulation, body: Any) -> None:
     assert "web-1" in sim.nodes()
 
 
-def test_a_node_that_was_registered_again(sim: Simulation) -> None:
-    """Another Node under the same name is not the one that was judged: Conflict, and it stays."""
-    change, snapshot = lost(sim)
-    uid = register_again(sim)
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    assert sim.nodes()["web-1"]["metadata"]["uid"] == uid
-
-
-def test_a_node_that_moved_on(sim: Simulation) -> None:
-    """Whatever somebody wrote meanwhile may change the judgement: Conflict, and the Node stays."""
-    change, snapshot = lost(sim)
-    sim.kubernetes_writer().patch(NODE, {"metadata": {"annotations": {"example.com/keep": "yes"}}})
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    assert "web-1" in sim.nodes()
-
-
 class _Meanwhile:
     """A reader of the cluster; right after its answer something happens."""
 
@@ -211,16 +189,6 @@ def test_what_happens_after_the_last_look(sim: Simulation, happens: Callable[[Si
         )
 
     assert "web-1" in sim.nodes()
-
-
-def test_a_node_that_is_gone_already(sim: Simulation) -> None:
-    """Whoever deleted it, it is done."""
-    change, snapshot = lost(sim)
-    sim.kubernetes.replace_world({"nodes": []})
-
-    carry_out(sim, change, snapshot)
-
-    assert sim.written() == []
 
 
 def hold_back(sim: Simulation) -> None:

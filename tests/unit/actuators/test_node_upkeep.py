@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict, NotFound
 from actuators.nodes import write_addresses, write_labels, write_shutdown_taint
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import Snapshot
@@ -157,43 +156,3 @@ def test_the_shutdown_taint_is_removed(
     carry_out(sim, *wanted(sim, "node.shutdown_taint"))
 
     assert sim.nodes()["web-1"]["spec"].get("taints") == left
-
-
-@pytest.mark.parametrize("kind", ["node.addresses", "node.shutdown_taint"])
-def test_lists_are_not_written_over_somebody_elses(sim: Simulation, kind: str) -> None:
-    """A list is written as a whole, so that any write in between makes it a Conflict and the Node stays as it is."""
-    change, snapshot = wanted(sim, kind)
-    sim.kubernetes_writer().patch(NODE, {"metadata": {"labels": {"example.com/team": "red"}}})
-    before = sim.nodes()
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    assert sim.nodes() == before
-
-
-@pytest.mark.parametrize("kind", ACTUATORS)
-def test_another_node_under_the_same_name(sim: Simulation, kind: str) -> None:
-    """A Node that was deleted and registered anew is another one: Conflict, and it is left alone."""
-    change, snapshot = wanted(sim, kind)
-    again = drifted()
-    again["metadata"] |= {"uid": "another", "resourceVersion": snapshot.nodes.items["web-1"].resource_version}
-    sim.kubernetes.replace_world({"nodes": [again]})
-    before = sim.nodes()
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    assert sim.nodes() == before
-
-
-@pytest.mark.parametrize("kind", ACTUATORS)
-def test_a_node_that_is_gone(sim: Simulation, kind: str) -> None:
-    """A Node that was deleted meanwhile is not found, and does not come back."""
-    change, snapshot = wanted(sim, kind)
-    sim.kubernetes.replace_world({"nodes": []})
-
-    with pytest.raises(NotFound):
-        carry_out(sim, change, snapshot)
-
-    assert sim.nodes() == {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Broken, Conflict, NotFound
+from actuators.http.errors import Broken, Conflict
 from actuators.nodes import initialise
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change
@@ -105,18 +105,6 @@ def test_equal_addresses_are_not_written(sim: Simulation) -> None:
     assert [entry.path for entry in sim.written()] == [NODE]
 
 
-def test_a_node_that_moved_on_before_the_first_write(sim: Simulation) -> None:
-    """When somebody wrote after the reading, nothing of ours is written, and it is a Conflict."""
-    change, snapshot = observed(sim)
-    touch(sim)
-    before = sim.nodes()
-
-    with pytest.raises(Conflict):
-        initialise(sim.kubernetes_writer(), change, snapshot)
-
-    assert sim.nodes() == before
-
-
 def test_a_node_that_moves_on_between_the_two_writes(sim: Simulation) -> None:
     """When a kubelet writes in between, the taint stays, and it is a Conflict: the change is planned again."""
     change, snapshot = observed(sim)
@@ -135,29 +123,6 @@ def test_a_node_that_moves_on_between_the_two_writes(sim: Simulation) -> None:
 
     assert UNINITIALIZED in sim.nodes()["web-1"]["spec"]["taints"]
     assert "providerID" not in sim.nodes()["web-1"]["spec"]
-
-
-def test_another_node_under_the_same_name(sim: Simulation) -> None:
-    """A Node that was deleted and registered anew is another one: Conflict, and it is left alone."""
-    change, snapshot = observed(sim)
-    again = joining_node("web-1")
-    again["metadata"]["uid"] = "another-uid"
-    again["metadata"]["resourceVersion"] = snapshot.nodes.items["web-1"].resource_version
-    sim.kubernetes.replace_world({"nodes": [again]})
-
-    with pytest.raises(Conflict):
-        initialise(sim.kubernetes_writer(), change, snapshot)
-
-    assert sim.nodes()["web-1"]["spec"]["taints"] == [UNINITIALIZED]
-
-
-def test_a_node_that_is_gone(sim: Simulation) -> None:
-    """A Node that was deleted meanwhile is not found."""
-    change, snapshot = observed(sim)
-    sim.kubernetes.replace_world({"nodes": []})
-
-    with pytest.raises(NotFound):
-        initialise(sim.kubernetes_writer(), change, snapshot)
 
 
 @pytest.mark.parametrize("body", ["<html>", {}, {"metadata": {}}, {"metadata": {"resourceVersion": 5}}])

@@ -55,15 +55,6 @@ def test_it_goes(simulate: Callable[..., Simulation], balancer: CloudBalancer) -
     assert stage.writers.actions.in_flight == 0
 
 
-def test_one_that_is_gone_already(stage: Stage) -> None:
-    """What somebody else has deleted is done."""
-    stage.remove_balancers()
-
-    delete(stage.writers, orphan_deletion(an_orphan(stage), stage.snapshot), stage.snapshot)
-
-    assert [method for method, _, _ in stage.sent()] == ["GET"]
-
-
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

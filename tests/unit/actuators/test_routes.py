@@ -9,12 +9,9 @@ import pytest
 
 from actuators.http.errors import (
     ApiError,
-    Broken,
     Busy,
     Conflict,
     Invalid,
-    NotFound,
-    Stopped,
     Throttled,
     Transient,
 )
@@ -171,41 +168,6 @@ def test_another_gateway_by_hand(simulate: Callable[..., Simulation], wanted: Ch
     assert stage.sent().count("look") == 1
 
 
-@pytest.mark.parametrize("wanted", ALL)
-def test_a_network_that_is_gone(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """There is nothing to change, and nothing is put back."""
-    stage = a_stage(simulate, OLD)
-    stage.sim.hetzner.replace_world({"networks": NETWORKS[1:]})
-
-    with pytest.raises(NotFound, match="network with ID '7' not found"):
-        stage.carry_out(wanted)
-
-    assert len(stage.sent()) <= 2
-
-
-@pytest.mark.parametrize("wanted", ALL)
-def test_requests_that_were_not_carried_out(simulate: Callable[..., Simulation], wanted: Change) -> None:
-    """They are sent again."""
-    stage = a_stage(simulate, before(wanted))
-    stage.sim.spoil_hetzner("reset", method="POST")
-
-    stage.carry_out(wanted)
-
-    assert stage.leads_to() == after(wanted)
-
-
-@pytest.mark.parametrize("command", ["add_route", "delete_route"])
-@pytest.mark.parametrize("wanted", ALL)
-def test_actions_that_vanish(simulate: Callable[..., Simulation], wanted: Change, command: str) -> None:
-    """It is looked up, and has happened."""
-    stage = a_stage(simulate, before(wanted))
-    stage.sim.hetzner.set_faults([{"kind": "action_vanishes", "command": command}])
-
-    stage.carry_out(wanted)
-
-    assert stage.leads_to() == after(wanted)
-
-
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
@@ -222,42 +184,6 @@ def test_refused_routes(simulate: Callable[..., Simulation], wanted: Change, sai
 
     assert stage.leads_to() is None
     assert stage.sent() == [f"add_route {after(wanted)}", "look"]
-
-
-def test_a_route_that_cannot_be_replaced(simulate: Callable[..., Simulation]) -> None:
-    """When it cannot be removed nothing is added."""
-    stage = a_stage(simulate, OLD)
-    stage.sim.hetzner.set_faults([{"kind": "action_fails", "code": "x"}])
-
-    with pytest.raises(Invalid, match="the action delete_route failed"):
-        stage.carry_out(REPLACE)
-
-    assert stage.leads_to() == OLD
-
-
-@pytest.mark.parametrize(
-    ("wanted", "faults", "said"),
-    [
-        pytest.param(change(OLD, OUTSIDE), [], "gateway not part of the network IP range", id="at once"),
-        pytest.param(
-            REPLACE,
-            [{"kind": "action_fails", "command": "add_route", "code": "x"}],
-            "the action add_route failed",
-            id="late",
-        ),
-    ],
-)
-def test_a_swap_that_is_refused(
-    simulate: Callable[..., Simulation], wanted: Change, faults: list[dict[str, Any]], said: str
-) -> None:
-    """The old route is put back: a wish that cannot be had takes nothing away."""
-    stage = a_stage(simulate, OLD)
-    stage.sim.hetzner.set_faults(faults)
-
-    with pytest.raises(Invalid, match=said):
-        stage.carry_out(wanted)
-
-    assert stage.leads_to() == OLD
 
 
 def test_no_way_back(simulate: Callable[..., Simulation], caplog: pytest.LogCaptureFixture) -> None:
@@ -296,23 +222,3 @@ def test_a_swap_that_may_work_in_a_moment(
 
     assert stage.leads_to() is None
     assert f"add_route {OLD}" not in stage.sent()
-
-
-def test_a_swap_that_is_told_to_stop(simulate: Callable[..., Simulation]) -> None:
-    """It is not waited for what runs."""
-    stage = a_stage(simulate, OLD)
-    stage.sim.stop.set()
-
-    with pytest.raises(Stopped):
-        stage.carry_out(REPLACE)
-
-    assert stage.sent() == [f"delete_route {OLD}"]
-
-
-def test_a_network_that_cannot_be_read(simulate: Callable[..., Simulation]) -> None:
-    """A look that says nothing of routes is not taken for one that finds none."""
-    stage = a_stage(simulate, None)
-    stage.sim.spoil_hetzner("status", method="GET", path=f"/v1/networks/{NETWORK_ID}$", code=200, body={"network": {}})
-
-    with pytest.raises(Broken, match=r"^Hetzner GET /networks/7: the answer is no network"):
-        stage.carry_out(DELETE)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict, Invalid, NotFound, Transient
+from actuators.http.errors import Conflict, Invalid, Transient
 from actuators.http.kubernetes import KubernetesWriter
 from actuators.services import claim, release, require_alive, write_status
 from desired.model.load_balancer import Attachment, Owner
@@ -347,17 +347,6 @@ def test_the_release_of_a_service_of_another_class(started: Callable[..., Simula
     assert (service(sim)["metadata"]["finalizers"], service(sim)["status"]) == ([OTHERS], before)
 
 
-def test_the_release_of_what_is_gone(started: Callable[..., Simulation]) -> None:
-    """It is done."""
-    sim = started()
-    snapshot = observed(sim)
-    sim.kubernetes.replace_world({"services": []})
-
-    carry_out(sim, RELEASE, snapshot)
-
-    assert len(sim.written()) == 1
-
-
 def labelled(sim: Simulation, **labels: str) -> None:
     """Let the project have a load balancer of the Service."""
     uid = service(sim)["metadata"]["uid"]
@@ -412,42 +401,3 @@ def test_no_release_while_nobody_can_say(started: Callable[..., Simulation]) -> 
         carry_out(sim, RELEASE)
 
     assert sim.written() == []
-
-
-@pytest.mark.parametrize("change", [CLAIM, STATUS])
-def test_a_service_that_is_gone(started: Callable[..., Simulation], change: Change) -> None:
-    """There is nothing to write to, and it does not come back."""
-    sim = started()
-    snapshot = observed(sim)
-    sim.kubernetes.replace_world({"services": []})
-
-    with pytest.raises(NotFound):
-        carry_out(sim, change, snapshot)
-
-    assert sim.objects("services") == {}
-
-
-@pytest.mark.parametrize("change", ALL)
-def test_another_service_of_the_same_name(started: Callable[..., Simulation], change: Change) -> None:
-    """It was created anew and is another one: Conflict, and it is left alone."""
-    sim = started()
-    before = service(sim)
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, observed(sim, uid="another"))
-
-    assert service(sim) == before
-
-
-@pytest.mark.parametrize("change", [STATUS, RELEASE])
-def test_a_service_that_has_moved_on(started: Callable[..., Simulation], change: Change) -> None:
-    """What was concluded may be wrong by now: Conflict, and it stays as it is."""
-    sim = started()
-    snapshot = observed(sim)
-    touch(sim)
-    before = service(sim)
-
-    with pytest.raises(Conflict):
-        carry_out(sim, change, snapshot)
-
-    assert service(sim) == before
