@@ -148,16 +148,6 @@ def test_refusals_of_reads(sim: Simulation, status: int, body: Any, expected: ty
     assert len(sim.sent_to_hetzner()) == connection.requests.total == sent
 
 
-def test_the_apis_own_words_are_kept(sim: Simulation) -> None:
-    """Message and code reach whoever reads the error."""
-    sim.spoil_hetzner("status", code=403, body=refusal("forbidden"))
-
-    with pytest.raises(Denied, match=r"the reason why \(forbidden\)") as raised:
-        get(sim.hetzner_connection())
-
-    assert raised.value.code == "forbidden"
-
-
 @pytest.mark.parametrize(
     ("details", "named"),
     [
@@ -218,67 +208,6 @@ def test_a_wrong_token_is_not_logged_for_each_list(sim: Simulation, caplog: pyte
         get(sim.hetzner_connection(token="w" * 64))
 
     assert caplog.records == []
-
-
-def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
-    """The text of a page that is not the API's own, which may hold anything, is in no message."""
-    sim.spoil_hetzner("status", code=404, body="<html>s3cr3t-token</html>")
-
-    with pytest.raises(Broken) as raised:
-        get(sim.hetzner_connection())
-
-    assert SECRET not in str(raised.value)
-    assert "html" not in str(raised.value)
-
-
-AS_OFTEN_AS_IT_MAY = pytest.mark.parametrize(
-    ("call", "method", "sent"),
-    [
-        pytest.param(get, "GET", 2, id="GET is repeated"),
-        pytest.param(put, "PUT", 2, id="PUT is repeated"),
-        pytest.param(post, "POST", 1, id="POST is sent once"),
-    ],
-)
-
-
-@pytest.mark.parametrize("kind", ["reset", "cut_body", "executed_then_reset", "executed_then_504"])
-@AS_OFTEN_AS_IT_MAY
-def test_transport_faults(
-    sim: Simulation, call: Callable[[HetznerConnection], bytes], method: str, sent: int, kind: str
-) -> None:
-    """A call that got no whole answer is sent exactly as often as it may be, and is Transient at the end."""
-    sim.spoil_hetzner(kind, count=None)
-
-    with pytest.raises(Transient):
-        call(sim.hetzner_connection(attempts=2))
-
-    assert [entry.method for entry in sim.sent_to_hetzner()] == [method] * sent
-
-
-@AS_OFTEN_AS_IT_MAY
-def test_silence(sim: Simulation, call: Callable[[HetznerConnection], bytes], method: str, sent: int) -> None:
-    """A call without an answer is given up, and made exactly as often as it may be.
-
-    Its tries are counted where they begin: a busy server may have noted none before the client has gone.
-    """
-    sim.spoil_hetzner("hang", count=None)
-
-    with pytest.raises(Transient):
-        call(sim.hetzner_connection(timeout_s=0.2, attempts=2))
-
-    assert len(sim.stop.waits) == sent - 1
-    assert {entry.method for entry in sim.sent_to_hetzner()} <= {method}
-
-
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_creation_that_may_have_happened_is_not_sent_again(sim: Simulation, status: int) -> None:
-    """A POST is sent exactly once whatever the server's trouble is."""
-    sim.spoil_hetzner("status", code=status, body=refusal("server_error"), count=None)
-
-    with pytest.raises(Transient):
-        post(sim.hetzner_connection())
-
-    assert len(sim.sent_to_hetzner()) == 1
 
 
 def test_a_creation_succeeds(sim: Simulation) -> None:
@@ -392,18 +321,6 @@ def test_an_empty_bucket_is_waited_for(simulate: Callable[..., Simulation]) -> N
     assert [entry.status for entry in sim.sent_to_hetzner()] == [200, 200, 200]
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_a_connection_for_reading_refuses_writes(sim: Simulation, method: str) -> None:
-    """No method but GET leaves a connection that was opened for reading."""
-    connection = sim.hetzner_connection(read_only=True)
-
-    with pytest.raises(PermissionError):
-        connection.send(method, "/servers/1", repeatable=True)
-
-    assert connection.requests.total == 0
-    assert sim.sent_to_hetzner() == []
-
-
 def test_a_read_only_token_may_read_and_not_write(sim: Simulation) -> None:
     """A dry run needs no more than a read-only token, and Hetzner denies a write with it."""
     connection = sim.hetzner_connection(token=READ_ONLY_TOKEN)
@@ -422,27 +339,6 @@ def test_netrc_is_ignored(sim: Simulation, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("NETRC", str(netrc))
 
     assert b"web-1" in get(sim.hetzner_connection())
-
-
-def test_redirects_are_not_followed(sim: Simulation) -> None:
-    """An answer that points elsewhere is no answer: the token is not taken to another host."""
-    sim.spoil_hetzner("status", code=301, headers={"Location": f"{sim.hetzner_server.url}/v1/servers/1"})
-
-    with pytest.raises(Broken):
-        get(sim.hetzner_connection())
-
-    assert sim.hetzner_server.journal.entries() == []
-
-
-def test_requests_are_counted_by_method(sim: Simulation) -> None:
-    """Every request that is sent is counted, retries included."""
-    connection = sim.hetzner_connection()
-    sim.spoil_hetzner("reset", count=2)
-
-    get(connection)
-    post(connection)
-
-    assert connection.requests.by_method() == {"GET": 3, "POST": 1}
 
 
 def test_the_user_agent_names_the_application(sim: Simulation) -> None:

@@ -1,6 +1,5 @@
 """The choke point of the Kubernetes API: what every answer becomes, and how often every call is sent."""
 
-import json
 from collections.abc import Callable
 from http.client import responses
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from actuators.http import kubernetes
 from actuators.http.errors import ApiError, Broken, Conflict, Denied, Invalid, NotFound, Throttled, Transient
-from actuators.http.kubernetes import ApiAnswer, KubernetesConnection, KubernetesReader, KubernetesWriter
+from actuators.http.kubernetes import KubernetesReader
 from tests.support.objects import joining_node
 from tests.support.simulators import USER_AGENT, Simulation
 
@@ -109,93 +108,6 @@ def test_a_status_without_a_message(sim: Simulation) -> None:
     assert str(raised.value) == f"Kubernetes API server: GET {NODE} answers 403 Forbidden"
 
 
-def test_a_foreign_body_is_not_quoted(sim: Simulation) -> None:
-    """The text of a page that is not the API server's own, which may hold anything, is in no message."""
-    sim.spoil_kubernetes("status", code=404, body="<html>s3cr3t-token</html>")
-
-    with pytest.raises(Broken) as raised:
-        sim.kubernetes_reader().get(NODE)
-
-    assert "s3cr3t-token" not in str(raised.value)
-    assert "html" not in str(raised.value)
-
-
-AS_OFTEN_AS_IT_MAY = pytest.mark.parametrize(
-    ("call", "method", "sent"),
-    [
-        pytest.param(lambda c: KubernetesReader(c).get(NODE), "GET", 2, id="GET is repeated"),
-        pytest.param(
-            lambda c: KubernetesWriter(c).patch(NODE, {"metadata": {"labels": {"a": "b"}}}),
-            "PATCH",
-            2,
-            id="PATCH is repeated",
-        ),
-        pytest.param(
-            lambda c: KubernetesWriter(c).delete("/api/v1/nodes/other", uid="u", version="1"),
-            "DELETE",
-            2,
-            id="DELETE is repeated",
-        ),
-        pytest.param(
-            lambda c: KubernetesWriter(c).create("/api/v1/namespaces/default/events", EVENT),
-            "POST",
-            1,
-            id="POST is sent once",
-        ),
-        pytest.param(
-            lambda c: KubernetesWriter(c).try_create("/api/v1/namespaces/default/events", EVENT),
-            "POST",
-            1,
-            id="an Event is sent once",
-        ),
-        pytest.param(
-            lambda c: KubernetesWriter(c).try_patch(NODE, {"metadata": {"labels": {"a": "b"}}}),
-            "PATCH",
-            1,
-            id="an Event's patch is sent once",
-        ),
-    ],
-)
-
-
-@pytest.mark.parametrize("kind", ["reset", "cut_body", "executed_then_reset", "executed_then_504"])
-@AS_OFTEN_AS_IT_MAY
-def test_transport_faults(
-    sim: Simulation, call: Callable[[KubernetesConnection], ApiAnswer], method: str, sent: int, kind: str
-) -> None:
-    """A call that got no whole answer is sent exactly as often as it may be, and is Transient at the end."""
-    sim.spoil_kubernetes(kind, count=None)
-
-    with pytest.raises(Transient):
-        call(sim.kubernetes_connection(attempts=2))
-
-    assert [entry.method for entry in sim.sent_to_kubernetes()] == [method] * sent
-
-
-@AS_OFTEN_AS_IT_MAY
-def test_silence(sim: Simulation, call: Callable[[KubernetesConnection], ApiAnswer], method: str, sent: int) -> None:
-    """A call without an answer is given up, and made exactly as often as it may be.
-
-    Its tries are counted where they begin: a busy server may have noted none before the client has gone.
-    """
-    sim.spoil_kubernetes("hang", count=None)
-
-    with pytest.raises(Transient):
-        call(sim.kubernetes_connection(timeout_s=0.2, attempts=2))
-
-    assert len(sim.stop.waits) == sent - 1
-    assert {entry.method for entry in sim.sent_to_kubernetes()} <= {method}
-
-
-@pytest.mark.parametrize("kind", ["reset", "cut_body", "executed_then_504"])
-def test_a_read_survives_one_fault(sim: Simulation, kind: str) -> None:
-    """One spoilt answer costs a read one more request, and nothing else."""
-    sim.spoil_kubernetes(kind)
-
-    assert json.loads(sim.kubernetes_reader().get(NODE).body)["metadata"]["name"] == "web-1"
-    assert len(sim.sent_to_kubernetes()) == 2
-
-
 @pytest.mark.parametrize(
     ("headers", "waited"),
     [
@@ -231,76 +143,6 @@ def test_an_event_is_not_sent_again_when_throttled(sim: Simulation) -> None:
 
     assert len(sim.sent_to_kubernetes()) == 1
     assert sim.stop.waits == []
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_a_connection_for_reading_refuses_writes(sim: Simulation, method: str) -> None:
-    """No method but GET leaves a connection that was opened for reading."""
-    connection = sim.kubernetes_connection(read_only=True)
-
-    with pytest.raises(PermissionError):
-        connection.send(method, NODE, body={})
-
-    assert connection.requests.total == 0
-    assert sim.sent_to_kubernetes() == []
-
-
-def preconditions(sim: Simulation) -> dict[str, str]:
-    """What names the Node exactly as it is."""
-    metadata = sim.nodes()["web-1"]["metadata"]
-    return {"uid": metadata["uid"], "version": metadata["resourceVersion"]}
-
-
-def test_a_deletion(sim: Simulation) -> None:
-    """The object goes that has this uid and this version."""
-    sim.kubernetes_writer().delete(NODE, **preconditions(sim))
-
-    assert sim.nodes() == {}
-
-
-@pytest.mark.parametrize(
-    "other", [pytest.param({"uid": "another"}, id="another uid"), pytest.param({"version": "1"}, id="an old version")]
-)
-def test_a_deletion_of_something_else(sim: Simulation, other: dict[str, str]) -> None:
-    """An object that is not exactly the one that was read stays, and that is a Conflict."""
-    with pytest.raises(Conflict):
-        sim.kubernetes_writer().delete(NODE, **preconditions(sim) | other)
-
-    assert list(sim.nodes()) == ["web-1"]
-
-
-@pytest.mark.parametrize("lost", ["executed_then_504", "executed_then_reset"])
-def test_a_deletion_whose_answer_is_lost(sim: Simulation, lost: str) -> None:
-    """Carried out unanswered, it is sent again, and finds that the object is gone."""
-    sim.spoil_kubernetes(lost)
-
-    with pytest.raises(NotFound):
-        sim.kubernetes_writer().delete(NODE, **preconditions(sim))
-
-    assert sim.nodes() == {}
-    assert len(sim.sent_to_kubernetes("DELETE")) == 2
-
-
-def test_redirects_are_not_followed(sim: Simulation) -> None:
-    """An answer that points elsewhere is no answer: the token is not taken to another host."""
-    sim.spoil_kubernetes("status", code=302, headers={"Location": f"{sim.kubernetes_server.url}{NODE}"})
-
-    with pytest.raises(Broken):
-        sim.kubernetes_reader().get(NODE)
-
-    assert sim.kubernetes_server.journal.entries() == []
-
-
-def test_requests_are_counted_by_method(sim: Simulation) -> None:
-    """Every request that is sent is counted, retries included."""
-    connection = sim.kubernetes_connection()
-    sim.spoil_kubernetes("reset", count=2)
-
-    KubernetesReader(connection).get(NODE)
-    KubernetesWriter(connection).patch(NODE, {"metadata": {"labels": {"a": "b"}}})
-
-    assert connection.requests.by_method() == {"GET": 3, "PATCH": 1}
-    assert connection.requests.total == 4
 
 
 def test_user_agent_and_credentials(sim: Simulation) -> None:

@@ -578,15 +578,3 @@ def test_a_look_that_fails(
 
     assert len(posts(stage)) == 1
     assert len(stage.balancers()) == 1
-
-
-def test_nothing_is_sent_again_once_stopped(simulate: Callable[..., Simulation]) -> None:
-    """After the stop event there is one try, and no look."""
-    stage = a_stage(simulate)
-    stage.sim.spoil_hetzner("reset", method="POST")
-    stage.sim.stop.set()
-
-    with pytest.raises(Transient):
-        stage.carry_out(creation())
-
-    assert [method for method, _, _ in stage.sent()] == ["POST"]

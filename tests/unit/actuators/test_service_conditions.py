@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Conflict, NotFound
+from actuators.http.errors import Conflict
 from actuators.services import write_conditions
 from actuators.wire.service import SERVICES
 from desired.model.service import Service, ServiceCondition
@@ -99,25 +99,6 @@ def test_a_service_that_has_moved_on(sim: Simulation) -> None:
         write_conditions(sim.kubernetes_writer(), before, (IN_SYNC,))
 
     assert status(sim)["conditions"] == [FOREIGN]
-
-
-def test_another_service_of_the_same_name(sim: Simulation) -> None:
-    """A Service that was created anew has to earn its conditions itself."""
-    service = observed(sim)
-
-    with pytest.raises(Conflict):
-        write_conditions(sim.kubernetes_writer(), replace(service, uid="another"), (IN_SYNC,))
-
-    assert status(sim)["conditions"] == [FOREIGN]
-
-
-def test_a_service_that_is_gone(sim: Simulation) -> None:
-    """There is nothing to write to."""
-    service = observed(sim)
-    sim.kubernetes.replace_world({"services": []})
-
-    with pytest.raises(NotFound):
-        write_conditions(sim.kubernetes_writer(), service, (IN_SYNC,))
 
 
 def test_a_condition_without_a_time(sim: Simulation) -> None:
