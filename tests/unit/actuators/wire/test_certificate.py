@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken
 from actuators.wire.certificate import CERTIFICATES
 from desired.model.load_balancer import Certificate, Issuance, IssuanceError
 from tests.support.payloads import GONE, every_path, replaced
 from tests.support.simulators import Simulation
-from tests.support.trouble import HETZNER_TROUBLE
 
 REAL: dict[str, Any] = {
     "id": 5,
@@ -86,16 +84,6 @@ def test_nothing_is_lost_with_a_field(path: tuple[Any, ...]) -> None:
     assert read(path) == (None if path in NEEDED else DROPPED.get(path, WHOLE))
 
 
-@pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "2026-01-01"], ids=repr)
-def test_any_field_may_be_nonsense(value: Any) -> None:
-    """Whatever one field holds, or when it is missing, decoding never raises, and another certificate is read."""
-    for path in every_path(REAL):
-        decoded = CERTIFICATES.decode(page(changed(path, value), {**REAL, "id": 6}))
-
-        assert 6 in decoded.items, path
-        assert len(decoded.items) + len(decoded.unreadable) + decoded.nameless == 2, path
-
-
 @pytest.mark.parametrize(
     ("kind", "status", "found"),
     [
@@ -128,13 +116,6 @@ def test_an_error_without_a_word() -> None:
     assert str(found.error) == "unknown_error"
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"certificates": null}'])
-def test_answers_that_are_no_list(body: bytes) -> None:
-    """What is no list of certificates is Broken."""
-    with pytest.raises(Broken, match="GET /certificates: the answer is no list of certificates"):
-        CERTIFICATES.decode(body)
-
-
 @pytest.fixture
 def sim(simulate: Callable[..., Simulation]) -> Simulation:
     """An uploaded certificate, one that is issued and one that is not."""
@@ -161,14 +142,3 @@ def test_all_certificates(sim: Simulation) -> None:
         ("failed", True, Issuance.FAILED, IssuanceError("dns_zone_not_found", "no such zone")),
     ]
     assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/certificates"]
-
-
-@pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
-def test_certificates_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
-    """Trouble of any kind makes the section incomplete, with the error behind it."""
-    sim.spoil_hetzner("status", **fault, count=None)
-
-    section, error = CERTIFICATES.observe(sim.hetzner_reader())
-
-    assert type(error) is expected
-    assert (section.complete, section.why_incomplete) == (False, str(error))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import ApiError, Broken
 from actuators.wire.load_balancer import BALANCERS
 from desired.annotations.choices import Algorithm, Protocol
 from desired.model.load_balancer import (
@@ -22,7 +21,7 @@ from desired.model.load_balancer import (
     ipv6_of,
 )
 from desired.model.price import Price
-from desired.section import Absent, Present, Unknown
+from desired.section import Absent
 from tests.support.balancer_payload import (
     ADDRESS,
     HTTP_CHECK,
@@ -33,13 +32,11 @@ from tests.support.balancer_payload import (
     SERVER,
     WHOLE,
     Path,
-    changed,
     page,
     read,
 )
-from tests.support.payloads import GONE, every_path
+from tests.support.payloads import every_path
 from tests.support.simulators import Simulation
-from tests.support.trouble import HETZNER_TROUBLE
 
 
 def checked(**changes: Any) -> CloudBalancer:
@@ -199,25 +196,6 @@ def test_null_is_no_answer_but_where_the_document_has_it(path: Path) -> None:
         assert found == NULLS.get(path)
 
 
-@pytest.mark.parametrize("value", [GONE, None, 5, -1, "", [], {}, True, "999.0.0.1", [None], [{}]], ids=repr)
-def test_any_field_may_be_nonsense(value: Any) -> None:
-    """Whatever one field holds, or when it is missing, decoding never raises, and another load balancer is read."""
-    other = {**REAL, "id": 43}
-
-    for path in every_path(REAL):
-        decoded = BALANCERS.decode(page(changed(path, value), other))
-
-        assert 43 in decoded.items, path
-        assert len(decoded.items) + len(decoded.unreadable) + decoded.nameless == 2, path
-
-
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"load_balancers": null}'])
-def test_answers_that_are_no_list(body: bytes) -> None:
-    """What is no list of load balancers is Broken: it must never look like a project without any."""
-    with pytest.raises(Broken, match="GET /load_balancers: the answer is no list of load balancers"):
-        BALANCERS.decode(body)
-
-
 PROJECT: dict[str, Any] = {
     "servers": [
         {"id": 1, "name": "web-1", "private_net": [{"network": 7, "ip": "10.0.0.2"}]},
@@ -272,31 +250,3 @@ def test_all_load_balancers(sim: Simulation) -> None:
     assert Health.UNHEALTHY in found.checks[ServerTarget(2, False)].values()
     assert (found.type.max_targets, min(found.type.prices)) == (25, "ash")
     assert not found.is_protected
-
-
-def test_one_unreadable_load_balancer(sim: Simulation) -> None:
-    """It is Unknown, its name is kept, and others that are not there are Absent."""
-    body = {
-        "load_balancers": [REAL, changed(("targets",), balancer_id=43)],
-        "meta": {"pagination": {"last_page": 1, "total_entries": 2}},
-    }
-    sim.spoil_hetzner("status", code=200, body=body)
-
-    section, error = BALANCERS.observe(sim.hetzner_reader())
-
-    assert (section.complete, error) == (True, None)
-    assert section.find(42) == Present(WHOLE)
-    assert isinstance(section.find(43), Unknown)
-    assert isinstance(section.find(44), Absent)
-    assert section.unreadable_names == {43: REAL["name"]}
-
-
-@pytest.mark.parametrize(("fault", "expected"), HETZNER_TROUBLE)
-def test_load_balancers_that_cannot_be_read(sim: Simulation, fault: dict[str, Any], expected: type[ApiError]) -> None:
-    """Trouble of any kind makes the section incomplete, with the error behind it."""
-    sim.spoil_hetzner("status", **fault, count=None)
-
-    section, error = BALANCERS.observe(sim.hetzner_reader())
-
-    assert type(error) is expected
-    assert (section.complete, section.why_incomplete) == (False, str(error))

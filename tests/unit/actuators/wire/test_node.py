@@ -13,7 +13,7 @@ from actuators.wire.node import NODES
 from actuators.wire.objects import server_time
 from desired.model.snapshot import Condition, Node, NodeAddress, Readiness, Taint
 from desired.section import Absent, Present, Section, Unknown
-from tests.support.payloads import GONE, every_path, replaced
+from tests.support.payloads import GONE, replaced
 from tests.support.simulators import Simulation
 
 REAL: dict[str, Any] = {
@@ -197,31 +197,6 @@ def test_pod_cidrs_that_are_no_list_of_texts(value: Any) -> None:
     assert isinstance(section.find("web-2"), Present)
 
 
-@pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)
-def test_any_field_may_be_nonsense(value: Any) -> None:
-    """Whatever one field holds, or when it is missing, decoding never raises, and another Node is read."""
-    other = changed(("metadata", "generation"), name="other")
-
-    for path in every_path(REAL):
-        section = section_of(page(changed(path, value), other))
-
-        assert isinstance(section.find("other"), Present), path
-        assert len(section.items) + len(section.unreadable) == (2 if section.complete else 1), path
-
-
-def test_one_malformed_among_a_thousand() -> None:
-    """One bad Node hides neither the other 999 nor itself."""
-    nodes = [changed(("spec", "podCIDR"), name=f"web-{number}") for number in range(1000)]
-    nodes[500] = changed(("metadata", "uid"), 5, name="web-500")
-
-    section = section_of(page(*nodes[:600]), page(*nodes[600:]))
-
-    assert len(section.items) == 999
-    assert section.complete
-    assert list(section.unreadable) == ["web-500"]
-    assert "could not be read" in section.unreadable["web-500"]
-
-
 @pytest.mark.parametrize("item", [None, 5, "web-1", [], {}, {"metadata": None}, {"metadata": {"name": 5}}])
 def test_nameless_objects(item: Any) -> None:
     """An object whose name cannot be read may be any Node: the list is incomplete."""
@@ -230,16 +205,6 @@ def test_nameless_objects(item: Any) -> None:
     assert isinstance(section.find("web-1"), Present)
     assert isinstance(section.find("web-2"), Unknown)
     assert section.why_incomplete == "1 Node could not be read, name included"
-
-
-def test_text_that_is_not_utf8() -> None:
-    """Bytes that are no UTF-8 make one Node unreadable, and no more."""
-    body = page(changed(("spec", "providerID"), "hcloud://X"), changed(("spec", "podCIDR"), name="web-2"))
-
-    section = section_of(body.replace(b"hcloud://X", b"hcloud://\xff"))
-
-    assert isinstance(section.find("web-1"), Unknown)
-    assert isinstance(section.find("web-2"), Present)
 
 
 @pytest.mark.parametrize("items", [None, []])

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from actuators.http.errors import Broken, Denied, Transient
 from actuators.wire.service import SERVICES
 from desired.annotations.claims import Claim, ClaimedPort
 from desired.model.service import Ingress, Service, ServiceCondition
 from desired.section import Absent, Present, Section, Unknown
-from tests.support.payloads import GONE, every_path, replaced
+from tests.support.payloads import GONE, replaced
 from tests.support.simulators import Simulation
 
 REAL: dict[str, Any] = {
@@ -261,46 +260,6 @@ def test_an_empty_class_is_a_class(text: str | None, found: str | None) -> None:
     assert service.load_balancer_class == found
 
 
-@pytest.mark.parametrize("value", [GONE, None, 5, "", [], {}, True, "not a time"], ids=repr)
-def test_any_field_may_be_nonsense(value: Any) -> None:
-    """Whatever one field holds, or when it is missing, decoding never raises, and another Service is read."""
-    other = changed(("spec", "selector"), name="other")
-
-    for path in every_path(REAL):
-        section = section_of(page(changed(path, value), other))
-
-        assert isinstance(section.find("shop/other"), Present), path
-        assert len(section.items) + len(section.unreadable) == (2 if section.complete else 1), path
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        None,
-        5,
-        {},
-        {"metadata": {"name": "web"}},
-        {"metadata": {"namespace": "shop"}},
-        {"metadata": {"name": "web", "namespace": 5}},
-    ],
-    ids=json.dumps,
-)
-def test_nameless_objects(item: Any) -> None:
-    """An object whose name or namespace cannot be read may be any Service: the list is incomplete."""
-    section = section_of(page(REAL, item))
-
-    assert isinstance(section.find("shop/web"), Present)
-    assert isinstance(section.find("shop/api"), Unknown)
-    assert section.why_incomplete == "1 Service could not be read, name included"
-
-
-@pytest.mark.parametrize("body", [page(items=None, metadata={}), page(kind="Status"), b"<html>", b"{}"])
-def test_answers_that_are_no_list(body: bytes) -> None:
-    """What is no list of the API server's is Broken: it must never look like a cluster without Services."""
-    with pytest.raises(Broken, match=r"GET /api/v1/services: the answer is"):
-        section_of(body)
-
-
 def test_services_of_all_namespaces(simulate: Callable[..., Simulation]) -> None:
     """One GET lists them all; names count within their namespace."""
     sim = simulate()
@@ -320,22 +279,3 @@ def test_services_of_all_namespaces(simulate: Callable[..., Simulation]) -> None
     assert port.node_port >= 30000
     assert moment == sim.clock.now()
     assert [(entry.method, entry.path) for entry in sim.sent_to_kubernetes()] == [("GET", "/api/v1/services")]
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        ({"code": 403, "body": {"kind": "Status", "reason": "Forbidden", "message": "no"}}, Denied),
-        ({"code": 500, "body": "<html>"}, Transient),
-        ({"code": 200, "body": "<html>"}, Broken),
-    ],
-)
-def test_services_that_cannot_be_listed(
-    simulate: Callable[..., Simulation], fault: dict[str, Any], expected: type[Exception]
-) -> None:
-    """What keeps the list from arriving is raised."""
-    sim = simulate()
-    sim.spoil_kubernetes("status", **fault, count=None)
-
-    with pytest.raises(expected):
-        SERVICES.observe(sim.kubernetes_reader())
