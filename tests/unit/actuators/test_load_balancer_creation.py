@@ -1,6 +1,7 @@
 """Creating a load balancer: what one request carries, what happens when it is refused or its answer is lost."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -34,6 +35,7 @@ from tests.balancers import DEFAULT_NAME, SERVICE_UID, a_balancer, a_listener, a
 from tests.builders import CLUSTER_UID
 from tests.support.balancer_changes import BALANCER, a_difference
 from tests.support.balancer_stage import NETWORK_ID, Stage, a_member, a_stage
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 LABELS = {LABEL_SERVICE_UID: SERVICE_UID, LABEL_CLUSTER_UID: CLUSTER_UID}
@@ -429,79 +431,65 @@ def test_a_creation_that_fails_later(simulate: Callable[..., Simulation], code: 
     assert len(posts(stage)) == 1
 
 
-@pytest.mark.parametrize(
-    "had",
-    [
-        pytest.param({"finalizers": (FINALIZER_BALANCER,)}, id="claimed"),
-        pytest.param({"ingress": (Ingress("203.0.113.200"),)}, id="published"),
-    ],
-)
-def test_one_that_the_list_lacked(simulate: Callable[..., Simulation], had: dict[str, Any]) -> None:
-    """A Service that may have had a load balancer before gets no second one of another name."""
-    stage = a_stage(simulate, a_balancer(spec={"name": "shop"}))
-    stage.snapshot = a_world([a_service(**had)])
-
-    why = "^the list of load balancers lacks load balancer 42 shop, and a look by its label finds it$"
-    with pytest.raises(Conflict, match=why):
-        stage.carry_out(creation())
-
-    assert posts(stage) == []
-    assert len(stage.balancers()) == 1
-
-
-@pytest.mark.parametrize(
-    "others", [(), (a_balancer(cluster_uid="another", spec={"name": "shop"}),)], ids=["nothing", "another cluster's"]
-)
-def test_none_after_all(simulate: Callable[..., Simulation], others: tuple[Any, ...]) -> None:
-    """Where the look finds none of ours it is created."""
-    stage = a_stage(simulate, *others)
-    stage.snapshot = a_world([a_service(finalizers=(FINALIZER_BALANCER,))])
-
-    stage.carry_out(creation())
-
-    assert [method for method, _, _ in stage.sent()] == ["GET", "POST"]
-    assert len(stage.balancers()) == len(others) + 1
-
-
 def waiting(**labels: str) -> CloudBalancer:
     """One that was released when a Service ``default/web`` went; these labels say otherwise."""
     own = {LABEL_CLUSTER_UID: CLUSTER_UID, LABEL_FORMER: "default.web", LABEL_DELETE_AFTER: "20260701T121000Z"}
     return a_balancer(spec={"name": "was-42", "labels": own | labels})
 
 
-def test_one_that_waits_for_its_service_and_that_the_list_lacked(simulate: Callable[..., Simulation]) -> None:
-    """A Service that comes back within its undo window gets no second one: the next list shows what goes back."""
-    stage = a_stage(simulate, waiting())
-    stage.snapshot = a_world([a_service()])
-
-    why = "^the list of load balancers lacks load balancer 42 was-42, and a look by its label finds it$"
-    with pytest.raises(Conflict, match=why):
-        stage.carry_out(creation(replace(WISH, former="default.web")))
-
-    assert len(stage.balancers()) == 1
+CLAIMED = {"finalizers": (FINALIZER_BALANCER,)}
+PUBLISHED = {"ingress": (Ingress("203.0.113.200"),)}
+ITS_OWN = a_balancer(spec={"name": "shop"})
+FOREIGN = a_balancer(cluster_uid="another", spec={"name": "shop"})
 
 
-@pytest.mark.parametrize(
-    ("former", "labels", "asked"),
-    [
-        pytest.param(None, {}, ["POST"], id="no undo window: nobody asks"),
-        pytest.param("default.web", {LABEL_CLUSTER_UID: "another"}, ["GET", "POST"], id="another cluster's"),
-        pytest.param("default.web", {LABEL_SERVICE_UID: "another"}, ["GET", "POST"], id="somebody's by now"),
-        pytest.param("default.web", {LABEL_RELEASED: "20260601T120000Z"}, ["GET", "POST"], id="released for good"),
-        pytest.param("default.web", {LABEL_FORMER: "default.api"}, ["GET", "POST"], id="another Service's"),
-    ],
+@rows(
+    "had there former asked found",
+    {
+        "claimed, and there is one": (CLAIMED, ITS_OWN, None, ["GET"], "shop"),
+        "published, and there is one": (PUBLISHED, ITS_OWN, None, ["GET"], "shop"),
+        "claimed, and there is none": (CLAIMED, None, None, ["GET", "POST"], None),
+        "claimed, and another cluster's": (CLAIMED, FOREIGN, None, ["GET", "POST"], None),
+        "it waits in its undo window": ({}, waiting(), "default.web", ["GET"], "was-42"),
+        "no undo window: nobody asks": ({}, waiting(), None, ["POST"], None),
+        "another cluster's waits": (
+            {},
+            waiting(**{LABEL_CLUSTER_UID: "another"}),
+            "default.web",
+            ["GET", "POST"],
+            None,
+        ),
+        "somebody's by now": ({}, waiting(**{LABEL_SERVICE_UID: "another"}), "default.web", ["GET", "POST"], None),
+        "released for good": (
+            {},
+            waiting(**{LABEL_RELEASED: "20260601T120000Z"}),
+            "default.web",
+            ["GET", "POST"],
+            None,
+        ),
+        "another Service's": ({}, waiting(**{LABEL_FORMER: "default.api"}), "default.web", ["GET", "POST"], None),
+    },
 )
-def test_none_that_waits_for_its_service(
-    simulate: Callable[..., Simulation], former: str | None, labels: dict[str, str], asked: list[str]
+def test_one_that_the_list_lacked(
+    simulate: Callable[..., Simulation],
+    had: dict[str, Any],
+    there: CloudBalancer | None,
+    former: str | None,
+    asked: list[str],
+    found: str | None,
 ) -> None:
-    """Another one is created; the look costs one request, and only where an undo window may have left one."""
-    stage = a_stage(simulate, waiting(**labels))
-    stage.snapshot = a_world([a_service()])
+    """A Service that may have had a load balancer, or for which one may wait, gets no second one of another name. The
+    look costs one request, and only where there may be one."""
+    others = [] if there is None else [there]
+    stage = a_stage(simulate, *others)
+    stage.snapshot = a_world([a_service(**had)])
+    why = f"^the list of load balancers lacks load balancer 42 {found}, and a look by its label finds it$"
 
-    stage.carry_out(creation(replace(WISH, former=former)))
+    with nullcontext() if found is None else pytest.raises(Conflict, match=why):
+        stage.carry_out(creation(replace(WISH, former=former)))
 
     assert [method for method, _, _ in stage.sent()] == asked
-    assert len(stage.balancers()) == 2
+    assert len(stage.balancers()) == len(others) + (found is None)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from desired.section import Section
 from tests.balancers import DEFAULT_NAME, a_balancer
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_stage
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 WHY = "a test wants it"
@@ -77,17 +78,37 @@ def test_attachment(simulate: Callable[..., Simulation], place: Attachment, body
     assert stage.polls() == 1
 
 
-def test_leaving(simulate: Callable[..., Simulation]) -> None:
-    """One action, where nothing is reached through the network."""
-    stage = a_stage(simulate, balancer(HERE))
+@rows(
+    "present wanted after sent",
+    {
+        "leaves": (HERE, LEAVE, None, ["look", "detach_from_network"]),
+        "moves": (HERE, MOVE, THERE, ["look", "detach_from_network", "look", "attach_to_network"]),
+        "is in it already": (HERE, JOIN, HERE, ["attach_to_network", "look"]),
+        "has the address already": (THERE, change(None, THERE), THERE, ["attach_to_network", "look"]),
+        "has left already": (None, LEAVE, None, ["look", "detach_from_network", "look"]),
+        "has left, and comes back": (
+            None,
+            MOVE,
+            THERE,
+            ["look", "detach_from_network", "look", "look", "attach_to_network"],
+        ),
+    },
+)
+def test_where_nothing_is_reached_through_the_network(
+    simulate: Callable[..., Simulation],
+    present: Attachment | None,
+    wanted: Change,
+    after: Attachment | None,
+    sent: list[str],
+) -> None:
+    """It leaves, is seen out, and comes back; where somebody was faster that is done."""
+    stage = a_stage(simulate, balancer(*([present] if present else [])))
 
-    stage.carry_out(LEAVE)
+    stage.carry_out(wanted)
 
-    look, leave = stage.sent()
-    assert look[:2] == ("GET", LB)
-    assert leave == ("POST", f"{LB}/actions/detach_from_network", {"network": NETWORK_ID})
-    assert places(stage) == []
+    assert places(stage) == ([(after.network_id, str(after.ip))] if after else [])
     assert stage.targets() == {PUBLIC}
+    assert ["look" if method == "GET" else path.rpartition("/")[2] for method, path, _ in stage.sent()] == sent
 
 
 @pytest.mark.parametrize("detachment", ["refused", "dropped"])
@@ -150,21 +171,6 @@ def test_a_target_that_came_meanwhile(simulate: Callable[..., Simulation], wante
     assert stage.targets() == {PUBLIC, news}
 
 
-def test_another_address(simulate: Callable[..., Simulation]) -> None:
-    """It leaves, is seen out, and comes back."""
-    stage = a_stage(simulate, balancer(HERE))
-
-    stage.carry_out(MOVE)
-
-    assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
-    assert [(method, path.rpartition("/")[2]) for method, path, _ in stage.sent()] == [
-        ("GET", "42"),
-        ("POST", "detach_from_network"),
-        ("GET", "42"),
-        ("POST", "attach_to_network"),
-    ]
-
-
 def test_a_detachment_that_is_seen_late(simulate: Callable[..., Simulation]) -> None:
     """Even after the action reads have shown the attachment for a while: it is waited for that to pass."""
     stage = a_stage(simulate, balancer(HERE))
@@ -189,18 +195,6 @@ def test_a_detachment_that_is_never_seen(simulate: Callable[..., Simulation]) ->
 
 
 @pytest.mark.parametrize(
-    ("present", "wanted"), [pytest.param(HERE, ANYWHERE, id="in it"), pytest.param(THERE, THERE, id="at the address")]
-)
-def test_it_is_there_already(simulate: Callable[..., Simulation], present: Attachment, wanted: Attachment) -> None:
-    """Somebody was faster: done."""
-    stage = a_stage(simulate, balancer(present))
-
-    stage.carry_out(change(None, wanted))
-
-    assert places(stage) == [(NETWORK_ID, str(present.ip))]
-
-
-@pytest.mark.parametrize(
     ("present", "wanted"),
     [pytest.param(OTHER, ANYWHERE, id="in another network"), pytest.param(HERE, THERE, id="at another address")],
 )
@@ -212,24 +206,6 @@ def test_it_is_elsewhere(simulate: Callable[..., Simulation], present: Attachmen
         stage.carry_out(change(None, wanted))
 
     assert places(stage) == [(present.network_id, str(present.ip))]
-
-
-def test_it_has_left_already(simulate: Callable[..., Simulation]) -> None:
-    """Done, after a look."""
-    stage = a_stage(simulate, balancer())
-
-    stage.carry_out(LEAVE)
-
-    assert [method for method, _, _ in stage.sent()] == ["GET", "POST", "GET"]
-
-
-def test_another_address_for_one_that_has_left(simulate: Callable[..., Simulation]) -> None:
-    """It only has to come back."""
-    stage = a_stage(simulate, balancer())
-
-    stage.carry_out(MOVE)
-
-    assert places(stage) == [(NETWORK_ID, "10.7.0.200")]
 
 
 def test_a_detachment_that_is_said_to_be_none(simulate: Callable[..., Simulation]) -> None:

@@ -14,14 +14,13 @@ from desired.plan.change import Change
 from tests.balancers import a_balancer
 from tests.support.balancer_changes import a_part
 from tests.support.balancer_stage import LB, NETWORK_ID, Stage, a_member, a_stage
+from tests.support.rows import rows
 from tests.support.simulators import Simulation
 
 IPV6 = "2001:db8:2::1"
 WHY = "a test wants it"
 PLACE = Attachment(NETWORK_ID, IPv4Address("10.7.0.2"))
 DEDICATED = IpTarget("198.51.100.7")
-BOTH_SETTINGS = pytest.mark.parametrize("twins", ["accepted", "refused"])
-"""Whether a server may be two targets."""
 NO_TARGET = {"error": {"code": "resolve_cloud_private_targets_error", "message": "server has left the network"}}
 
 
@@ -174,112 +173,54 @@ def test_an_exchange_goes_no_further_on_what_is_not_ours_any_more(
     assert actions(stage) == asked
 
 
-@pytest.mark.parametrize(
-    ("planned", "now", "asked", "left"),
-    [
-        pytest.param([public(1), public(2)], [private(1), public(2)], [], {private(1), public(2)}, id="was made"),
-        pytest.param(
-            [public(1), public(2)],
-            [public(1)],
-            ["add private", "remove 203.0.113.1"],
-            {private(1)},
-            id="is that of the only target left",
-        ),
-        pytest.param(
-            [public(1)], [public(1), public(2)], ["remove", "add private"], {private(1), public(2)}, id="is one of two"
-        ),
-        pytest.param(
-            [public(1), public(2)], [public(2)], ["add private"], {private(1), public(2)}, id="has no old one"
-        ),
-        pytest.param(
-            [public(1), private(1), public(2)],
-            [public(1), public(2)],
-            ["remove", "add private"],
-            {private(1), public(2)},
-            id="has no new one any more",
-        ),
-    ],
+OLD, NEW, OTHER = public(1), private(1), public(2)
+
+
+@rows(
+    "planned now before after twins asked",
+    {
+        "among others": ([OLD, OTHER], None, OLD, NEW, "refused", ["remove", "add private"]),
+        "among others, to the public one": ([NEW, OTHER], None, NEW, OLD, "refused", ["remove", "add public"]),
+        "among others, where both may be": ([OLD, OTHER], None, OLD, NEW, "accepted", ["remove", "add private"]),
+        "the only one, beside the old": ([OLD], None, OLD, NEW, "accepted", ["add private", "remove 203.0.113.1"]),
+        "the only one, to the public": ([NEW], None, NEW, OLD, "accepted", ["add public", "remove 10.7.0.11"]),
+        "the only one, in its place": ([OLD], None, OLD, NEW, "refused", ["add private", "remove", "add private"]),
+        "the only public one": ([NEW], None, NEW, OLD, "refused", ["add public", "remove", "add public"]),
+        "both are there": ([OLD, NEW, OTHER], None, OLD, NEW, "accepted", ["remove 203.0.113.1"]),
+        "both, to the public": ([NEW, OLD, OTHER], None, NEW, OLD, "accepted", ["remove 10.7.0.11"]),
+        "one of two goes": ([OLD, NEW], None, OLD, None, "accepted", ["remove 203.0.113.1"]),
+        "the private of two goes": ([OLD, NEW], None, NEW, None, "accepted", ["remove 10.7.0.11"]),
+        "was made meanwhile": ([OLD, OTHER], [NEW, OTHER], OLD, NEW, "accepted", []),
+        "of the only one left": ([OLD, OTHER], [OLD], OLD, NEW, "accepted", ["add private", "remove 203.0.113.1"]),
+        "of one of two by now": ([OLD], [OLD, OTHER], OLD, NEW, "accepted", ["remove", "add private"]),
+        "the old one has gone": ([OLD, OTHER], [OTHER], OLD, NEW, "accepted", ["add private"]),
+        "the new one has gone": ([OLD, NEW, OTHER], [OLD, OTHER], OLD, NEW, "accepted", ["remove", "add private"]),
+    },
 )
-def test_an_exchange_that_by_now(
-    simulate: Callable[..., Simulation],
-    planned: list[Target],
-    now: list[ServerTarget],
-    asked: list[str],
-    left: set[Target],
-) -> None:
-    """Others were faster than the plan: what is there decides. A removal names the server alone, so that it would take
-    away what another process has just added; and the only target does not go before its successor is there."""
-    stage = a_stage(simulate, balancer(*planned), server_as_two_targets="accepted")
-    stage.change_balancer(
-        targets=[
-            {"type": "server", "server": {"id": each.server_id}, "use_private_ip": each.use_private_ip} for each in now
-        ]
-    )
-
-    stage.carry_out(change(public(1), private(1)))
-
-    assert actions(stage) == asked
-    assert stage.targets() == left
-
-
-@BOTH_SETTINGS
-@pytest.mark.parametrize(("before", "after"), [(public(1), private(1)), (private(1), public(1))])
 def test_the_other_address(
-    simulate: Callable[..., Simulation], before: ServerTarget, after: ServerTarget, twins: str
-) -> None:
-    """Among others, a server is removed and added again: whether it may be two targets need not be known."""
-    stage = a_stage(simulate, balancer(before, public(2)), server_as_two_targets=twins)
-
-    stage.carry_out(change(before, after))
-
-    assert stage.targets() == {after, public(2)}
-    assert actions(stage) == ["remove", "add private" if after.use_private_ip else "add public"]
-
-
-@pytest.mark.parametrize(
-    ("twins", "asked"),
-    [
-        pytest.param("accepted", ["add {0}", "remove {1}"], id="beside the old one, which then goes alone"),
-        pytest.param("refused", ["add {0}", "remove", "add {0}"], id="or in its place"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        pytest.param(public(1), private(1), ("private", "203.0.113.1"), id="private"),
-        pytest.param(private(1), public(1), ("public", "10.7.0.11"), id="public"),
-    ],
-)
-def test_the_other_address_of_the_only_target(
     simulate: Callable[..., Simulation],
+    planned: list[ServerTarget],
+    now: list[ServerTarget] | None,
     before: ServerTarget,
-    after: ServerTarget,
-    words: tuple[str, str],
+    after: ServerTarget | None,
     twins: str,
     asked: list[str],
 ) -> None:
-    """The load balancer is without any target no longer than it has to be."""
-    stage = a_stage(simulate, balancer(before), server_as_two_targets=twins)
+    """Among others a server is removed and added again: whether it may be two targets need not be known. The only one
+    does not go before its successor is there, where that can be. Where others were faster than the plan, what is there
+    decides: a removal names the server alone, so that it would take away what another process has just added."""
+    stage = a_stage(simulate, balancer(*planned), server_as_two_targets=twins)
+    there = planned if now is None else now
+    if now is not None:
+        found = [
+            {"type": "server", "server": {"id": each.server_id}, "use_private_ip": each.use_private_ip} for each in now
+        ]
+        stage.change_balancer(targets=found)
 
     stage.carry_out(change(before, after))
 
-    assert stage.targets() == {after}
-    assert actions(stage) == [action.format(*words) for action in asked]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "named"), [(public(1), private(1), "203.0.113.1"), (private(1), public(1), "10.7.0.11")]
-)
-def test_both_addresses_are_there(
-    simulate: Callable[..., Simulation], before: ServerTarget, after: ServerTarget, named: str
-) -> None:
-    """Only the old one is removed, whether it is exchanged or goes for good."""
-    stage = a_stage(simulate, balancer(before, after, public(2)), server_as_two_targets="accepted")
-
-    stage.carry_out(change(before, after))
-
-    assert stage.targets() == {after, public(2)}
-    assert actions(stage) == [f"remove {named}"]
+    assert actions(stage) == asked
+    assert stage.targets() == {*there} - {before} | ({after} if after else set())
 
 
 @pytest.mark.parametrize(
@@ -301,19 +242,7 @@ def test_an_old_address_that_is_not_known(simulate: Callable[..., Simulation], s
     assert actions(stage) == ["remove", "add private"]
 
 
-@pytest.mark.parametrize(("target", "left"), [(public(1), private(1)), (private(1), public(1))])
-def test_one_of_two_addresses_goes(
-    simulate: Callable[..., Simulation], target: ServerTarget, left: ServerTarget
-) -> None:
-    """A server that is two targets keeps the other."""
-    stage = a_stage(simulate, balancer(public(1), private(1)), server_as_two_targets="accepted")
-
-    stage.carry_out(change(target, None))
-
-    assert stage.targets() == {left}
-
-
-@BOTH_SETTINGS
+@pytest.mark.parametrize("twins", ["accepted", "refused"])
 def test_a_new_address_of_the_only_target_that_is_refused(simulate: Callable[..., Simulation], twins: str) -> None:
     """It is found out before anything was removed."""
     servers = [a_member(1, private_ips=())]

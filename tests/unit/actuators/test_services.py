@@ -11,7 +11,8 @@ import pytest
 
 from actuators.http.errors import Conflict, Invalid, Transient
 from actuators.http.kubernetes import KubernetesWriter
-from actuators.services import claim, release, require_alive, write_status
+from actuators.services import claim, release, require_alive, write_conditions, write_status
+from actuators.wire.service import SERVICES
 from desired.model.load_balancer import Attachment, Owner
 from desired.model.service import Ingress, ServiceCondition
 from desired.model.snapshot import Snapshot
@@ -401,3 +402,45 @@ def test_no_release_while_nobody_can_say(started: Callable[..., Simulation]) -> 
         carry_out(sim, RELEASE)
 
     assert sim.written() == []
+
+
+IN_SYNC = ServiceCondition("LoadBalancerInSync", "False", "Held", "a person has to approve", START)
+
+
+def shown(condition: ServiceCondition) -> dict[str, str]:
+    """The condition as the API server has it."""
+    assert condition.since is not None
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": f"{condition.since:%Y-%m-%dT%H:%M:%SZ}",
+    }
+
+
+def test_conditions_on_their_own(started: Callable[..., Simulation]) -> None:
+    """They come to those that are there, and take the place of what they were; everything else is as it was."""
+    sim, ready = started(), replace(READY, since=START)
+    before = service(sim)
+    better = replace(IN_SYNC, status="True", reason="InSync", since=START.replace(hour=9))
+
+    for conditions in ((ready, IN_SYNC), (ready, better)):
+        (found,) = SERVICES.observe(sim.kubernetes_reader())[0]
+        write_conditions(sim.kubernetes_writer(), found, conditions)
+
+    now = service(sim)
+    assert sorted(now["status"]["conditions"], key=str) == sorted([FOREIGN, shown(ready), shown(better)], key=str)
+    assert (now["status"]["loadBalancer"], now["spec"]) == (before["status"]["loadBalancer"], before["spec"])
+
+
+@pytest.mark.parametrize("other", [{"uid": "another"}, {"resource_version": "1"}], ids=["made anew", "written to"])
+def test_conditions_of_what_has_moved_on(started: Callable[..., Simulation], other: dict[str, Any]) -> None:
+    """What was concluded may be wrong by now: Conflict, and it stays as it is."""
+    sim = started()
+    (found,) = SERVICES.observe(sim.kubernetes_reader())[0]
+
+    with pytest.raises(Conflict):
+        write_conditions(sim.kubernetes_writer(), replace(found, **other), (IN_SYNC,))
+
+    assert service(sim)["status"]["conditions"] == [FOREIGN]
