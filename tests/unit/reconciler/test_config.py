@@ -194,28 +194,6 @@ def test_the_cluster_cidr(text: str, cluster_cidr: IPv4Network, command: Command
     assert flag.settings.cluster_cidr == variable.settings.cluster_cidr == cluster_cidr
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param("10.244.0.0/16,10.245.0.0/16", "expect one CIDR, or one of each family", id="two of a family"),
-        pytest.param(
-            "10.244.0.1/16",
-            "expect a CIDR such as 10.244.0.0/16, or one of each family (10.244.0.1/16 has host bits set)",
-            id="host bits",
-        ),
-        pytest.param(
-            "pods",
-            "expect a CIDR such as 10.244.0.0/16, or one of each family ('pods' is no address with the length of a"
-            " prefix)",
-            id="garbage",
-        ),
-    ],
-)
-def test_no_cluster_cidr(text: str, why: str) -> None:
-    """What is no cluster CIDR is one problem, whether or not there are routes."""
-    assert refused({"--cluster-cidr": text}, HCLOUD_TOKEN=TOKEN).lines == (f"--cluster-cidr is {text!r}: {why}",)
-
-
 @pytest.mark.parametrize("command", [Command.BARE, Command.EXPLAIN, Command.VALIDATE])
 def test_routes_that_nobody_could_make(command: Command) -> None:
     """A cluster CIDR of IPv6 alone is an error while routes are on, and no silence."""
@@ -352,11 +330,6 @@ def test_right_environments(environ: dict[str, str]) -> None:
             {"--approve": HASH, "--dry-run": "true"},
             ["--approve goes with 'reconcile apply'; for a running controller use 'reconcile approve HASH'"],
             id="approving in a dry run",
-        ),
-        pytest.param(
-            {"--output": "xml"},
-            ["--output is 'xml': expect one of auto, text, json, yaml, markdown, name, html"],
-            id="wrong value",
         ),
     ],
 )

@@ -119,7 +119,12 @@ REFUSED: dict[Callable[[str], Any], dict[str, str]] = {
     },
     options.parse_int: dict.fromkeys(("", "-1", "1.0", "0x10", "٣", "1_000", " 1"), "expect a number of 0 or more"),
     options.parse_port: dict.fromkeys(_PORTS, r"^expect a port, 0 to 65535; 0 is any free one$"),
-    options.parse_cidrs: dict.fromkeys((*_CIDRS, *_MORE_CIDRS), "CIDR"),
+    options.parse_cidrs: {
+        **dict.fromkeys((*_CIDRS, *_MORE_CIDRS), "CIDR"),
+        "10.244.0.0/16,10.245.0.0/16": "^expect one CIDR, or one of each family$",
+        "10.244.0.1/16": r"^expect a CIDR such as .* \(10.244.0.1/16 has host bits set\)$",
+        "pods": r"one of each family \('pods' is no address with the length of a prefix\)$",
+    },
     options.parse_controllers: dict.fromkeys(
         ("", "*,", "nodes", "-", "-*", "*,-nodes", "Cloud-Node", "--route"),
         "is no controller; there are cloud-node-controller, cloud-node,",

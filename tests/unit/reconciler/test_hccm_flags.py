@@ -145,20 +145,3 @@ def test_what_has_a_meaning_is_in_the_table_of_the_product() -> None:
     assert INSTEAD.keys() == NEED_NO_VALUE | NEED_A_VALUE
     assert SWITCHES == NEED_NO_VALUE
     assert list(without_effect({"--dry-run": "true"})) == []
-
-
-def test_an_unknown_flag_is_still_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """A misspelt one is nobody's."""
-    with pytest.raises(SystemExit) as ended:
-        parse_command_line(["--cloud-providr=hcloud"])
-
-    assert ended.value.code == 64
-    assert "--cloud-providr" in capsys.readouterr().err
-
-
-def test_commands_have_nothing_to_do_with_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """They are for the controller."""
-    with pytest.raises(SystemExit):
-        parse_command_line(["explain", "node", "a", "--secure-port=0"])
-
-    assert "--secure-port" in capsys.readouterr().err
