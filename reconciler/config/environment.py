@@ -56,16 +56,8 @@ def _cidr(text: str) -> str:
     return text
 
 
-def _bool(name: str, default: bool | None, meaning: str) -> Variable:
-    return Variable(name, parse_bool, default, meaning, empty_is_unset=False)
-
-
-def _text(name: str, meaning: str, default: str | None = None, *, from_file: bool = False) -> Variable:
-    return Variable(name, str, default, meaning, from_file=from_file)
-
-
-def _duration(name: str, default_s: float, meaning: str) -> Variable:
-    return Variable(name, parse_duration, default_s, meaning)
+def _bool(name: str, default: bool | None, meaning: str, needs: str | None = None) -> Variable:
+    return Variable(name, parse_bool, default, meaning, empty_is_unset=False, needs=needs)
 
 
 def _default(option: Option) -> Variable:
@@ -75,7 +67,7 @@ def _default(option: Option) -> Variable:
         case ValueKind.BOOLEAN:
             return _bool(name, None if option.default is UNMANAGED else option.default, meaning)
         case ValueKind.DURATION:
-            return _duration(name, 0.0, meaning)
+            return Variable(name, parse_duration, 0.0, meaning)
         case ValueKind.NUMBER:
             return Variable(name, parse_int, 0, meaning)
         case ValueKind.TEXT:
@@ -91,48 +83,30 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
 }
 """Option → what parses its variable, where not every text will do."""
 
+_NO_CACHE = "accepted, without effect: there is no cache here"
 _ROWS = (
-    _text("HCLOUD_TOKEN", "API token of the cluster's project", from_file=True),
-    _text("HCLOUD_ENDPOINT", "base address of the Hetzner Cloud API", "https://api.hetzner.cloud/v1"),
+    Variable("HCLOUD_TOKEN", str, None, "API token of the cluster's project", from_file=True),
+    Variable("HCLOUD_ENDPOINT", str, "https://api.hetzner.cloud/v1", "base address of the Hetzner Cloud API"),
     _bool("HCLOUD_DEBUG", False, "log every request"),
-    _text("HCLOUD_NETWORK", "id or name of the private network of the Nodes"),
+    Variable("HCLOUD_NETWORK", str, None, "id or name of the private network of the Nodes"),
     _bool("HCLOUD_NETWORK_DISABLE_ATTACHED_CHECK", False, "accepted, without effect: each pass reads what is attached"),
-    Variable(
-        "HCLOUD_NETWORK_ROUTES_ENABLED",
-        parse_bool,
-        True,
-        "pod routes in the private network",
-        empty_is_unset=False,
-        needs="HCLOUD_NETWORK",
-    ),
+    _bool("HCLOUD_NETWORK_ROUTES_ENABLED", True, "pod routes in the private network", "HCLOUD_NETWORK"),
     Variable(
         _FAMILY, _choice(_FAMILY, *AddressFamily), "ipv4", "public addresses that a Node gets: ipv4, ipv6 or dualstack"
     ),
     _bool("HCLOUD_INSTANCES_ZONE_LABEL_ENABLED", True, "zone labels on Nodes"),
-    Variable(
-        _CACHE,
-        _choice(_CACHE, "all", "one", "off"),
-        "all",
-        "accepted, without effect: there is no cache here",
-        empty_is_unset=False,
-    ),
-    Variable(
-        "HCLOUD_SERVER_CACHE_MAX_AGE",
-        parse_duration,
-        10.0,
-        "accepted, without effect: there is no cache here",
-        empty_is_unset=False,
-    ),
+    Variable(_CACHE, _choice(_CACHE, "all", "one", "off"), "all", _NO_CACHE, empty_is_unset=False),
+    Variable("HCLOUD_SERVER_CACHE_MAX_AGE", parse_duration, 10.0, _NO_CACHE, empty_is_unset=False),
     _bool("HCLOUD_METRICS_ENABLED", True, "serve metrics"),
     Variable("HCLOUD_METRICS_ADDRESS", parse_address, ("", 8233), "address of the metrics"),
     _bool("HCLOUD_LOAD_BALANCERS_ENABLED", True, "load balancers for Services"),
     *map(_default, OPTION_VARIABLES.values()),
     _bool("ROBOT_ENABLED", False, "Robot (dedicated) servers"),
-    _text("ROBOT_USER", "user of the Robot webservice", from_file=True),
-    _text("ROBOT_PASSWORD", "password of the Robot webservice", from_file=True),
-    _text("ROBOT_ENDPOINT", "address of the Robot webservice", default="https://robot-ws.your-server.de"),
-    _duration("ROBOT_CACHE_TIMEOUT", 300.0, "age up to which a Robot list is used"),
-    _duration("ROBOT_RATE_LIMIT_WAIT_TIME", 0.0, "pause after a Robot rate limit"),
+    Variable("ROBOT_USER", str, None, "user of the Robot webservice", from_file=True),
+    Variable("ROBOT_PASSWORD", str, None, "password of the Robot webservice", from_file=True),
+    Variable("ROBOT_ENDPOINT", str, "https://robot-ws.your-server.de", "address of the Robot webservice"),
+    Variable("ROBOT_CACHE_TIMEOUT", parse_duration, 300.0, "age up to which a Robot list is used"),
+    Variable("ROBOT_RATE_LIMIT_WAIT_TIME", parse_duration, 0.0, "pause after a Robot rate limit"),
     _bool("ROBOT_FORWARD_INTERNAL_IPS", True, "keep InternalIPs of Robot Nodes"),
 )
 
