@@ -11,12 +11,13 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
+from reconciler import __version__
 from reconciler.config.program import program_name
 
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C ended: 128 and the number of SIGINT, as shells have it."""
 
-
+_FIRST_PAGE = (["--help"], ["-h"], ["help"])
 _OBJECTS_PER_COLLECTION = 10_000
 """By default Python looks for garbage after each 700 to 2,000 new objects, and imports make a hundred thousand that
 stay: a tenth of the CPU until the first request. In a world of 5,000 Nodes too nothing is garbage until a pass ends."""
@@ -34,9 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGINT, _end_at_once)
     try:
         try:
-            from reconciler.cli.app import run_command_line  # noqa: PLC0415 - see the module's docstring
-
-            return run_command_line(sys.argv[1:] if argv is None else argv)
+            return _run(sys.argv[1:] if argv is None else argv)
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()  # a page of help as well: the interpreter would complain at its end
@@ -52,6 +51,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # a reader that has gone away, as head does, is no trouble
             return 0
         return fail(f"stdout cannot be written: {error.strerror or error}", code=1)
+
+
+def _run(argv: Sequence[str]) -> int:
+    """As ``run_command_line``. The version and the first page of help, for which people wait who look around, load no
+    library."""
+    if list(argv) == ["--version"]:
+        print(f"hcloud-reconciler {__version__}")  # noqa: T201
+        return 0
+    if list(argv) in _FIRST_PAGE:
+        from reconciler.cli.commands import first_page  # noqa: PLC0415 - see the module's docstring
+
+        print(first_page(), end="")  # noqa: T201
+        return 0
+    from reconciler.cli.app import run_command_line  # noqa: PLC0415
+
+    return run_command_line(argv)
 
 
 def complete_for_kubectl() -> int:

@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler import __version__
-from reconciler.cli.commands import COMMAND_GROUPS, COMMANDS, WORDS_OF_OTHERS, Operand
+from reconciler.cli.commands import COMMANDS, WORDS_OF_OTHERS, Operand, first_page
 from reconciler.cli.completion import SHELLS, VARIABLE, words_of_flag, words_of_operand
 from reconciler.cli.words import (
     LETTERS,
@@ -29,6 +29,7 @@ from reconciler.cli.words import (
     awaits_a_value,
     given_flags,
     misplaced,
+    refuse_misplaced_flags,
     refuse_unknown_flags,
     words_for_click,
 )
@@ -70,7 +71,7 @@ def run_command_line(argv: Sequence[str]) -> int:
     # A person who typed the name of the program alone at a terminal starts no controller.
     if command is Command.BARE and is_attended() and not any(map(_is_on, _modes(flags))):
         if not flags:
-            sys.stdout.write(APP.get_help(click.Context(APP)) + "\n")
+            sys.stdout.write(first_page())
             return 0
         typed = shlex.join(word for word in argv if not word.startswith(_MODES))
         say(f"a command is missing: '{program_name()} run {typed}' starts the controller")
@@ -129,8 +130,8 @@ def _sentence(error: click.UsageError, argv: Sequence[str]) -> str:
         case click.NoSuchOption(option_name=name):
             typed = name if name.startswith("--") else next(word for word in argv if word.startswith(name))
             return f"unrecognized arguments: {misplaced(typed)}"
-        case click.BadOptionUsage():
-            return awaits_a_value(error.option_name)
+        case click.BadOptionUsage(option_name=name):
+            return awaits_a_value(name)
         case click.MissingParameter(ctx=click.Context() as context):
             operands = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
             missing = [each.make_metavar(context) for each in operands if each.name not in context.params]
@@ -162,6 +163,8 @@ class _Page(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.allow_extra_args = True
+        if not ctx.resilient_parsing:
+            refuse_misplaced_flags(Command(self.name or ""), args)
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             raise click.UsageError(f"unrecognized arguments: {', '.join(map(misplaced, rest))}")
@@ -219,15 +222,7 @@ class _App(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_help(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """24 lines of 80 columns, which is a terminal."""
-        program = program_name()
-        formatter.write(f"usage: {program} COMMAND [flags], or {program} --version\n\n")
-        formatter.write("A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.\n")
-        for want, rows in COMMAND_GROUPS.items():
-            formatter.write(f"{want}:\n")
-            formatter.write("".join(f"  {command:<11} {row.brief}\n" for command, row in rows.items()))
-        formatter.write(f"'{program} COMMAND --help' has examples and flags; each is RECONCILER_<FLAG>\n")
-        formatter.write("too. Hetzner's settings are HCLOUD_* and ROBOT_* variables, as for HCCM.\n")
+        formatter.write(first_page())
 
     def shell_complete(self, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         if incomplete.startswith("-"):

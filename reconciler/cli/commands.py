@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.config.options import Command
+from reconciler.config.program import program_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +265,20 @@ WORDS_OF_OTHERS: Mapping[str, Command] = {
     "autocomplete": Command.COMPLETION,
 }
 """What similar tools call a command."""
+
+
+def first_page() -> str:
+    """The first page of help: commands by what people want, on a terminal of 24 lines of 80 columns."""
+    program = program_name()
+    lines = [
+        f"usage: {program} COMMAND [flags], or {program} --version",
+        "",
+        "A cloud controller for Kubernetes on Hetzner that shows its plan before it acts.",
+    ]
+    for want, rows in COMMAND_GROUPS.items():
+        lines += [f"{want}:", *(f"  {command:<11} {row.brief}" for command, row in rows.items())]
+    lines += [
+        f"'{program} COMMAND --help' has examples and flags; each is RECONCILER_<FLAG>",
+        "too. Hetzner's settings are HCLOUD_* and ROBOT_* variables, as for HCCM.",
+    ]
+    return "".join(f"{line}\n" for line in lines)

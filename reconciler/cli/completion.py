@@ -77,7 +77,10 @@ class Completion(ShellComplete):
         return sys.argv[1:-1], sys.argv[-1]
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        return super().get_completions(list(words_for_click(args)), incomplete)
+        try:
+            return super().get_completions(list(words_for_click(args)), incomplete)
+        except click.UsageError:  # a value was forgotten: nobody can say what comes next
+            return []
 
     def format_completion(self, item: CompletionItem) -> str:
         return f"{item.type}\t{item.value}\t{item.help or ''}"

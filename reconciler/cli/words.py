@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import takewhile
 
 import click
 
@@ -96,6 +97,7 @@ def dashed(name: str) -> str:
 
 
 def awaits_a_value(name: str) -> str:
+    """What is said where the value of this flag is missing."""
     spellings = next((row.spellings for row in FLAGS.values() if name in row.spellings), None)
     if name in LETTERS or name in LETTERS.values():
         spellings = next((letter, word) for word, letter in LETTERS.items())
@@ -109,6 +111,13 @@ def refuse_unknown_flags(argv: Sequence[str]) -> None:
     words = argv[: argv.index("--")] if "--" in argv else argv
     names = {name: dashed(name) for name in (word.partition("=")[0] for word in words) if name.startswith("--")}
     if wrong := [why for typed, name in names.items() if (why := _why_unknown(typed, name, command))]:
+        raise click.UsageError(f"unrecognized arguments: {', '.join(wrong)}")
+
+
+def refuse_misplaced_flags(command: Command, words: Sequence[str]) -> None:
+    """Raise UsageError for the flags among the words for click that go with other commands: all of them at once."""
+    names = dict.fromkeys(word.partition("=")[0] for word in takewhile("--".__ne__, words) if word.startswith("--"))
+    if wrong := [misplaced(name) for name in names if _takers(name) and command not in _takers(name)]:
         raise click.UsageError(f"unrecognized arguments: {', '.join(wrong)}")
 
 

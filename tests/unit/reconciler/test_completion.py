@@ -59,6 +59,8 @@ def candidates(line: str) -> list[CompletionItem]:
         pytest.param("orphans 4", [], id="what only a person knows"),
         pytest.param("plan --interval 3", [], id="a value that nothing lists"),
         pytest.param("plan --nonsense=3", [], id="a flag that nobody knows"),
+        pytest.param("plan --yes --summ", ["--summary"], id="behind a flag of another command"),
+        pytest.param("plan --kubeconfig --only ", [], id="behind a value that was forgotten"),
         pytest.param("completion ", ["bash", "zsh", "fish"], id="operands with values"),
     ],
 )

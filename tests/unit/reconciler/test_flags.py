@@ -291,6 +291,9 @@ REFUSED = {
     "plan --yes": "unrecognized arguments: --yes (it goes with apply, approve)",
     "plan --allocate-node-cidrs": "unrecognized arguments: --allocate-node-cidrs (it goes with run)",
     "explain node a --secure-port=0": "unrecognized arguments: --secure-port (it goes with run)",
+    "status --interval 3s --only=node/a": (
+        "unrecognized arguments: --interval (it goes with ui, run), --only (it goes with plan, apply, run)"
+    ),
     "--save f": "unrecognized arguments: --save (it goes with plan)",
     "--hetzner-port 1": "unrecognized arguments: --hetzner-port (it goes with sandbox)",
     "validate --world w.json": "unrecognized arguments: --world (it goes with sandbox)",
