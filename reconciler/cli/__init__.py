@@ -71,10 +71,10 @@ def _run(argv: Sequence[str]) -> int:
 
 def complete_for_kubectl() -> int:
     """Tell kubectl what may stand behind ``kubectl hcloud-reconciler``; the exit code of that process."""
-    from reconciler.cli.app import APP  # noqa: PLC0415 - see the module's docstring
-    from reconciler.cli.completion import VARIABLE, Kubectl  # noqa: PLC0415
+    from reconciler.cli.app import APP, COMPLETES  # noqa: PLC0415 - see the module's docstring
+    from reconciler.cli.completion import Kubectl  # noqa: PLC0415
 
-    sys.stdout.write(Kubectl(APP, {}, program_name(), VARIABLE).complete())
+    sys.stdout.write(Kubectl(APP, {}, program_name(), COMPLETES).complete())
     return 0
 
 

@@ -1,5 +1,6 @@
 """The command line: a group of click, whose commands, flags and pages of help follow from two tables, ``COMMANDS`` and
-``FLAGS``. Commands are imported when they are called, so that help loads no client library and production no simulator.
+``FLAGS``. Commands are imported when they are called, and completion when a shell asks, so that help loads no client
+library and production no simulator.
 
 A line is read as Kubernetes' programs read theirs: an underscore in the name of a flag counts as a dash, and a switch
 stands alone or has a value behind a sign. Values are texts here; ``read_flags`` knows what they mean.
@@ -13,16 +14,14 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from click.shell_completion import CompletionItem, shell_complete
 
 from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler import __version__
 from reconciler.cli.commands import COMMANDS, WORDS_OF_OTHERS, Operand, first_page
-from reconciler.cli.completion import SHELLS, VARIABLE, words_of_flag, words_of_operand
 from reconciler.cli.words import (
     LETTERS,
     OF_HCCM,
@@ -37,6 +36,9 @@ from reconciler.config.hccm_flags import INSTEAD
 from reconciler.config.options import FLAG_GROUPS, FLAGS, Command
 from reconciler.config.program import BAD_USAGE, program_name
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 Call = Callable[[Sequence[str], Mapping[str, str], Mapping[str, str]], int]
 """A command: its operands, flag → its text, the environment → the exit code."""
 Typed = tuple[Command, Mapping[str, str], tuple[str, ...]]
@@ -44,6 +46,8 @@ Typed = tuple[Command, Mapping[str, str], tuple[str, ...]]
 
 _HELP = "help"
 """What is typed before a command for its page of help, as ``--help`` behind it."""
+COMPLETES = "_RECONCILE_COMPLETE"
+"""The variable in which a script of a shell says what it wants: ``zsh_complete``."""
 _NAMES = "__complete"
 """What scripts of former versions ask for names, and no person."""
 _MODES = ("--dry-run", "--once")
@@ -55,15 +59,19 @@ _LEFT = 28
 def run_command_line(argv: Sequence[str]) -> int:
     """The exit code of the command that ``argv`` names. Raises SystemExit for ``--help`` and bad usage,
     KeyboardInterrupt, and OSError where stdout cannot be written, BrokenPipeError without a reader."""
-    if instruction := os.environ.get(VARIABLE):
-        return shell_complete(APP, {}, program_name(), VARIABLE, instruction)
+    if instruction := os.environ.get(COMPLETES):
+        from reconciler.cli.completion import shell_complete  # noqa: PLC0415 - see the module's docstring
+
+        return shell_complete(APP, {}, program_name(), COMPLETES, instruction)
     if list(argv[:1]) == [_NAMES]:
         from reconciler.cli.names import print_names  # noqa: PLC0415 - see the module's docstring
 
         return print_names(argv[1:], os.environ)
     command, flags, operands = parse_command_line(argv)
     if command is Command.COMPLETION:  # each new shell waits for it, and not for more imports
-        click.echo(SHELLS[operands[0]](APP, {}, program_name(), VARIABLE).source(), nl=False)
+        from reconciler.cli.completion import SHELLS  # noqa: PLC0415
+
+        click.echo(SHELLS[operands[0]](APP, {}, program_name(), COMPLETES).source(), nl=False)
         return 0
     from reconciler.cli.streams import is_attended, prepare_streams, say  # noqa: PLC0415 - see the module's docstring
 
@@ -188,8 +196,10 @@ class _Page(click.Command):
         with formatter.section("Help"):
             _write(formatter, [("-h, --help", "show this page")])
 
-    def shell_complete(self, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        return _named_flags(Command(self.name or ""), incomplete)
+    def shell_complete(self, _ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from reconciler.cli.completion import words_of  # noqa: PLC0415 - see the module's docstring
+
+        return words_of(Command(self.name or ""), incomplete)
 
 
 class _App(click.Group):
@@ -224,10 +234,10 @@ class _App(click.Group):
     def format_help(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(first_page())
 
-    def shell_complete(self, _ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        if incomplete.startswith("-"):
-            return _named_flags(Command.BARE, incomplete)
-        return [CompletionItem(name, help=row.brief) for name, row in COMMANDS.items() if name.startswith(incomplete)]
+    def shell_complete(self, _ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from reconciler.cli.completion import words_of  # noqa: PLC0415 - see the module's docstring
+
+        return words_of(Command.BARE, incomplete)
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
@@ -245,14 +255,17 @@ def _options(command: Command) -> Iterator[click.Option]:
     """The flags that a command takes. Those of HCCM which mean nothing here are in no page."""
     for row in FLAGS.values():
         if command in row.commands:
-            yield _option(row.spellings, partial(words_of_flag, row, command))
+            yield _option(row.spellings, row.metavar, row.values_for(command), row.takes_list)
     if command in OF_HCCM:
         for name in INSTEAD:
-            yield _option(tuple(filter(None, (LETTERS.get(name), name))), lambda *_: [])
+            yield _option(tuple(filter(None, (LETTERS.get(name), name))))
 
 
-def _option(spellings: Sequence[str], complete: Callable[..., Any]) -> click.Option:
+def _option(
+    spellings: Sequence[str], metavar: str = "", values: Sequence[str] = (), takes_list: bool = False
+) -> click.Option:
     """An option that keeps each text that it is given."""
+    complete = partial(_candidates, metavar, values, takes_list)
     return click.Option(spellings, multiple=True, hidden=True, shell_complete=complete)
 
 
@@ -263,7 +276,7 @@ def _operand(row: Operand) -> click.Argument:
         nargs=-1 if row.many else 1,
         required=not (row.many or row.optional),
         callback=partial(_check_choice, row),
-        shell_complete=partial(words_of_operand, row),
+        shell_complete=partial(_candidates, row.metavar, row.choices, False),
     )
 
 
@@ -274,12 +287,12 @@ def _check_choice(row: Operand, _context: click.Context, _param: click.Parameter
     return word
 
 
-def _named_flags(command: Command, incomplete: str) -> list[CompletionItem]:
-    """Flags that may stand behind the command's name; behind none, those that need none."""
-    flags = {"--version": "show the version"} if command is Command.BARE else {}
-    flags["--help"] = "show the page of help"
-    flags |= {row.name: row.meaning for row in FLAGS.values() if command in row.commands and command}
-    return [CompletionItem(name, help=meaning) for name, meaning in flags.items() if name.startswith(incomplete)]
+def _candidates(
+    metavar: str, values: Sequence[str], takes_list: bool, context: click.Context, _param: click.Parameter, typed: str
+) -> "list[CompletionItem]":
+    from reconciler.cli.completion import candidates  # noqa: PLC0415 - see the module's docstring
+
+    return candidates(metavar, values, typed, context, takes_list=takes_list)
 
 
 APP = _App()

@@ -11,13 +11,12 @@ from typing import ClassVar
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class
+from click.shell_completion import shell_complete as shell_complete  # noqa: PLC0414 - which knows the shells from here on
 
-from reconciler.cli.commands import Operand
+from reconciler.cli.commands import COMMANDS
 from reconciler.cli.words import WordSource, given_flags, words_for_click
-from reconciler.config.options import Command, Flag
+from reconciler.config.options import FLAGS, Command
 
-VARIABLE = "_RECONCILE_COMPLETE"
-"""Where a script says what it wants: ``zsh_complete``."""
 Names = Callable[[WordSource, str, click.Context], Iterable[str]]
 """Names from the cluster that the command line means: of which kind, and how they begin."""
 
@@ -33,35 +32,35 @@ _SOURCES = {
 """What stands for a value in help → where its words come from. ``explain`` is also content with a key of a plan."""
 
 
-def words_of_flag(
-    flag: Flag, command: Command, context: click.Context, _param: click.Parameter, typed: str
+def words_of(command: Command, typed: str) -> list[CompletionItem]:
+    """Commands, where none was typed yet, or flags that may stand behind its name; behind none, those that need
+    none."""
+    words: dict[str, str] = {}
+    if command is Command.BARE and not typed.startswith("-"):
+        words = {str(name): row.brief for name, row in COMMANDS.items()}
+    else:
+        words = {"--version": "show the version"} if command is Command.BARE else {}
+        words["--help"] = "show the page of help"
+        words |= {row.name: row.meaning for row in FLAGS.values() if command in row.commands and command}
+    return [CompletionItem(word, help=meaning) for word, meaning in words.items() if word.startswith(typed)]
+
+
+def candidates(
+    metavar: str, values: Sequence[str], typed: str, context: click.Context, *, takes_list: bool = False
 ) -> list[CompletionItem]:
-    """What may be the value of a flag; nothing for a switch, and where a person has to know."""
-    before, comma, last = typed.rpartition(",") if flag.takes_list else ("", "", typed)
-    found = _candidates(flag.values_for(command), _SOURCES.get(flag.metavar), last, context)
-    return [CompletionItem(f"{before}{comma}{item.value}", type=item.type) for item in found]
-
-
-def words_of_operand(
-    operand: Operand, context: click.Context, _param: click.Parameter, typed: str
-) -> list[CompletionItem]:
-    """What may stand at the place of an operand."""
-    return _candidates(operand.choices, _SOURCES.get(operand.metavar), typed, context)
-
-
-def _candidates(
-    values: Sequence[str], source: WordSource | None, typed: str, context: click.Context
-) -> list[CompletionItem]:
+    """What may be a value for which ``metavar`` stands in help; nothing where a person has to know."""
+    source = _SOURCES.get(metavar)
     if source is WordSource.FILE:
         return [CompletionItem("", type="file")]
+    before, comma, last = typed.rpartition(",") if takes_list else ("", "", typed)
     if source is WordSource.NAMED:
         kind = context.params.get("kind")
         source = WordSource(kind) if kind else None
-    if values and "/" not in typed:  # a key has a slash
+    if values and "/" not in last:  # a key has a slash
         source = None
     names: Names = context.obj or _names_in_the_cluster
-    found = [*values, *(names(source, typed, context) if source else ())]
-    return [CompletionItem(word) for word in found if word.startswith(typed)]
+    found = [*values, *(names(source, last, context) if source else ())]
+    return [CompletionItem(f"{before}{comma}{word}") for word in found if word.startswith(last)]
 
 
 def _names_in_the_cluster(source: WordSource, typed: str, context: click.Context) -> Iterable[str]:

@@ -9,9 +9,9 @@ import click
 import pytest
 from click.shell_completion import CompletionItem
 
-from reconciler.cli.app import APP
+from reconciler.cli.app import APP, COMPLETES
 from reconciler.cli.commands import COMMANDS
-from reconciler.cli.completion import VARIABLE, Completion
+from reconciler.cli.completion import Completion
 from reconciler.cli.names import _read
 from reconciler.cli.words import WordSource
 from reconciler.config.options import FLAGS
@@ -28,7 +28,7 @@ def names(source: WordSource, prefix: str, _context: click.Context) -> Iterable[
 def candidates(line: str) -> list[CompletionItem]:
     """What may stand at the end of a line."""
     *before, current = line.split(" ")
-    return Completion(APP, {"obj": names}, "reconcile", VARIABLE).get_completions(before, current)
+    return Completion(APP, {"obj": names}, "reconcile", COMPLETES).get_completions(before, current)
 
 
 @pytest.mark.parametrize(
