@@ -51,6 +51,12 @@ COMPLETES = "_RECONCILE_COMPLETE"
 _NAMES = "__complete"
 """What scripts of former versions ask for names, and no person."""
 _MODES = ("--dry-run", "--once")
+_MODULES = {
+    Command.EXPLAIN: "reading",
+    Command.HOLDS: "reading",
+    Command.STATUS: "reading",
+    Command.REVOKE: "approve",
+}
 _HELPS = {"help_option_names": ["-h", "--help"]}
 _LEFT = 28
 """Columns of what is typed, in a page of help. What is longer stands on a line of its own."""
@@ -105,8 +111,13 @@ def _called(command: Command, flags: Mapping[str, str], operands: tuple[str, ...
         from reconciler.cli.run import run  # noqa: PLC0415 - see the module's docstring
 
         return run(flags, os.environ, command=command, file=next(iter(operands), None))
-    called: Call = getattr(import_module(f"reconciler.cli.{COMMANDS[command].module}"), command)
-    return called(operands, flags, os.environ)
+    return function_of(command)(operands, flags, os.environ)
+
+
+def function_of(command: Command) -> Call:
+    """The function that has the command's name, in the module that has it as well, unless it stands with others."""
+    found: Call = getattr(import_module(f"reconciler.cli.{_MODULES.get(command, command)}"), command)
+    return found
 
 
 def parse_command_line(argv: Sequence[str]) -> Typed:

@@ -39,8 +39,6 @@ class CommandRow:
     description: str
     """The same in a sentence."""
     operands: tuple[Operand, ...]
-    module: str
-    """Where the function is that has its name."""
     examples: Mapping[str, str]
     """What is typed behind the program's name → what it is good for."""
 
@@ -51,7 +49,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "what would change, and why; touches nothing",
             "What would change, and why; touches nothing.",
             (),
-            "run",
             {
                 "plan": "what a run would do now",
                 "plan --only service/default/web": "one Service, and what is below it",
@@ -65,7 +62,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
                 Operand("kind", "what NAME is: node or service", ("node", "service")),
                 Operand("name", "the Node's name; NAMESPACE/NAME of the Service, or its name in namespace default"),
             ),
-            "reading",
             {
                 "explain node worker-1": "why a Node is as it is",
                 "explain service shop/web": "why a load balancer is as it is",
@@ -77,7 +73,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "What waits for approval, as the controller published it, without a token; with --plan, which"
             " needs one, as a plan of its own finds it. 'holds show HASH' shows all of one.",
             (Operand("hash", "show HASH: all of one; of its hash 6 hex digits or more", many=True),),
-            "reading",
             {
                 "holds": "all that is held",
                 "holds show 0123ab": "every change of one, and how to let it pass",
@@ -89,7 +84,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "The controller's last pass, as it was published: who leads, result, counts, holds. Ends with 0 when all is"
             " well, 3 when something is held or refused, 1 when a pass failed or nothing recent is known.",
             (),
-            "reading",
             {
                 "status": "how the controller is",
                 "status -o json": "for a program",
@@ -100,7 +94,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "the plan, and what leads where, in a browser",
             "Serve the plan, and a map of what leads where, to a browser on this machine; touches nothing.",
             (),
-            "ui",
             {
                 "ui": "at http://localhost:8234/, until Ctrl-C",
                 "ui --ui-address 127.0.0.1:9000": "on another port",
@@ -111,7 +104,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "load balancers that no Service wants, with their cost",
             "Load balancers of this cluster that no Service wants, with their cost; deletes them on demand.",
             (Operand("id", "of the load balancers that are meant; without any: all orphans", many=True),),
-            "orphans",
             {
                 "orphans": "list them; deletes nothing",
                 "orphans --delete": "delete all but those that are kept on purpose",
@@ -128,7 +120,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
                     "file", "a plan that 'plan --save' has written: makes its changes, and asks nothing", optional=True
                 ),
             ),
-            "run",
             {
                 "apply": "see the plan, and answer",
                 "apply plan.json --exact": "what was reviewed, or nothing",
@@ -139,7 +130,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "let one hold of a plan pass once, within the next hour",
             "Show one hold, ask, and let it pass once, within the next hour.",
             (Operand("hash", "sha256:..., as the plan shows it, or 6 hex digits of it or more"),),
-            "approve",
             {
                 "approve 0123ab": "see what it holds, and answer",
                 "approve 0123ab --for 4h": "for the next window of maintenance",
@@ -150,7 +140,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "take back an approval that was not used yet",
             "Take back an approval that was not used yet; ends with 1 when it was, or when there is none.",
             (Operand("hash", "sha256:..., or 6 hex digits of it or more"),),
-            "approve",
             {
                 "revoke 0123ab": "as 'holds' lists it",
                 "revoke sha256:0123456789abcdef": "by its whole hash",
@@ -161,7 +150,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "the controller: applies for ever, while it leads",
             "The controller: applies for ever, while it leads.",
             (),
-            "run",
             {
                 "run": "from a machine, until Ctrl-C",
                 "run --policy observe": "plan and report, write nothing",
@@ -174,7 +162,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "plan, apply and an empty plan in an embedded sandbox",
             "Plan, apply and an empty plan against an embedded sandbox: no cloud, no cluster, no token.",
             (),
-            "demo",
             {
                 "demo": "the whole way, in half a minute",
                 "demo | less": "to read it in peace",
@@ -185,7 +172,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "simulators of Hetzner, Robot and Kubernetes on this machine",
             "Simulators of Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
             (),
-            "sandbox",
             {
                 "sandbox": "a small cluster, until Ctrl-C",
                 "sandbox --world world.json": "another one, from a file",
@@ -196,7 +182,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "check flags, variables and manifests, offline",
             "Check flags, variables and Services in manifests, offline: no cloud, no cluster, no token.",
             (Operand("file", "manifests in YAML or JSON, - for stdin; without any: flags and variables", many=True),),
-            "validate",
             {
                 "validate": "the variables of this shell",
                 "validate web.yaml api.yaml": "the annotations of Services",
@@ -207,7 +192,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "cluster and project as a file without secrets",
             "Cluster and project as a file without secrets: to plan from it offline, or to report a bug.",
             (),
-            "capture",
             {
                 "capture": "to stdout",
                 "capture --to world.json": "to a file that only you may read",
@@ -220,7 +204,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
             "completion of commands, flags and names for your shell",
             "A script for your shell, which completes commands, flags, their values, and names from the cluster.",
             (Operand("shell", "bash, zsh or fish", ("bash", "zsh", "fish")),),
-            "completion",
             {
                 "completion bash": "for source <(...) in ~/.bashrc",
                 "completion zsh": "for source <(...) in ~/.zshrc, behind compinit",

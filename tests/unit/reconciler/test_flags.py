@@ -11,7 +11,7 @@ import pytest
 from desired.model.settings import Controller, Policy
 from desired.syntax.selector import parse_selector
 from reconciler import __version__
-from reconciler.cli.app import parse_command_line
+from reconciler.cli.app import function_of, parse_command_line
 from reconciler.cli.commands import COMMANDS
 from reconciler.config.options import FLAGS, Command, LogFormat, Output, read_flags, unknown_variables
 from reconciler.config.program import BAD_USAGE
@@ -451,6 +451,12 @@ def test_examples_can_be_typed(command: Command) -> None:
 def test_pages_of_help(words: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """``help COMMAND`` is ``COMMAND --help``."""
     assert page_of(capsys, *words) == page_of(capsys, *filter(None, [page]), "--help")
+
+
+def test_every_command_is_a_function() -> None:
+    """Those of a run are one, and completion is answered where the command line is read."""
+    others = {Command.PLAN, Command.APPLY, Command.RUN, Command.COMPLETION}
+    assert all(callable(function_of(command)) for command in COMMANDS.keys() - others)
 
 
 def test_values_for_completion_can_be_read() -> None:
