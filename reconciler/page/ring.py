@@ -3,10 +3,10 @@
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from actuators.outcome import Outcome
 from reconciler.report.documents import OutcomeDocument
@@ -19,8 +19,7 @@ _LONGEST = 300
 """Characters of a key or a sentence that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassedChange:
+class PassedChange(Struct, frozen=True):
     """How one change of a pass ended."""
 
     key: str
@@ -30,8 +29,7 @@ class PassedChange:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PassRecord:
+class PassRecord(Struct, frozen=True):
     """One pass."""
 
     number: int

@@ -6,8 +6,10 @@ in objects that are known to differ; no decision ever depends on them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from desired.model.load_balancer import (
     Attachment,
@@ -37,8 +39,7 @@ Leaf = bool | float | str | list[str | float] | None
 """The value of one field."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(Struct, frozen=True):
     """One field that differs."""
 
     path: str

@@ -6,10 +6,11 @@ What a fold leaves out ``--full`` shows; JSON never folds.
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from actuators.outcome import Applied, Failed, Pending, Skipped
 from desired.model.key import Key, ObjectKind
@@ -110,8 +111,7 @@ def _side(value: Any, other: Any) -> str:
     return ", ".join(shown)
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True, dict=True):
     """One field of a block."""
 
     path: str
@@ -154,8 +154,7 @@ class Field:
         return names(set(self.pairs)) if self.pairs else " -> ".join(self.shown)
 
 
-@dataclass(frozen=True, eq=False)
-class ShownChange:
+class ShownChange(Struct, frozen=True, eq=False, dict=True):
     """One change, with its differences."""
 
     line: Line
@@ -208,8 +207,7 @@ def symbol_of(change: Change) -> str:
             return SYMBOLS[change.verb]
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(Struct, frozen=True, eq=False, dict=True):
     """What has a place of its own in a report: one change, or five and more that are equal but for their objects,
     reasons and values."""
 

@@ -1,9 +1,11 @@
 """View of a report: what a text, Markdown and the page show of it, computed once. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
+
+from msgspec import Struct
 
 from actuators.outcome import Applied
 from desired.model.key import Key, ObjectKind
@@ -47,8 +49,7 @@ _WORDS = {"robot": "Robot servers"}
 """Sections whose name alone does not say what is in them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The changes of one kind of object."""
 
     heading: str
@@ -65,8 +66,7 @@ class Part:
         return tuple(line for block in self.blocks for line in block.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A section that was not read whole."""
 
     name: str
@@ -78,8 +78,7 @@ class Gap:
     """Whether nothing of it was read for the reason that the error has, which is said once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """Which world was read when, what is missing of it, and what that took."""
 
     cluster: str
@@ -137,8 +136,7 @@ def worded(section: str) -> str:
     return _WORDS.get(section, section.replace("_", " "))
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """All that is shown of a report."""
 
     report: Report

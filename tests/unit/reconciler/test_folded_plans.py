@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from actuators.outcome import Applied
+from actuators.outcome import Applied, Failed
 from desired.plan.change import Change, GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from reconciler.config.options import Detail, Output
@@ -96,6 +96,13 @@ def test_a_wide_terminal_has_reasons_behind_names(shown: Callable[..., str]) -> 
     assert not any("why: " in line for line in lines)
     assert "      why: labels differ from server 102, a cpx42 in nbg1" in shown(a_small_report(), 99).splitlines()
     assert "      why: labels differ from server 102, a cpx42 in nbg1\n" in written(a_small_report())
+
+
+def test_an_outcome_with_a_sentence_has_the_reason_below_it(shown: Callable[..., str]) -> None:
+    """On a terminal of any width: behind it, the reason would be read as part of it."""
+    report = Report(lines=(Line(a_change(reason="it joins"), Failed("no room")),))
+
+    assert "node.initialise  FAILED: no room\n      why: it joins\n" in shown(report, 200)
 
 
 LARGE = """

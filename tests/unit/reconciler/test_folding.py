@@ -86,6 +86,7 @@ def test_a_time_as_people_write_it() -> None:
     [
         pytest.param([(None, "a")] * 3, "(none) -> a", id="one"),
         pytest.param([(None, "b"), (None, "a")], "(none) -> a, b", id="what comes differs"),
+        pytest.param([("b", "x"), ("a", "x")], "a, b -> x", id="what goes differs"),
         pytest.param([("a", "b"), ("b", "a")], "a -> b, b -> a", id="an exchange"),
         pytest.param([(f"a{n}", f"b{n}") for n in range(9)], "a0 -> b0, a1 -> b1, a2 -> b2 and 6 more", id="many"),
         pytest.param([(None, "1, 2"), (None, "1")], '(none) -> 1, "1, 2"', id="lists"),

@@ -4,6 +4,7 @@ import re
 import zlib
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -214,3 +215,25 @@ def test_a_large_cluster() -> None:
 
     assert len(zlib.compress(text.encode())) < 1_000_000
     assert len(read_page(text).by_id("plan").keys) == 5000
+
+
+def test_a_held_change_leads_to_its_hold() -> None:
+    """What the guard says stands there, once."""
+    report = SCENARIOS["held_by_blast_radius"]
+    (hold,) = report.holds
+
+    links = {link.attributes["href"]: link.text for link in shown(report).by_id("plan").named("a")}
+
+    assert links[f"#hold/{hold.hash}"] == f"held by {hold.rule}"
+
+
+@pytest.mark.parametrize(("count", "folded"), [(4, False), (5, True)])
+def test_like_notes_are_folded(count: int, folded: bool) -> None:
+    """Five and more, with each object inside."""
+    notes = tuple(Note(Key(ObjectKind.NODE, f"w-{n}"), NoteKind.FOREIGN, "left alone") for n in range(count))
+
+    section = shown(Report(snapshot=a_snapshot(), notes=notes)).by_id("notes")
+
+    assert bool(section.named("details")) is folded
+    assert section.keys == [f"node/w-{n}" for n in range(count)]
+    assert ("5 x node/w-0, node/w-1, node/w-2 and 2 more" in section.text) is folded

@@ -62,8 +62,8 @@ def _within(value: object) -> Iterator[object]:
     parts: Iterator[object] = iter(())
     if isinstance(value, tuple):
         parts = iter(value)
-    elif hasattr(value, "__slots__"):
-        parts = (getattr(value, name) for name in value.__slots__)
+    elif hasattr(value, "__struct_fields__"):
+        parts = (getattr(value, name) for name in value.__struct_fields__)
     for part in islice(parts, 1000):
         yield from _within(part)
 

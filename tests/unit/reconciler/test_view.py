@@ -13,7 +13,7 @@ from reconciler.config.options import Detail
 from reconciler.report.view import View, are_folded, view_of
 from reconciler.result import Line, Report, Requests
 from tests.balancers import a_balancer, a_world
-from tests.builders import CLUSTER_UID, a_change, a_snapshot, incomplete
+from tests.builders import CLUSTER_UID, a_change, a_server, a_snapshot, incomplete, servers_of
 from tests.routes import a_route, a_routed_world, routes_of
 from tests.support.keys import key_of
 
@@ -130,6 +130,13 @@ UNREAD = replace(a_routed_world(), servers=Section.missing(WRONG_TOKEN), routes=
             Report(snapshot=UNREAD, errors=(WRONG_TOKEN,)),
             ["servers, routes: INCOMPLETE, not read"],
             id="what the error has said",
+        ),
+        pytest.param(
+            Report(
+                snapshot=replace(a_snapshot(), servers=incomplete(servers_of(a_server()))), errors=("page 2 timed out",)
+            ),
+            ["servers: 1 of 1 read, INCOMPLETE: page 2 timed out"],
+            id="what was read of it in spite of the error",
         ),
         pytest.param(
             Report(snapshot=replace(UNREAD, routes=None), errors=("x",), misconfigured=("x",)),
