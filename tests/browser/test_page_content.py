@@ -58,34 +58,6 @@ def test_what_is_held_says_why_without_a_click(browser: Browser, eventful: Shown
         assert browser.run("return document.getElementById(arguments[0]).open", f"plan/{change['key']}")
 
 
-def test_head(browser: Browser, eventful: ShownPage) -> None:
-    """Cluster, time, requests, result and counts."""
-    report = eventful.report
-    (facts,), (status,) = browser.texts("#facts"), browser.texts("#status")
-
-    assert report["cluster"]["uid"] in facts
-    assert report["taken_at"][:19].replace("T", " ") in facts
-    sent = report["requests"]
-    assert f"{sent['kubernetes']} to Kubernetes, {sent['hetzner']} to Hetzner" in facts
-    assert f"{sent['hetzner_left']} of {sent['hetzner_limit']}" in facts
-    assert status.startswith(report["result"])
-    for word in ("add", "modify", "remove"):
-        assert f"{report['summary'][word]} to {word}" in status
-    assert f"{report['summary']['held']} held" in status
-    assert f"Plan {len(report['changes'])}" in browser.texts("nav li")
-
-
-def test_holds(browser: Browser, eventful: ShownPage) -> None:
-    """The rule, what it measures, every change, and the command that approves exactly these."""
-    shown = browser.texts("section.hold")
-    holds = eventful.report["holds"]
-
-    assert len(shown) == len(holds) == 1
-    for text, hold in zip(shown, holds, strict=True):
-        for said in (hold["rule"], hold["value"], hold["limit"], hold["why"], hold["approve"], *hold["keys"]):
-            assert said in text
-
-
 def test_cost(browser: Browser, eventful: ShownPage) -> None:
     """What all of it costs before and after, and what each change makes of that."""
     cost = eventful.report["cost"]
@@ -98,16 +70,6 @@ def test_cost(browser: Browser, eventful: ShownPage) -> None:
         for each in eventful.report["changes"]
         if each["cost"] is not None
     }
-
-
-def test_notes(browser: Browser, eventful: ShownPage) -> None:
-    """Each of them, with its key and kind; hostile texts as the report has them."""
-    shown = browser.texts("#notes li[data-row]")
-    notes = eventful.report["notes"]
-
-    assert len(shown) == len(notes)
-    for note in notes:
-        assert any(all(said in text for said in (note["key"], note["kind"], note["text"])) for text in shown), note
 
 
 def test_routes(browser: Browser, eventful: ShownPage) -> None:

@@ -3,15 +3,23 @@
 import io
 import os
 import pty
+import re
+from collections.abc import Mapping
 
 import pytest
 
 from reconciler.cli.streams import Writer
 from reconciler.config.options import Color, Output
-from reconciler.report.terminal import TerminalProgress, columns, is_colored
-from tests.builders import a_change
+from reconciler.report.holds import HoldsReport
+from reconciler.report.orphans import OrphanReport
+from reconciler.report.terminal import Said, TerminalProgress, columns, is_colored
+from reconciler.report.validation import Unreadable, Validation
+from reconciler.result import Line, Report
+from tests.builders import NOW, a_change
+from tests.support.explanations import EXPLANATIONS
 from tests.support.rendering import ESCAPES, Terminal
 from tests.support.scenarios import SCENARIOS
+from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 AUTO, ALWAYS, NEVER = Color.AUTO, Color.ALWAYS, Color.NEVER
 REPORT = SCENARIOS["balancer_adopted"]
@@ -51,10 +59,37 @@ def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def written(stream: io.StringIO, output: Output = Output.AUTO, color: Color = AUTO) -> str:
+RESULTS: Mapping[str, Said] = {
+    "report": REPORT,
+    "brackets": Report(lines=(Line(a_change(reason="because [/bold] of :smile: [link=x]")),)),
+    "node": EXPLANATIONS["settled"],
+    "service": SERVICE_EXPLANATIONS["service_served"],
+    "orphans": OrphanReport(NOW, errors=("no answer",)),
+    "holds": HoldsReport(NOW),
+    "validation": Validation(1, unreadable=(Unreadable("x", None, "broken"),)),
+}
+"""What commands write."""
+
+
+def written(stream: io.StringIO, output: Output = Output.AUTO, color: Color = AUTO, said: Said = REPORT) -> str:
     """What reaches the stream."""
-    Writer(output, stream, color=color).write(REPORT)
+    Writer(output, stream, color=color).write(said)
     return stream.getvalue()
+
+
+@pytest.mark.parametrize("said", RESULTS.values(), ids=RESULTS)
+def test_a_terminal_shows_the_same_words(said: Said, environ: pytest.MonkeyPatch) -> None:
+    """Nothing is said by color alone: with colors taken away it is what a pipe gets, but for the lines' ends of a
+    report; a pipe, a dumb terminal, and who asks for plain text get no colors."""
+    plain, shown = written(io.StringIO(), said=said), written(Terminal(), said=said)
+
+    assert "\x1b[" in shown
+    assert ESCAPES.sub("", shown).split() == plain.split()
+    assert isinstance(said, Report) or ESCAPES.sub("", shown) == plain
+    assert plain == written(Terminal(), Output.TEXT, said=said)
+    environ.setenv("TERM", "dumb")
+    assert plain == written(Terminal(), said=said)
+    assert not re.search(r"[ \t]$|\x1b", plain, re.MULTILINE)
 
 
 def test_a_pipe_that_is_forced(environ: pytest.MonkeyPatch) -> None:

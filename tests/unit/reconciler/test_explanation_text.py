@@ -46,13 +46,12 @@ from desired.routes.claims import RouteStatus
 from desired.rules.nodes import Stage
 from desired.rules.rule import Basis
 from desired.syntax.provider_id import Provider
-from reconciler.config.options import Output
 from reconciler.report.explanation import explanation_as_json, render_explanation
 from reconciler.report.text import TextLine, Tone, with_moments
 from reconciler.result import Explained
 from tests.support.explanations import EXPLANATIONS
 from tests.support.keys import key_of
-from tests.support.rendering import ESCAPES, Terminal, written
+from tests.support.rendering import written
 from tests.support.service_explanations import SERVICE_EXPLANATIONS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "explain.md"
@@ -90,19 +89,6 @@ def test_the_page_names_every_word() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
     assert rows == [*Stage, *Basis, *RouteStatus, *RouteAction, *ServiceStage, *Membership]
-
-
-@pytest.mark.parametrize("explained", [NODE, SERVICE], ids=["node", "service"])
-def test_a_terminal_shows_the_same_words(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With colors taken away a terminal shows what a pipe gets, unwrapped however narrow it is; a pipe gets none."""
-    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "40")
-    shown = written(explained, Output.AUTO, Terminal())
-
-    assert "\x1b[" in shown
-    assert ESCAPES.sub("", shown) == written(explained) == written(explained, Output.AUTO)
 
 
 LINES: Mapping[str, tuple[str, str]] = {

@@ -320,12 +320,6 @@ def test_names_from_elsewhere(name: str, shown_name: str) -> None:
     assert all(line.isprintable() for line in text.splitlines())
 
 
-@pytest.mark.parametrize("columns", ["0", "-1", "many"])
-def test_a_width_that_is_none(columns: str, shown: Callable[..., str]) -> None:
-    """What somebody has set COLUMNS to crashes nothing."""
-    assert "Plan: 0 to add, 1 to modify, 1 to remove." in " ".join(shown(a_small_report(), columns).split())
-
-
 def test_counts_on_a_terminal_that_is_too_narrow_for_a_table(shown: Callable[..., str]) -> None:
     """Each number stays beside what it counts."""
     lines = tuple(Line(a_change(f"node/w-{n}", "node.delete")) for n in range(5)) + tuple(

@@ -20,7 +20,7 @@ from reconciler.report.documents import to_json
 from reconciler.report.orphans import OrphanReport
 from tests.balancers import LB11, LB21, a_balancer, a_price
 from tests.builders import CLUSTER_UID, NOW
-from tests.support.rendering import ESCAPES, Terminal, invalid, written
+from tests.support.rendering import invalid, written
 from tests.support.rules import saying
 from tests.support.schemas import published
 
@@ -71,26 +71,6 @@ def test_the_page_shows_what_is_printed() -> None:
 
     assert len(EXAMPLE.findall(page)) == page.count("<!-- example") == len(EXAMPLES)
     assert PAGE.read_text("utf-8") == now
-
-
-@pytest.mark.parametrize("output", [Output.TEXT, Output.AUTO])
-def test_no_escapes_in_pipes(output: Output) -> None:
-    """What does not go to a terminal has no escape byte, and no blank at the end of a line."""
-    text = written(DELETED, output)
-
-    assert "\x1b" not in text
-    assert [line for line in text.splitlines() if line != line.rstrip()] == []
-
-
-def test_a_terminal_gets_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is only said by colour."""
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-
-    coloured = written(DELETED, Output.AUTO, Terminal())
-
-    assert "\x1b[" in coloured
-    assert ESCAPES.sub("", coloured) == written(DELETED)
 
 
 def test_foreign_text_is_harmless() -> None:

@@ -96,9 +96,17 @@ def test_the_page_tells_all(report: Report) -> None:
     notes = page.by_id("notes")
     assert Counter(notes.keys) == Counter(note["key"] for note in document["notes"])
     assert all(visible(note["text"]) in notes.text for note in document["notes"])
-    status = page.by_id("status").text
+    status, facts = page.by_id("status").text, page.by_id("facts").text
     assert status.startswith(document["result"])
     assert all(visible(error) in status for error in document["errors"])
+    told = [f"{document['summary'][verb]} to {verb}" for verb in ("add", "modify", "remove")]
+    assert [count for count in told if count not in status and not count.startswith("0 ")] == []
+    assert f"{document['summary']['held']} held" in status or not document["holds"]
+    assert (document["cluster"]["uid"] or "unknown") in facts
+    assert (document["taken_at"] or "")[:19].replace("T", " ") in facts
+    sent = document["requests"]
+    assert f"{sent['kubernetes']} to Kubernetes, {sent['hetzner']} to Hetzner" in facts
+    assert "hetzner_left" not in sent or f"{sent['hetzner_left']} of {sent['hetzner_limit']}" in facts
 
 
 @every_scenario

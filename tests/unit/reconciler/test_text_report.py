@@ -14,7 +14,6 @@ from desired.model.to_builtins import to_builtins
 from desired.plan.change import GuardDecision, GuardName, Hold, NodeIdentity, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
-from reconciler.config.options import Output
 from reconciler.report.folding import blocks
 from reconciler.report.text import TextLine, Tone, block_lines, render_lines, with_moments
 from reconciler.result import Line, Report
@@ -22,51 +21,20 @@ from tests.balancers import a_balancer, a_certificate, a_service, a_world
 from tests.builders import NOW, a_change, a_server, a_snapshot, an_identity, incomplete
 from tests.support.balancer_changes import a_creation
 from tests.support.keys import key_of
-from tests.support.rendering import ESCAPES, Terminal, written
-from tests.support.scenarios import SCENARIOS
+from tests.support.rendering import written
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """A narrow terminal with colours."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "40")
-    return Terminal()
-
-
-def test_a_terminal_shows_the_same_words(terminal: Terminal) -> None:
-    """With colors taken away a terminal shows what a pipe gets, but for its lines' ends; a pipe gets no colors."""
-    report = SCENARIOS["balancer_adopted"]
-    shown = written(report, Output.AUTO, terminal)
-
-    assert "\x1b[" in shown
-    assert ESCAPES.sub("", shown).split() == written(report).split()
-    assert written(report) == written(report, Output.AUTO)
-
-
-def test_text_on_a_terminal_is_plain(terminal: Terminal) -> None:
-    """``--output text`` has no colours, even on a terminal."""
-    assert written(SCENARIOS["joining"], Output.TEXT, terminal) == written(SCENARIOS["joining"])
-
-
-@pytest.mark.parametrize("coloured", [False, True])
-def test_brackets_are_kept(coloured: bool, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brackets_are_kept() -> None:
     """Label paths, and whatever else looks like markup, appear as they are."""
-    monkeypatch.setenv("COLUMNS", "80")
     change = a_change(
-        kind="node.initialise",
         before=an_identity(None, labels={}),
         after=an_identity(labels={"topology.kubernetes.io/region": "[red]fsn1[/red]"}),
         reason="because [/bold] of :smile: [link=x]",
     )
-    report = Report(snapshot=a_snapshot(), lines=(Line(change),))
+    text = written(Report(snapshot=a_snapshot(), lines=(Line(change),)))
 
-    text = written(report, Output.AUTO, terminal) if coloured else written(report)
-
-    assert "labels[topology.kubernetes.io/region]: (none) -> [red]fsn1[/red]" in ESCAPES.sub("", text)
-    assert "because [/bold] of :smile: [link=x]" in ESCAPES.sub("", text)
+    assert "labels[topology.kubernetes.io/region]: (none) -> [red]fsn1[/red]" in text
+    assert "because [/bold] of :smile: [link=x]" in text
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.config.options import Output
-from reconciler.report.validation import Unreadable, Validation
-from tests.support.rendering import ESCAPES, Terminal, written
 from tests.support.said import CommandLine, Said
 from tests.support.schemas import published
 
@@ -320,17 +317,6 @@ def test_nothing_that_a_terminal_obeys(validate: Validate) -> None:
     said = validate("-", stdin=manifest.encode())
     assert "service/\\x1b[31m" in said.stdout
     assert "\x1b" not in said.stdout
-
-
-def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the words are the same, and coloured."""
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    validation = Validation(1, unreadable=(Unreadable("x", None, "broken"),))
-    plain, coloured = written(validation, Output.AUTO), written(validation, Output.AUTO, Terminal())
-
-    assert "\x1b[" in coloured
-    assert ESCAPES.sub("", coloured) == plain
 
 
 def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
