@@ -94,6 +94,17 @@ def test_a_certificate_of_somebody_else_under_that_name(stage: Stage) -> None:
         carry_out(stage)
 
 
+def test_a_request_that_is_carried_out_late(stage: Stage) -> None:
+    """The look comes too early, and the second request meets the first one's certificate: done all the same."""
+    stage.sim.spoil_hetzner("executed_then_504", method="POST")
+    stage.sim.spoil_hetzner("status", method="GET", code=200, body={"certificates": []})
+
+    carry_out(stage)
+
+    assert [method for method, _, _ in stage.sent()] == ["POST", "GET", "POST", "GET"]
+    assert len(certificates(stage)) == 1
+
+
 def test_a_look_that_tells_nothing(stage: Stage) -> None:
     """While it cannot be looked up, it is not sent again."""
     stage.sim.spoil_hetzner("executed_then_504", method="POST")
