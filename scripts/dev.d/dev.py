@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     make = commands.add_parser("up", help="make what is missing, after saying what it costs")
     make.add_argument("--location", help="of new servers; default: fsn1")
     make.add_argument("--server-type", help="of all servers; default: cx23")
-    make.add_argument("--workers", type=_workers, metavar="N", help="0 to 9; default: 2")
+    make.add_argument("--workers", type=int, choices=range(10), metavar="N", help="0 to 9; default: 2")
     make.add_argument(
         "--admin-ranges",
         type=_ranges,
@@ -179,12 +179,6 @@ def _name(text: str) -> str:
             f"{text!r} is no name: expect 1 to 30 lower-case letters, digits and dashes, first a letter"
         )
     return text
-
-
-def _workers(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= 9):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: expect 0 to 9")
-    return int(text)
 
 
 def _ranges(text: str) -> tuple[str, ...]:
