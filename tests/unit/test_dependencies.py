@@ -69,9 +69,12 @@ def _imports_of(file: Path) -> Iterator[str]:
             yield node.module
 
 
+_packages = cache(packages_distributions)
+
+
 def _distributions(module: str) -> set[str]:
     """The distributions that a module may come from."""
-    return {_normal(name) for name in packages_distributions().get(module, [])}
+    return {_normal(name) for name in _packages().get(module, [])}
 
 
 def _normal(name: str) -> str:

@@ -1,7 +1,7 @@
 """docs/safety.md: every disaster and every guard has its line, and every test that a line names is there."""
 
-import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,9 @@ def test_every_test_that_is_named_is_there() -> None:
     assert sorted(f"{path}::{name}" for path, name in named if name not in _tests_in(path)) == []
 
 
+@cache
 def _tests_in(path: str) -> frozenset[str]:
     """Names of the tests of a file; none where it is missing."""
     file = ROOT / path
-    tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else ast.Module(body=[], type_ignores=[])
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    return frozenset(re.findall(r"^ *def (test_\w+)", text, re.MULTILINE))

@@ -202,7 +202,7 @@ def test_a_plan_of_many_services_with_one_name_grows_with_their_number() -> None
         plan = judge(compute_plan(a_world(crowd, []), LOCATED), a_world(crowd, []), LOCATED)
         return sum(len(note.text) for note in plan.notes) + sum(len(change.decision.why) for change in plan.changes)
 
-    assert 0 < size(400) <= 2 * size(200) + 1000
+    assert 0 < size(120) <= 2 * size(60) + 1000
 
 
 class Counted(dict[str, str]):
