@@ -73,7 +73,8 @@ class Completion(ShellComplete):
     """How a shell asks, with the words of the command line as arguments, and how it is told."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        return sys.argv[1:-1], sys.argv[-1]
+        *before, typed = sys.argv[1:] or [""]
+        return before, typed
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         try:

@@ -76,11 +76,3 @@ def test_an_explained_hold_can_be_approved_as_it_says(varied: Stage) -> None:
     varied.reconcile("--once", "--delete-min-age", "0s")
 
     assert not {"lost-1", "lost-2", "leaving"} & varied.nodes().keys()
-
-
-def test_a_node_that_is_not_there(varied: Stage) -> None:
-    """One line that names the nearest Nodes, and exit code 1."""
-    ran = varied.reconcile("explain", "node", "web1")
-
-    assert ran.code == 1
-    assert "the cluster has no Node 'web1'; nearest: web-" in ran.stderr

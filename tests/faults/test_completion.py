@@ -118,6 +118,8 @@ def test_for_kubectl(world: Stage) -> None:
     assert kubectl(world, "pl") == (0, "plan\twhat would change, and why; touches nothing\n:4\n", "")
     assert kubectl(world, "explain", "node", "web-") == (0, "web-1\nweb-2\n:4\n", "")
     assert kubectl(world, "plan", "--from", "") == (0, ":0\n", "")
+    assert kubectl(world) == kubectl(world, "")
+    assert kubectl(world, "approve", "--kubeconfig", "--yes", "") == (0, ":4\n", "")
 
 
 @pytest.mark.parametrize(
