@@ -1,11 +1,15 @@
 """Differences field by field: every path reads like the object's own, and nothing shifts in lists."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition
 from desired.model.snapshot import NodeAddress, Taint
+from desired.plan.change import NodeIdentity
 from reconciler.report.documents import to_json
 from reconciler.report.fields import FieldChange, field_changes
 from tests.builders import a_change, a_loss, an_identity
@@ -252,3 +256,53 @@ def test_routes_and_conditions_whole() -> None:
     assert to_json(VIA) == "10.0.0.2"
     assert to_json(UNROUTED) == {"status": "True", "reason": "NoRouteCreated"}
     assert to_json(None) is None
+
+
+_TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=1, max_size=60)
+_TAINTS = st.lists(st.builds(Taint, _TEXTS, _TEXTS, _TEXTS), max_size=3).map(tuple)
+_TYPES = st.sampled_from(["Hostname", "ExternalIP", "InternalIP"]) | _TEXTS
+_ADDRESSES = st.lists(st.builds(NodeAddress, _TYPES, _TEXTS), max_size=4).map(tuple)
+_IDENTITIES = st.builds(
+    an_identity,
+    st.none() | _TEXTS,
+    labels=st.dictionaries(_TEXTS, _TEXTS, max_size=5),
+    taints=_TAINTS,
+    addresses=_ADDRESSES,
+)
+
+
+def leaves(identity: NodeIdentity) -> dict[str, str]:
+    """Path → value of all that an identity has."""
+    addresses: dict[str, list[str]] = {}
+    for each in identity.addresses:
+        addresses.setdefault(f"addresses[{each.type}]", []).append(each.address)
+    return {
+        **({"provider_id": identity.provider_id} if identity.provider_id else {}),
+        **{f"labels[{name}]": value for name, value in identity.labels.items()},
+        **{f"taints[{taint.key}:{taint.effect}]": taint.value or "" for taint in identity.taints},
+        **{path: ", ".join(each) for path, each in addresses.items()},
+    }
+
+
+def orders(identity: NodeIdentity) -> dict[str, str]:
+    """Path → the entries of each list, as they stand."""
+    return {
+        "addresses": ", ".join(f"{each.type} {each.address}" for each in identity.addresses),
+        "taints": ", ".join(f"{taint.key}:{taint.effect}" for taint in identity.taints),
+    }
+
+
+@given(_IDENTITIES, _IDENTITIES, st.data())
+def test_every_difference_is_told(before: NodeIdentity, after: NodeIdentity, data: st.DataObject) -> None:
+    """Everything that goes, comes or changes, whole and verbatim; and of lists with the same entries their order."""
+    if data.draw(st.booleans()):
+        after = replace(after, addresses=tuple(data.draw(st.permutations(before.addresses))))
+    if before == after:
+        return
+    old, new = leaves(before), leaves(after)
+    told = {path: (old.get(path), new.get(path)) for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+    differing = {path.partition("[")[0] for path in told}
+    stood, stands = orders(before), orders(after)
+    told |= {name: (stood[name], stands[name]) for name in stood.keys() - differing if stood[name] != stands[name]}
+
+    assert {path: (one, other) for path, one, other in fields(before, after)} == told

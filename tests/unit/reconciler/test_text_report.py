@@ -5,13 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from actuators.outcome import Applied, Failed, Outcome, Pending
-from desired.model.snapshot import NodeAddress, Taint
-from desired.model.to_builtins import to_builtins
-from desired.plan.change import GuardDecision, GuardName, Hold, NodeIdentity, Verdict
+from desired.plan.change import GuardDecision, GuardName, Hold, Verdict
 from desired.plan.notes import Note, NoteKind
 from desired.section import Section, Unknown
 from reconciler.report.folding import blocks
@@ -58,69 +54,6 @@ def test_control_characters_are_made_visible(foreign: str, shown: str) -> None:
     text = written(report)
 
     assert f"  node/web-1  unknown: {shown}\n" in text
-
-
-_VALUES = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=1, max_size=60)
-_LABELS = st.dictionaries(_VALUES, _VALUES, max_size=5)
-_TAINTS = st.lists(st.builds(Taint, _VALUES, _VALUES, _VALUES), max_size=3).map(tuple)
-_TYPES = st.sampled_from(["Hostname", "ExternalIP", "InternalIP"]) | _VALUES
-_ADDRESSES = st.lists(st.builds(NodeAddress, _TYPES, _VALUES), max_size=4).map(tuple)
-_IDENTITIES = st.builds(an_identity, st.none() | _VALUES, labels=_LABELS, taints=_TAINTS, addresses=_ADDRESSES)
-
-
-@given(_IDENTITIES, _IDENTITIES)
-def test_every_changed_value_is_shown(before: object, after: object) -> None:
-    """Plain text contains everything that goes, comes or moves, whole and verbatim."""
-    if before == after:
-        return
-    change = a_change(before=before, after=after)
-    text = "\n".join(line.text for line in render_lines(Report(snapshot=a_snapshot(), lines=(Line(change),))))
-
-    old, new = to_builtins(before), to_builtins(after)
-    for key in old["labels"].keys() | new["labels"].keys():
-        if old["labels"].get(key) != new["labels"].get(key):
-            sides = [side.get(key, "(none)") for side in (old["labels"], new["labels"])]
-            assert f"      labels[{key}]: {sides[0]} -> {sides[1]}" in text
-    if old["provider_id"] != new["provider_id"]:
-        assert f"      provider_id: {old['provider_id'] or '(none)'} -> {new['provider_id'] or '(none)'}" in text
-    old_types, new_types = by_type(old["addresses"]), by_type(new["addresses"])
-    for kind in old_types.keys() | new_types.keys():
-        if old_types.get(kind) != new_types.get(kind):
-            assert (
-                f"      addresses[{kind}]: {old_types.get(kind, '(none)')} -> {new_types.get(kind, '(none)')}" in text
-            )
-    if old_types == new_types and old["addresses"] != new["addresses"]:
-        assert f"      addresses: {listed(old['addresses'])} -> {listed(new['addresses'])}" in text
-
-
-@given(_IDENTITIES, st.data())
-def test_every_change_of_order_is_shown(before: NodeIdentity, data: st.DataObject) -> None:
-    """Lists in another order are shown as they stood and as they stand, whatever else changes."""
-    addresses = tuple(data.draw(st.permutations(before.addresses)))
-    after = replace(data.draw(_IDENTITIES), addresses=addresses)
-    if before == after or before.addresses == addresses:
-        return
-    change = a_change(before=before, after=after)
-    text = "\n".join(line.text for line in render_lines(Report(snapshot=a_snapshot(), lines=(Line(change),))))
-
-    old, new = to_builtins(before.addresses), to_builtins(addresses)
-    expected = [
-        f"      addresses[{kind}]: {shown} -> {by_type(new)[kind]}"
-        for kind, shown in by_type(old).items()
-        if shown != by_type(new)[kind]
-    ] or [f"      addresses: {listed(old)} -> {listed(new)}"]
-    assert all(line in text for line in expected)
-
-
-def by_type(addresses: list[dict[str, str]]) -> dict[str, str]:
-    """Type → its addresses in their order."""
-    kinds = dict.fromkeys(address["type"] for address in addresses)
-    return {kind: ", ".join(a["address"] for a in addresses if a["type"] == kind) for kind in kinds}
-
-
-def listed(addresses: list[dict[str, str]]) -> str:
-    """All addresses in their order."""
-    return ", ".join(f"{address['type']} {address['address']}" for address in addresses)
 
 
 WRONG = Note(key_of("service/default/web"), NoteKind.MALFORMED, "soon is no duration")
