@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -461,10 +462,13 @@ def _switch(name: str, commands: frozenset[Command], meaning: str, **more: Any) 
     return _flag(name, parse_bool, False, commands, meaning, **more)
 
 
+_typed = partial(_flag, is_typed=True)
+_typed_switch = partial(_switch, is_typed=True)
+
 FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
     "What": (
-        _switch("--yes", _ASKS, "do it without asking", is_typed=True),
-        _switch("--exact", _APPLIES, "with FILE: apply nothing if the plan has changed", is_typed=True),
+        _typed_switch("--yes", _ASKS, "do it without asking"),
+        _typed_switch("--exact", _APPLIES, "with FILE: apply nothing if the plan has changed"),
         _switch("--dry-run", _UNNAMED, "the same as 'reconcile plan'"),
         _switch("--once", _UNNAMED, "the same as 'reconcile apply --yes'"),
         _flag("--approve HASH[,HASH]", parse_hashes, (), _ACTS, "let these holds pass in this run"),
@@ -488,31 +492,22 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _flag(
             "--ignore-nodes SELECTOR", parse_selector, None, _JUDGES, "leave Nodes with these labels out of everything"
         ),
-        _switch("--plan", _HOLDS, "compute them now", is_typed=True),
-        _flag(
-            "--for D",
-            parse_lifetime,
-            "1h",
-            _APPROVES,
-            "how long the approval counts; default {}, 24h at most",
-            is_typed=True,
-        ),
-        _flag("--reason TEXT", parse_reason, "", _APPROVES, "why, for the record", is_typed=True),
-        _flag(
+        _typed_switch("--plan", _HOLDS, "compute them now"),
+        _typed("--for D", parse_lifetime, "1h", _APPROVES, "how long the approval counts; default {}, 24h at most"),
+        _typed("--reason TEXT", parse_reason, "", _APPROVES, "why, for the record"),
+        _typed(
             "--wait",
             parse_patience,
             None,
             _APPROVES,
             "wait until it is used or the hold is gone; --wait=D: for so long at most",
-            is_typed=True,
         ),
-        _switch("--unseen", _APPROVES, "approve what no controller has published", is_typed=True),
-        _switch(
+        _typed_switch("--unseen", _APPROVES, "approve what no controller has published"),
+        _typed_switch(
             "--delete",
             _ORPHANS,
             "delete the orphans, but for protected ones and, unless their ids are given, those released on purpose or"
             " in their undo window",
-            is_typed=True,
         ),
     ),
     "Output": (
@@ -544,16 +539,9 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
         _switch("--full", _RUNS, "show each change of a text by itself, none folded with like ones"),
         _switch("--summary", _RUNS, "show names and counts in a text, no fields and no reasons"),
         _switch("--detailed-exitcode", _ENDS, "let the exit code tell the result: 0, 1, 2, 3, 4 or 5"),
-        _flag(
-            "--save FILE",
-            parse_file,
-            None,
-            _SAVES,
-            "write the plan to a file, for 'reconcile apply FILE'",
-            is_typed=True,
-        ),
+        _typed("--save FILE", parse_file, None, _SAVES, "write the plan to a file, for 'reconcile apply FILE'"),
         _flag("--to FILE", str, "-", _CAPTURES, "file to write; default {}, which is stdout"),
-        _switch("--force", _CAPTURES, "overwrite the file", is_typed=True),
+        _typed_switch("--force", _CAPTURES, "overwrite the file"),
     ),
     "Cluster and project": (
         _flag("--kubeconfig FILE", str, None, _SEVERAL, "default: KUBECONFIG, the pod's account, ~/.kube/config"),
