@@ -25,6 +25,7 @@ from reconciler.cli.commands import COMMANDS, WORDS_OF_OTHERS, Operand, first_pa
 from reconciler.cli.words import (
     LETTERS,
     OF_HCCM,
+    asks_for_help,
     awaits_a_value,
     given_flags,
     misplaced,
@@ -183,6 +184,8 @@ class _Page(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.allow_extra_args = True
         if not ctx.resilient_parsing:
+            if asks_for_help(args):
+                args = ["--help"]  # who asks need not get the rest right
             refuse_misplaced_flags(Command(self.name or ""), args)
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:

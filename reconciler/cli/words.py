@@ -114,6 +114,11 @@ def refuse_unknown_flags(argv: Sequence[str]) -> None:
         raise click.UsageError(f"unrecognized arguments: {', '.join(wrong)}")
 
 
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Whether the page of help is among the words for click."""
+    return not {"-h", "--help"}.isdisjoint(takewhile("--".__ne__, words))
+
+
 def refuse_misplaced_flags(command: Command, words: Sequence[str]) -> None:
     """Raise UsageError for the flags among the words for click that go with other commands: all of them at once."""
     names = dict.fromkeys(word.partition("=")[0] for word in takewhile("--".__ne__, words) if word.startswith("--"))

@@ -446,6 +446,7 @@ def test_examples_can_be_typed(command: Command) -> None:
         pytest.param(["plan", "--help"], "plan", id="by the flag"),
         pytest.param(["help", "plan", "--only"], "plan", id="what follows does not matter"),
         pytest.param(["--policy", "sync", "explain", "-h"], "explain", id="behind a flag"),
+        pytest.param(["approve", "--interval", "3s", "-x", "--help"], "approve", id="behind what it does not take"),
     ],
 )
 def test_pages_of_help(words: list[str], page: str, capsys: pytest.CaptureFixture[str]) -> None:
