@@ -50,7 +50,7 @@ def everything(stage: Stage, cluster: ApiServer) -> list[Exchange]:
     (hold,) = first["holds"]
     assert stage.routes() == {pods_of(number): private_ip(number) for number in (1, 2, 3)}
     assert stage.all_say() == {**dict.fromkeys(("web-1", "web-2", "web-3"), ROUTED), "web-4": None}
-    assert approve(hold["hash"], {"--unseen": "true", "--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
+    assert approve((hold["hash"],), {"--unseen": "true", "--kubeconfig": str(cluster.kubeconfig())}, {}) == 0
     stage.forget()
 
     stage.annotate(use_private_ip="true", disable_public_network="true")
