@@ -91,6 +91,7 @@ class Limits:
 
 
 LIMITS = Limits()
+logging.getLogger("waitress").setLevel(logging.ERROR)  # that a request waits, or is cut off at the end, is no news
 _LOOKS_EVERY_S = 1.0
 _ENDS_WITHIN_S = 1.0
 

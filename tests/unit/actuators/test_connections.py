@@ -306,6 +306,19 @@ def test_no_time_says_nothing(header: str | None) -> None:
     assert dates.seen is None
 
 
+@rows("call", READS)
+def test_a_refusal_says_nothing_of_the_clock(sim: Simulation, call: Call) -> None:
+    """It may be a proxy's, whose clock is another."""
+    connection = call.connection(sim, attempts=1)
+    call.spoil(sim, "status", code=403, headers={"Date": "Fri, 15 Jan 2027 08:00:00 GMT"})
+    with pytest.raises(ApiError):
+        call.send(connection)
+    assert connection.dates.seen is None
+
+    call.send(connection)
+    assert connection.dates.seen is not None
+
+
 def test_the_last_answer_stands_until_there_is_another() -> None:
     """What one reading found is no jump in the next."""
     dates = heard([(1000, 10.0, 10.0), (4600, 10.0, 10.0)])

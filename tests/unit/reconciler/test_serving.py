@@ -4,7 +4,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -199,6 +199,20 @@ def test_connections_that_are_kept_open_keep_no_probe_out() -> None:
         assert idle[0].recv(1) == b""
         for connection in idle:
             connection.close()
+
+
+def test_requests_that_wait_for_their_turn_are_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    """More at once than there are threads: waitress would warn of its queue."""
+    with served(limits=Limits(threads=1)) as running, ExitStack() as clients:
+        found = [
+            clients.enter_context(socket.create_connection(("127.0.0.1", running.ports()[0]), timeout=20))
+            for _ in range(24)
+        ]
+        for client in found:
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 8)
+        assert all(client.recv(12) == b"HTTP/1.1 200" for client in found)
+
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 @pytest.mark.parametrize(
