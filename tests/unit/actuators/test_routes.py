@@ -9,6 +9,7 @@ import pytest
 
 from actuators.http.errors import (
     ApiError,
+    Broken,
     Busy,
     Conflict,
     Invalid,
@@ -154,6 +155,20 @@ def test_absence_in_other_words(simulate: Callable[..., Simulation]) -> None:
     stage.carry_out(DELETE)
 
     assert stage.sent() == [f"delete_route {OLD}", "look"]
+
+
+def test_a_look_that_cannot_be_read_proves_nothing(simulate: Callable[..., Simulation]) -> None:
+    """A removal was refused, and what the network answers then is no list of routes: nothing is known to be gone."""
+    stage = a_stage(simulate, OLD)
+    refusal = {"error": {"code": "invalid_input", "message": "no such route"}}
+    stage.sim.spoil_hetzner("status", method="POST", code=422, body=refusal)
+    network = {**NETWORKS[0], "routes": "many"}
+    stage.sim.spoil_hetzner("status", method="GET", code=200, body={"network": network}, count=None)
+
+    with pytest.raises(Broken, match="network 7 could not be read"):
+        stage.carry_out(DELETE)
+
+    assert stage.leads_to() == OLD
 
 
 @pytest.mark.parametrize("wanted", ALL)

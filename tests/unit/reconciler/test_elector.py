@@ -375,6 +375,18 @@ def test_trouble_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == [held, f"the Lease {NAME} could not be renewed: no answer", held]
 
 
+def test_a_loss_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """As a loss, and not as a renewal that failed as well."""
+    caplog.set_level("WARNING", "hcloud-reconciler.leadership")
+    leases, _, replica = leading()
+    leases.put(THEIRS)
+
+    replica.keep()
+
+    (told,) = caplog.messages
+    assert told.startswith("no longer leading: ")
+
+
 # --- giving it back ---
 
 
