@@ -103,6 +103,7 @@ def test_many_alike_are_one_box() -> None:
         "!! web-007",
     ]
     assert [len(column) for column in drawing.columns] == [1, 1, 2, 0]
+    assert [box.state for box in drawing.columns[2]] == [State.OK, State.BAD]
     assert [edge.state for edge in drawing.edges] == [None, State.OK, State.BAD]
 
 

@@ -209,6 +209,16 @@ def test_revoking_takes_back_what_git_approves() -> None:
     assert writes_of_revocation(HASH, [in_git({})], void, NOW, "joe", "") == {}
 
 
+def test_revoking_leaves_other_holds_as_they_are() -> None:
+    """Neither what people nor what Git approved of another one."""
+    other = replace(FRESH, of=f"sha256:{1:016x}")
+    git = [in_git({}), replace(in_git({}), of=other.of)]
+
+    writes = writes_of_revocation(HASH, git, dict(map(format_approval, (FRESH, other))), NOW, "joe", "")
+
+    assert set(writes) == {KEY, f"{KEY}.git"}
+
+
 def test_whoever_writes_last_stands_beside_it() -> None:
     """A name that is not known takes away that of whoever wrote before: nobody vouches for what they did not write."""
     data = {**dict([format_approval(FRESH)]), f"{KEY}.by": "oidc:jane"}
