@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -305,15 +305,16 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         self._thread.start()
 
     def end(self) -> None:
-        """Stop."""
-        self.trigger.pull_trigger(partial(wasyncore.close_all, self._map))  # in the thread that serves, which then ends
-        self._thread.join(_ENDS_WITHIN_S)
+        """Stop: first what makes answers, which wakes the thread that serves, and then that."""
         self.task_dispatcher.shutdown(timeout=_ENDS_WITHIN_S)
+        self.trigger.pull_trigger(partial(wasyncore.close_all, self._map))
+        self._thread.join(_ENDS_WITHIN_S)
 
     def handle_accept(self) -> None:
         """Let one in, in the place of the oldest one when there are too many."""
         super().handle_accept()
-        for channel in _oldest(self.active_channels.values(), len(self.active_channels) - self._limits.connections):
+        staying = [each for each in self.active_channels.values() if not each.will_close]  # as they came
+        for channel in staying[: max(0, len(staying) - self._limits.connections)]:
             channel.will_close = True
 
     def maintenance(self, now: float) -> None:
@@ -321,16 +322,6 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]
         for channel in self.active_channels.values():
             if channel.is_late(now - self._limits.patience_s):
                 channel.will_close = True
-
-
-def _oldest(channels: Iterable[_Channel], count: int) -> Iterator[_Channel]:
-    """So many of those that are not closing yet."""
-    if count > 0:
-        yield from sorted((each for each in channels if not each.will_close), key=_began_at)[:count]
-
-
-def _began_at(channel: _Channel) -> float:
-    return float(channel.creation_time)
 
 
 def _bound(address: BindAddress) -> socket.socket:
