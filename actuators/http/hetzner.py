@@ -33,7 +33,7 @@ from actuators.http.errors import (
 from actuators.http.retry import Retry
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from queue import SimpleQueue
 
     import hcloud
     import requests
@@ -229,7 +229,7 @@ class HetznerReader:
         self.concurrency = connection.concurrency
         self.requests = connection.requests
         self.dates = connection.dates
-        self._ahead: dict[str, Future[bytes]] = {}
+        self._ahead: dict[str, SimpleQueue[bytes | Exception]] = {}
 
     @property
     def rate_limit(self) -> RateLimit | None:
@@ -239,13 +239,24 @@ class HetznerReader:
     def get(self, path: str) -> bytes:
         """The body of one answer. Raises an ApiError."""
         ahead = self._ahead.pop(path, None)
-        return self._connection.send("GET", path, repeatable=True) if ahead is None else ahead.result()
+        found = self._connection.send("GET", path, repeatable=True) if ahead is None else ahead.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def read_ahead(self, path: str) -> None:
-        """Ask for this now, and return at once: who is the next to ``get`` it gets this answer, or its error."""
-        pool = self.concurrency.pool(1, "ahead")
-        self._ahead[path] = pool.submit(self._connection.send, "GET", path, repeatable=True)
-        pool.shutdown(wait=False)
+        """Ask for this now, and return at once: who is the next to ``get`` it gets this answer, or its error. A run
+        that ends before waits for neither."""
+        answer: SimpleQueue[bytes | Exception] = self.concurrency.queue()
+
+        def ask() -> None:
+            try:
+                answer.put(self._connection.send("GET", path, repeatable=True))
+            except Exception as error:  # noqa: BLE001 - who gets it raises it
+                answer.put(error)
+
+        self._ahead[path] = answer
+        self.concurrency.start(ask, "ahead")
 
     def get_once(self, path: str, timeout_s: float) -> bytes:
         """The same for an answer that is not worth waiting for: one try, ``timeout_s`` long at most."""

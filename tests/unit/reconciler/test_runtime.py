@@ -22,6 +22,7 @@ from reconciler.sandbox.hetzner import HetznerOptions, HetznerSimulator
 from tests.support.objects import joining_node, server
 from tests.support.passes import Ears
 from tests.support.simulators import Simulation
+from tests.support.stage import wait_for
 
 ALONE = {"RECONCILER_LEADER_ELECT": "false"}
 
@@ -121,7 +122,7 @@ def test_servers_are_asked_for_while_the_clients_load(
 ) -> None:
     """The first page is under way before the cluster is called, and the pass asks for it no second time."""
     built = runtime(sim, command, *modes)
-    built.plan_context.readers.hetzner.concurrency.wait([*built.plan_context.readers.hetzner._ahead.values()], 20.0)
+    wait_for(lambda: len(sim.sent_to_hetzner()) == count, "the first page")
     assert [entry.path for entry in sim.sent_to_hetzner()] == ["/v1/servers"] * count
     assert sim.sent_to_kubernetes() == []
 
