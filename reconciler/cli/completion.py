@@ -79,7 +79,7 @@ class Completion(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         try:
             return super().get_completions(list(words_for_click(args)), incomplete)
-        except click.UsageError:  # a value was forgotten: nobody can say what comes next
+        except click.UsageError:  # a value is missing: what comes next is unknown
             return []
 
     def format_completion(self, item: CompletionItem) -> str:

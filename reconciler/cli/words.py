@@ -1,5 +1,5 @@
-"""What is read of the words of a command line beside click: which are flags, in whatever spelling, which of them nobody
-knows, and what was given.
+"""What is read of the words of a command line beside click: which are flags, in whatever spelling, which of them are
+unknown, and what was given.
 """
 
 import re

@@ -9,6 +9,8 @@ import pytest
 
 from reconciler.sandbox.hetzner import HetznerOptions
 from tests.e2e.conftest import balanced, one_node, stage
+from tests.support.in_process import one_pass
+from tests.support.objects import a_service
 from tests.support.stage import SimulatedCluster, Stage
 
 __all__ = ["balanced", "one_node", "stage"]
@@ -28,3 +30,12 @@ def a_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             return found
 
         yield set_up
+
+
+@pytest.fixture
+def served(balanced: Stage) -> Stage:
+    """The Service ``web`` has its load balancer."""
+    balanced.have_services(a_service())
+    one_pass(balanced)
+    balanced.forget()
+    return balanced

@@ -20,15 +20,6 @@ from tests.support.world import SERVICES
 STATUS = f"{SERVICES}/web/status"
 
 
-@pytest.fixture
-def served(balanced: Stage) -> Stage:
-    """The Service ``web`` has its load balancer."""
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    balanced.forget()
-    return balanced
-
-
 def _nothing_is_left_to_do(stage: Stage) -> None:
     """The next pass writes nothing, neither here nor there."""
     stage.forget()

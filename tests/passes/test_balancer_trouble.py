@@ -14,15 +14,6 @@ BALANCER, SERVICE = "load_balancer/default/web", "service/default/web"
 STRAY_PORT = {"protocol": "tcp", "listen_port": 9000, "destination_port": 9000}
 
 
-@pytest.fixture
-def served(balanced: Stage) -> Stage:
-    """The Service ``web`` has its load balancer."""
-    balanced.have_services(a_service())
-    one_pass(balanced)
-    balanced.forget()
-    return balanced
-
-
 def _settled(stage: Stage) -> None:
     """Another pass writes nothing, whatever is left undone."""
     stage.forget()
